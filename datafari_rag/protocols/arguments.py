@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, TooManyValues
 from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.settings.checks import CONTROL
-from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.folding import is_unicode
 
 MAX_FILTERS = 20
@@ -119,8 +117,3 @@ def _turn(name: str, turn: object) -> dict[str, object]:
             f"Each turn of {name} must have a role (user or assistant) and a content (a string).", field=name
         )
     return {"role": turn["role"], "content": turn["content"]}
-
-
-def facets_of(settings: Settings) -> frozenset[str]:
-    """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
-    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_fields).acl.values(), *ACL_FIELDS}

@@ -33,6 +33,12 @@ Question = Annotated[
 
 DocumentId = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARS, extra={"must": "the id of a document"})]
 
+
+def about(text: str, **bounds: Any) -> Meta:
+    """Return the note of a field in words, with its bounds."""
+    return Meta(description=text, **bounds)
+
+
 _MISSING = re.compile(r"\AObject missing required field `([^`]+)`")
 _PLACE = re.compile(r"`\$([^`]*)`\Z")
 _STEP = re.compile(r"\.([^.\[]+)|\[([0-9]+|\.\.\.)\]")
@@ -66,7 +72,7 @@ def unknown_names(record: type[msgspec.Struct], values: Mapping[str, object]) ->
     return [name for name, value in values.items() if value is not None and name not in record.__struct_encode_fields__]
 
 
-def schema_of(record: type[msgspec.Struct]) -> Json:
+def schema_of(record: type) -> Json:
     """Return the JSON Schema of *record* in one piece, for readers that follow no references."""
     (whole,), parts = msgspec.json.schema_components([record], ref_template="{name}")
     schema = _with_parts(whole, parts)
@@ -107,10 +113,10 @@ def _misfit(message: str, record: type, values: Any, *, whole: str | None, is_de
     for step in steps:
         kind, values = _inner(kind, values, step[1], step[2])
         named = _note(kind, "field") or named
-    shown = (path if is_deep else path[: steps[0].end()] if steps else "").lstrip(".")
-    field = named or shown or whole
-    is_item = len(steps) > 1 and not is_deep and named is None
-    return _error(kind, values, field, subject=f"Each part of {field}" if is_item else field or "The body")
+    shown = path.lstrip(".")
+    field = named or (shown if is_deep or not steps else steps[0][0].lstrip(".")) or whole
+    subject = f"Each value of {shown[:-5]}" if shown.endswith("[...]") else shown or whole or "The body"
+    return _error(kind, values, field, subject=named or subject)
 
 
 def _path_in(message: str) -> str:
@@ -128,8 +134,8 @@ def _inner(kind: inspect.Type, value: Any, name: str | None, index: str) -> tupl
 
 
 def _error(kind: inspect.Type, value: Any, field: str | None, *, subject: str) -> RagError:
-    most, is_text = _most(kind), isinstance(value, str)
-    if isinstance(value, _LONG) and len(value) > most:
+    most, is_text = _most(kind, value), isinstance(value, str)
+    if most < math.inf and len(value) > most:
         if not is_text:
             return TooManyValues.of(field or subject, int(most))
         if _note(kind, "too long"):
@@ -139,9 +145,10 @@ def _error(kind: inspect.Type, value: Any, field: str | None, *, subject: str) -
     return BadRequest(f"{subject} must be {wanted(kind)}.", field=field)
 
 
-def _most(kind: inspect.Type) -> float:
-    """Return the most characters or items of a value of *kind*, infinite without a limit."""
-    return next((one.max_length for one in _bare(kind) if isinstance(one, _SIZED) and one.max_length), math.inf)
+def _most(kind: inspect.Type, value: Any) -> float:
+    """Return the most characters or items of a *value* of *kind*, infinite without a limit."""
+    fitting: Iterator[Any] = (one for one in _bare(kind) if isinstance(value, _SIZED.get(type(one), ())))
+    return next((one.max_length for one in fitting if one.max_length is not None), math.inf)
 
 
 def wanted(kind: inspect.Type) -> str:
@@ -195,5 +202,4 @@ def _note(kind: inspect.Type, name: str) -> Any:
 
 
 _HOLDERS = (inspect.StructType, inspect.ListType, inspect.DictType)
-_SIZED = (inspect.StrType, inspect.ListType, inspect.DictType)
-_LONG = (str, list, dict)
+_SIZED: Mapping[type, Any] = {inspect.StrType: str, inspect.ListType: list, inspect.DictType: dict}

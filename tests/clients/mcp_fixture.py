@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flask import Response
+from msgspec import Struct
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from datafari_rag.bootstrap import create_app
@@ -85,8 +86,14 @@ RUNS: Mapping[str, Callable[[Call], Response]] = {
     "test_streaming_elicitation": _streams,
     "test_logging_tool": _streams,
 }
+
+
+class Nothing(Struct):
+    """No arguments and no result."""
+
+
 DIAGNOSTIC = {
-    name: Offered(Tool(name, name, "For the conformance suite.", {}, (), {}, ()), run, is_chosen=False)
+    name: Offered(Tool(name, name, "For the conformance suite.", Nothing, Nothing), run, is_chosen=False)
     for name, run in RUNS.items()
 }
 

@@ -18,7 +18,9 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Restriction
+from datafari_rag.core.settings.table import Settings, fields_of
 
 MAX_FILTER_CHARS = 10_000
 """Longest filter; no term that an engine keeps is as long."""
@@ -37,6 +39,11 @@ _ONE = re.compile(rf"({_QUOTED}|{_WORD}|\*)|\[\s*{_END}\s+TO\s+{_END}\s*\]")
 # A value that a person chose contains no controls, and lone surrogates cannot be sent to any engine.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _WORDS = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def facets_of(settings: Settings) -> frozenset[str]:
+    """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
+    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_fields).acl.values(), *ACL_FIELDS}
 
 
 def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:

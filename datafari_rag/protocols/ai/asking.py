@@ -13,12 +13,12 @@ from dataclasses import replace
 from datafari_rag.core.answer.conversations import KEY
 from datafari_rag.core.ask import Ask, DocumentWork, Restriction, SummaryLength, WorkKind
 from datafari_rag.core.errors import BadRequest, NoQuery, TooManyValues
-from datafari_rag.core.query.filter_queries import restriction_of
+from datafari_rag.core.query.filter_queries import facets_of, restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.core.whole.work import SENTENCES
-from datafari_rag.protocols.arguments import Arguments, facets_of
+from datafari_rag.protocols.arguments import Arguments
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, ROLES, ask_of
 from datafari_rag.protocols.request import Incoming
 

@@ -3,20 +3,49 @@ What is sent back: the envelope of a result or an error, the lists, and how a fa
 
 A failure that a model can do something about is a result of the tool with `isError`; what comes before the tool (who
 asks, how often, an unreadable request) is an error of JSON-RPC with an HTTP status. An error result has no
-`structuredContent`: it would have to fit the tool's schema.
+`structuredContent`: it would have to fit the tool's schema. The tools that write are a dialect of the pipeline: a
+question or a work in, one result or a stream of progress out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from msgspec import UNSET
 
 import datafari_rag
-from datafari_rag.core.errors import Internal, NotAllowed, NotAuthenticated, Overloaded, RagError, TooManyRequests
+from datafari_rag.core.ask import Ask, DocumentWork
+from datafari_rag.core.errors import (
+    BadRequest,
+    Internal,
+    NotAllowed,
+    NotAuthenticated,
+    Overloaded,
+    RagError,
+    TooManyRequests,
+)
+from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources, WorkEvent
+from datafari_rag.core.query.chat_overrides import with_steps
+from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import language_code
+from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest, shown
-from datafari_rag.protocols.mcp.results import written
-from datafari_rag.protocols.mcp.tools import Tool, listed
+from datafari_rag.protocols.mcp.results import Room, answer_result, links, written
+from datafari_rag.protocols.mcp.tools import (
+    ANSWER,
+    AnswerArguments,
+    CompareArguments,
+    SummarizeArguments,
+    Tool,
+    Turn,
+    listed,
+    restrictions_of,
+)
+from datafari_rag.protocols.records import Record, distinct, read
+from datafari_rag.protocols.request import Incoming, ReplyContext
 
 Json = dict[str, object]
 
@@ -173,3 +202,116 @@ _BOTH: Mapping[str, Callable[[RpcRequest, Settings, Sequence[Tool]], Json]] = {
 MODERN = {**_BOTH, "server/discover": _discover}
 LEGACY = {**_BOTH, "initialize": _initialize, "ping": _nothing}
 """Methods of each era, but for `tools/call`."""
+
+
+STREAM = "text/event-stream"
+
+NO_ROOM = Room(0, len)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCall:
+    """One call of `answer`: *request* is the call, *room* how large its result may be."""
+
+    request: RpcRequest | None = None
+    room: Room = NO_ROOM
+    tool: Tool = ANSWER
+
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask:
+        """
+        Read the ask out of the call's arguments.
+
+        Raises:
+            BadRequest: an argument does not fit; the reason names it.
+            NoQuery, QueryTooLong, ContextTooLong: the question cannot be taken.
+        """
+        return replace(READERS[self.tool.name](self, incoming, settings), is_streamed=self._streams(incoming))
+
+    def arguments(self, record: type[Record]) -> Record:
+        """Return the call's arguments. Raises: BadRequest."""
+        return read(record, self._call().params.get("arguments", {}), whole="arguments")
+
+    def reply(self, answer: Answer, context: ReplyContext) -> Json:
+        """Return the whole answer as the tool's result."""
+        return self._finished(answer.sources, answer.finished)
+
+    def stream(self, events: Iterator[WorkEvent], context: ReplyContext) -> Iterator[Json]:
+        """
+        Yield progress: how many documents there are, then the answer's words in order; the result comes last.
+
+        Joined, the messages after the first are the answer; work on whole documents tells of its steps between them.
+        """
+        token, sources = self._call().progress_token, Sources(())
+        for done, event in enumerate(events, start=1):
+            match event:
+                case Sources():
+                    sources = event
+                    message = f"{len(sources.extracts)} documents found"
+                case Delta():
+                    message = event.text
+                case Progress():
+                    message = f"{event.step}: {event.done} of {event.total}"
+                case Finished():
+                    yield self._finished(sources, event)
+                    return
+                case _:  # Failed
+                    yield succeeded(self._call(), error_result(event.error))
+                    return
+            yield progress("" if token is None else token, done, message)
+
+    def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
+        """Return HTTP status and body of a failure, before or instead of the result."""
+        return failed(error, self.request)
+
+    def _finished(self, sources: Sources, finished: Finished) -> Json:
+        documents = [extract.document for extract in sources.extracts]
+        structured = answer_result(sources, finished, self.room)
+        return succeeded(self._call(), tool_result(structured, links(documents, self.room)))
+
+    def _streams(self, incoming: Incoming) -> bool:
+        accepted = incoming.headers.get("accept", "")
+        return self._call().progress_token is not None and STREAM in accepted
+
+    def _call(self) -> RpcRequest:
+        if self.request is None:
+            raise Internal(log="an answer without a call")
+        return self.request
+
+
+def _question(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
+    given = call.arguments(AnswerArguments)
+    turns = [*given.history, Turn("user", given.question)]
+    body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
+    ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
+    ask = with_steps(ask, {"effort": None if given.effort is UNSET else given.effort}, settings, names=("effort",))
+    return replace(ask, restrictions=restrictions_of(given.filters, facets_of(settings)))
+
+
+def _summary(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
+    given = call.arguments(SummarizeArguments)
+    ask = Ask("", language=_language(given.language), document_ids=(given.id,))
+    return replace(ask, work=DocumentWork("summarize", given.length))
+
+
+def _comparison(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
+    given, ask = call.arguments(CompareArguments), Ask("")
+    if given.question.strip():
+        body = {"messages": [{"role": "user", "content": given.question}]}
+        ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
+    work, ids = DocumentWork("synthesize"), distinct(given.ids)
+    return replace(ask, language=_language(given.language), document_ids=ids, work=work)
+
+
+def _language(text: str) -> str | None:
+    code = language_code(text)
+    if text and code is None:
+        raise BadRequest("language must be a code such as en or fr.", field="language")
+    return code
+
+
+READERS: Mapping[str, Callable[[AnswerCall, Incoming, Settings], Ask]] = {
+    "answer": _question,
+    "summarize": _summary,
+    "compare": _comparison,
+}
+"""How the arguments of each tool that writes are read."""

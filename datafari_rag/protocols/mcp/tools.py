@@ -1,22 +1,29 @@
 """
-The tools that agents may call: their names, texts and schemas, one row each.
+The tools that agents may call, one row each: their names, their texts, and the records of what they take and give.
 
-What a tool does is the edge's (`web/api/mcp_tools.py`). Every tool only reads, and reads as its caller.
+The schemas that agents see are those of the records by which arguments are read. What a tool does is the edge's
+(`web/api/mcp_tools.py`). Every tool only reads, and reads as its caller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from msgspec import UNSET, Struct, UnsetType
+
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
+from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
+from datafari_rag.core.query.search_request import STORED
+from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.arguments import MAX_ID_CHARS, ROLES
+from datafari_rag.protocols.records import DocumentId, Question, about, schema_of
 
 Json = dict[str, object]
 
 MAX_ROWS = 50
-DEFAULT_ROWS = 10
 MAX_CHECKED_CHARS = 20_000
 """Longest text that is checked against documents."""
 
@@ -24,330 +31,331 @@ MAX_CHECKED_DOCUMENTS = 10
 MAX_COMPARED = 20
 """Most documents that are named for one comparison; `synthesis.maxFiles` of them are read."""
 
+MAX_FILTERS = 20
+MAX_TURNS = 100
 MAX_LANGUAGE = 20
-LENGTHS = ("medium", "short", "long")
 MAX_START = 2_000_000_000
 
-FIELDS = ("exactContent", "preview_content")
-"""Fields of a document whose stored text can be fetched."""
-
-EFFORTS = ("none", "minimal", "low", "medium")
-"""As `rag.effort`; with minimal no model is called for the answer either, which is sentences of the documents."""
-
 READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+
+_IDS = {"must": "a list of ids of documents"}
+
+Filters = Annotated[
+    dict[str, str],
+    about(
+        "Narrows the search: a field and its value, or a range such as [2024-01-01T00:00:00Z TO *].",
+        max_length=MAX_FILTERS,
+    ),
+]
+Language = Annotated[
+    str,
+    about("Language of the text, such as en or fr. Default: that of the documents.", max_length=MAX_LANGUAGE),
+]
+
+
+class SearchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # the row has its text
+    query: Annotated[Question, about("The question, or the words to look for.")]
+    rows: Annotated[int, about("Maximum number of documents.", ge=1, le=MAX_ROWS)] = 10
+    filters: Filters = {}
+
+
+class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
+    id: Annotated[DocumentId, about("The document's id.")]
+    start: Annotated[int, about("First character to read, in code points.", ge=0, le=MAX_START)] = 0
+    end: Annotated[int, about("The character to stop before.", ge=0, le=MAX_START)] = MAX_START
+    field: Annotated[
+        Literal["exactContent", "preview_content"] | UnsetType,
+        about("The field to read. Absent: the field that answers are made from."),
+    ] = UNSET
+    max_tokens: Annotated[
+        int, about("Maximum number of tokens of text, within the limit of the service.", ge=1, le=MAX_START)
+    ] = MAX_START
+
+    def field_by(self, settings: Settings) -> str:
+        """Return the field that is read, by *settings* where none is named."""
+        return STORED[settings.rag_solr_field] if self.field is UNSET else self.field
+
+
+class Turn(Struct, frozen=True):
+    """One message of a conversation."""
+
+    role: Annotated[Literal["user", "assistant"], about("Author of the message.")]
+    content: Annotated[str, about("What.")]
+
+
+class AnswerArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
+    question: Annotated[Question, about("The question.")]
+    effort: Annotated[
+        Literal["none", "minimal", "low", "medium"] | UnsetType,
+        about(
+            "How many steps the search takes. none: one search. minimal: up to three searches, no model; the answer "
+            "consists of sentences from the documents. low: a model plans the searches. medium: the model plans again "
+            "after it has seen the first results. Default: the service's setting."
+        ),
+    ] = UNSET
+    history: Annotated[
+        list[Turn],
+        about("The conversation before the question, the oldest turn first.", max_length=MAX_TURNS),
+    ] = []
+    filters: Filters = {}
+
+
+class CheckArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
+    document_ids: Annotated[
+        list[Annotated[DocumentId, about("An id that search returned.")]],
+        about("The documents.", min_length=1, max_length=MAX_CHECKED_DOCUMENTS, extra=_IDS),
+    ]
+    text: Annotated[str, about("The text.", max_length=MAX_CHECKED_CHARS)]
+
+
+class SummarizeArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
+    id: Annotated[DocumentId, about("The document's id.")]
+    length: Annotated[Literal["short", "medium", "long"], about("How long: 3, 6 or 12 sentences.")] = "medium"
+    language: Language = ""
+
+
+class CompareArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
+    ids: Annotated[
+        list[Annotated[DocumentId, about("An id that search returned.")]],
+        about("The documents.", min_length=1, max_length=MAX_COMPARED, extra=_IDS),
+    ]
+    question: Annotated[
+        str,
+        about("What is to be compared.", max_length=MAX_QUESTION_CHARS, extra={"too long": True}),
+    ] = ""
+    language: Language = ""
+
+
+def restrictions_of(filters: Mapping[str, str], facets: frozenset[str]) -> tuple[Restriction, ...]:
+    """Return what narrows the search: a value or a range `[a TO b]` for some of *facets*. Raises: BadRequest."""
+    return tuple(_restriction(field, value, facets) for field, value in filters.items())
+
+
+def _restriction(field: str, value: str, facets: frozenset[str]) -> Restriction:
+    if field not in facets:
+        raise BadRequest(f"filters takes these fields: {', '.join(sorted(facets)) or 'none'}.", field="filters")
+    if not 0 < len(value) <= MAX_FILTER_CHARS or CONTROL.search(value):
+        raise BadRequest(f"Each part of filters must have 1 to {MAX_FILTER_CHARS} characters.", field="filters")
+    is_range = value.startswith("[") and value.endswith("]")
+    ranged = restriction_of(f"{field}:{value}", facets) if is_range else None
+    return ranged or Restriction(field, value=value)
+
+
+class _NamedDocument(TypedDict):
+    id: Annotated[str, about("For fetch and check.")]
+    title: Annotated[str, about("Its title.")]
+    url: Annotated[str, about("Where a person can open it.")]
+
+
+class _CitedDocument(_NamedDocument):
+    label: Annotated[str, about("What a mark in the answer may call it.")]
+
+
+class _PlaceOfText(TypedDict):
+    field: Annotated[str, about("The field whose stored text is meant.")]
+    start: Annotated[int, about("First character, in code points of the stored text.")]
+    end: Annotated[int, about("The character after the last one.")]
+
+
+class _FoundPassage(_PlaceOfText):
+    text: Annotated[str, about("The passage.")]
+
+
+class _FoundDocument(_NamedDocument):
+    last_modified: NotRequired[str | None]
+    passages: Annotated[list[_FoundPassage], about("The passages that answer the query best.")]
+
+
+class _Partial(TypedDict):
+    truncated: Annotated[bool, about("Something was left out because the result was too large.")]
+    partial_results: NotRequired[
+        Annotated[bool, about("A part of the index did not respond: there may be better documents.")]
+    ]
+
+
+class _SearchOutput(_Partial):
+    results: Annotated[list[_FoundDocument], about("The documents, best first.")]
+
+
+class _FetchedPlace(_PlaceOfText):
+    length: Annotated[int, about("Characters of the whole stored text.")]
+    last_modified: NotRequired[str | None]
+    language: NotRequired[str | None]
+
+
+class _FetchOutput(_NamedDocument):
+    text: Annotated[str, about("The stored text from start to end.")]
+    metadata: _FetchedPlace
+    truncated: Annotated[bool, about("There is more of the text.")]
+    next_start: NotRequired[int | None]
+
+
+class _ShownCitation(TypedDict):
+    label: Annotated[str, about("The document's label in the answer.")]
+    status: Annotated[
+        Literal["verified", "supported", "unsupported", "unknown"],
+        about("How far the document proves it."),
+    ]
+    document_id: NotRequired[str | None]
+    title: NotRequired[str | None]
+    url: NotRequired[str | None]
+    field: NotRequired[str | None]
+    start: NotRequired[int | None]
+    end: NotRequired[int | None]
+    quote: NotRequired[str | None]
+    answer_start: NotRequired[Annotated[int, about("Where the mark begins in the answer.")]]
+    answer_end: NotRequired[Annotated[int, about("Where the mark ends in the answer.")]]
+
+
+class _UnprovedSentence(TypedDict):
+    start: Annotated[int, about("In code points.")]
+    end: Annotated[int, about("Behind it.")]
+
+
+class _ShownSupport(TypedDict):
+    """How much of what the model wrote the documents prove."""
+
+    score: Annotated[float | None, about("The share, null if no sentence states a fact.")]
+    checked: Annotated[int, about("How many sentences state a fact.")]
+    proved: Annotated[int, about("How many of them the documents prove.")]
+    policy: Annotated[str, about("mark, drop or hold: what is done with the others.")]
+    unsupported: Annotated[list[_UnprovedSentence], about("The sentences of the answer that no document proves.")]
+    dropped: Annotated[int, about("How many sentences were left out.")]
+    replaced: Annotated[str | None, about("extractive or nothing: what replaced the answer.")]
+
+
+class _AnswerOutput(_Partial):
+    answer: Annotated[str, about("The answer; marks such as [1] or [title] cite the documents.")]
+    citations: Annotated[list[_ShownCitation], about("One for each mark, in order, with the place that proves it.")]
+    documents: Annotated[list[_CitedDocument], about("The documents whose text the model received, best first.")]
+    finish_reason: Annotated[str, about("stop, or length if the answer was cut off.")]
+    support: NotRequired[_ShownSupport]
+    activity: NotRequired[
+        Annotated[
+            list[dict[str, Any]],
+            about("The steps that were taken, in order; where the effort is more than none."),
+        ]
+    ]
+    spent: NotRequired[Annotated[dict[str, Any], about("What the steps took together.")]]
+
+
+class _LeftOut(TypedDict):
+    id: Annotated[str, about("As it was given.")]
+    reason: Annotated[str, about("notFound, empty or overLimit.")]
+
+
+class _CostOfWork(TypedDict):
+    """What the work took at most."""
+
+    calls: Annotated[int, about("Most calls of the language model.")]
+    pieces: Annotated[int, about("Pieces that the documents were worked on in.")]
+    characters: Annotated[int, about("Characters of the documents.")]
+    strategy: Annotated[str, about("refine, mapreduce, together, or extractive: without a model.")]
+
+
+class _WorkOutput(_AnswerOutput):
+    skipped: NotRequired[Annotated[list[_LeftOut], about("Documents that were named and are not in the result.")]]
+    estimate: NotRequired[_CostOfWork]
+
+
+class _ProvingPlace(_PlaceOfText):
+    document_id: Annotated[str, about("The document that proves the sentence.")]
+    quote: Annotated[str, about("The words of the document at that place.")]
+
+
+class _CheckedClaim(TypedDict):
+    text: Annotated[str, about("The sentence.")]
+    start: Annotated[int, about("Where it begins in the text that was checked, in code points.")]
+    end: Annotated[int, about("Where it ends there.")]
+    status: Annotated[
+        Literal["verified", "supported", "unsupported", "contradicted"],
+        about(
+            "verified: the words that it quotes are there. supported: its facts are there. contradicted: the "
+            "document gives another number, unit, date or name, or denies it. unsupported: none of these."
+        ),
+    ]
+    proofs: Annotated[list[_ProvingPlace], about("The places that prove it, one for each document that does.")]
+    against: Annotated[list[_ProvingPlace], about("The places that contradict it, if none proves it.")]
+
+
+class _CheckOutput(TypedDict):
+    claims: Annotated[list[_CheckedClaim], about("The sentences of the text that state something, in order.")]
+    documents: Annotated[list[_NamedDocument], about("The documents that were read.")]
+    not_found: Annotated[list[str], about("Ids for which this user has no document.")]
+    truncated: Annotated[bool, about("Something was left out because the result was too large.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: *takes* are the properties of its arguments, *gives* those of its result."""
+    """One tool: *takes* is the record of its arguments, *gives* that of its result."""
 
     name: str
     title: str
     about: str
-    takes: Mapping[str, object]
-    needs: tuple[str, ...]
-    gives: Mapping[str, object]
-    always: tuple[str, ...]
-    """Properties that every result has."""
+    takes: type[Struct]
+    gives: type
 
 
 def listed(tool: Tool, settings: Settings) -> Json:
     """Return *tool* as `tools/list` has it, with the administrator's text instead of the default."""
+    worded = TEXTS.get(tool.name)
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": _written_text(tool, settings) or tool.about,
-        "inputSchema": {**_object(tool.takes, tool.needs), "additionalProperties": False},
-        "outputSchema": _object(tool.gives, tool.always),
+        "description": (worded and worded(settings)) or tool.about,
+        "inputSchema": schema_of(tool.takes),
+        "outputSchema": schema_of(tool.gives),
         "annotations": {"title": tool.title, **READ_ONLY},
     }
 
-
-def _written_text(tool: Tool, settings: Settings) -> str:
-    """Return what the administrator has written about *tool*, the empty text where nothing."""
-    written = TEXTS.get(tool.name)
-    return "" if written is None else written(settings)
-
-
-def _object(properties: Mapping[str, object], required: tuple[str, ...]) -> Json:
-    return {"type": "object", "properties": dict(properties), "required": list(required)}
-
-
-def _text(about: str, **more: object) -> Json:
-    return {"type": "string", "description": about, **more}
-
-
-def _number(about: str, **more: object) -> Json:
-    return {"type": "integer", "description": about, **more}
-
-
-def _flag(about: str) -> Json:
-    return {"type": "boolean", "description": about}
-
-
-def _list(items: Json, about: str, **more: object) -> Json:
-    return {"type": "array", "items": items, "description": about, **more}
-
-
-_QUESTION: Json = {"minLength": 1, "maxLength": MAX_QUESTION_CHARS}
-_ID: Json = {"minLength": 1, "maxLength": MAX_ID_CHARS}
-_MAYBE_TEXT: Json = {"type": ["string", "null"]}
-_MAYBE_NUMBER: Json = {"type": ["integer", "null"]}
-_FILTERS: Json = {
-    "type": "object",
-    "additionalProperties": {"type": "string"},
-    "description": "Narrows the search: a field and its value, or a range such as [2024-01-01T00:00:00Z TO *].",
-}
-_PARTIAL = _flag("A part of the index did not respond: there may be better documents.")
-_TRUNCATED = _flag("Something was left out because the result was too large.")
-_SUPPORT: Json = {
-    **_object(
-        {
-            "score": {"type": ["number", "null"], "description": "The share, null if no sentence states a fact."},
-            "checked": _number("How many sentences state a fact."),
-            "proved": _number("How many of them the documents prove."),
-            "policy": _text("mark, drop or hold: what is done with the others."),
-            "unsupported": _list(
-                _object({"start": _number("In code points."), "end": _number("Behind it.")}, ("start", "end")),
-                "The sentences of the answer that no document proves.",
-            ),
-            "dropped": _number("How many sentences were left out."),
-            "replaced": {**_MAYBE_TEXT, "description": "extractive or nothing: what replaced the answer."},
-        },
-        ("score", "checked", "proved", "policy", "unsupported", "dropped", "replaced"),
-    ),
-    "description": "How much of what the model wrote the documents prove.",
-}
-
-_DOCUMENT = _object(
-    {"id": _text("For fetch and check."), "title": _text("Its title."), "url": _text("Where a person can open it.")},
-    ("id", "title", "url"),
-)
-_CITED = _object(
-    {
-        "id": _text("For fetch and check."),
-        "title": _text("Its title."),
-        "url": _text("Where a person can open it."),
-        "label": _text("What a mark in the answer may call it."),
-    },
-    ("id", "title", "url", "label"),
-)
-_PLACE: Json = {
-    "field": _text("The field whose stored text is meant."),
-    "start": _number("First character, in code points of the stored text."),
-    "end": _number("The character after the last one."),
-}
-_PASSAGE = _object({**_PLACE, "text": _text("The passage.")}, ("field", "start", "end", "text"))
-_RESULT = _object(
-    {
-        "id": _text("For fetch and check."),
-        "title": _text("Its title."),
-        "url": _text("Where a person can open it."),
-        "last_modified": _MAYBE_TEXT,
-        "passages": _list(_PASSAGE, "The passages that answer the query best."),
-    },
-    ("id", "title", "url", "passages"),
-)
-_CITATION = _object(
-    {
-        "label": _text("The document's label in the answer."),
-        "status": _text("How far the document proves it.", enum=["verified", "supported", "unsupported", "unknown"]),
-        "document_id": _MAYBE_TEXT,
-        "title": _MAYBE_TEXT,
-        "url": _MAYBE_TEXT,
-        "field": _MAYBE_TEXT,
-        "start": _MAYBE_NUMBER,
-        "end": _MAYBE_NUMBER,
-        "quote": _MAYBE_TEXT,
-        "answer_start": _number("Where the mark begins in the answer."),
-        "answer_end": _number("Where the mark ends in the answer."),
-    },
-    ("label", "status"),
-)
-_PROOF = _object(
-    {
-        "document_id": _text("The document that proves the sentence."),
-        **_PLACE,
-        "quote": _text("The words of the document at that place."),
-    },
-    ("document_id", "field", "start", "end", "quote"),
-)
-_CLAIM = _object(
-    {
-        "text": _text("The sentence."),
-        "start": _number("Where it begins in the text that was checked, in code points."),
-        "end": _number("Where it ends there."),
-        "status": _text(
-            "verified: the words that it quotes are there. supported: its facts are there. contradicted: the "
-            "document gives another number, unit, date or name, or denies it. unsupported: none of these.",
-            enum=["verified", "supported", "unsupported", "contradicted"],
-        ),
-        "proofs": _list(_PROOF, "The places that prove it, one for each document that does."),
-        "against": _list(_PROOF, "The places that contradict it, if none proves it."),
-    },
-    ("text", "start", "end", "status", "proofs", "against"),
-)
 
 SEARCH = Tool(
     "search",
     "Search documents",
     "Search the organisation's documents that the current user may read. Returns the best documents with the "
     "passages that match the query and their places. Use fetch with a document's id to read more of it.",
-    {
-        "query": _text("The question, or the words to look for.", **_QUESTION),
-        "rows": _number("Maximum number of documents.", minimum=1, maximum=MAX_ROWS, default=DEFAULT_ROWS),
-        "filters": _FILTERS,
-    },
-    ("query",),
-    {
-        "results": _list(_RESULT, "The documents, best first."),
-        "truncated": _TRUNCATED,
-        "partial_results": _PARTIAL,
-    },
-    ("results", "truncated"),
+    SearchArguments,
+    _SearchOutput,
 )
-
 FETCH = Tool(
     "fetch",
     "Read a document",
     "Read the stored text of one document by the id that search returned. A long document is returned in parts: "
     "call again with start set to next_start.",
-    {
-        "id": _text("The document's id.", **_ID),
-        "start": _number("First character to read, in code points.", minimum=0, maximum=MAX_START, default=0),
-        "end": _number("The character to stop before.", minimum=0, maximum=MAX_START),
-        "field": _text("The field to read. Absent: the field that answers are made from.", enum=list(FIELDS)),
-        "max_tokens": _number("Maximum number of tokens of text, within the limit of the service.", minimum=1),
-    },
-    ("id",),
-    {
-        "id": _text("The document's id."),
-        "title": _text("Its title."),
-        "text": _text("The stored text from start to end."),
-        "url": _text("Where a person can open it."),
-        "metadata": _object(
-            {
-                **_PLACE,
-                "length": _number("Characters of the whole stored text."),
-                "last_modified": _MAYBE_TEXT,
-                "language": _MAYBE_TEXT,
-            },
-            ("field", "start", "end", "length"),
-        ),
-        "truncated": _TRUNCATED,
-        "next_start": _MAYBE_NUMBER,
-    },
-    ("id", "title", "text", "url", "metadata", "truncated"),
+    FetchArguments,
+    _FetchOutput,
 )
-
-_ANSWER: Mapping[str, object] = {
-    "answer": _text("The answer; marks such as [1] or [title] cite the documents."),
-    "citations": _list(_CITATION, "One for each mark, in order, with the place that proves it."),
-    "documents": _list(_CITED, "The documents whose text the model received, best first."),
-    "finish_reason": _text("stop, or length if the answer was cut off."),
-    "truncated": _TRUNCATED,
-    "partial_results": _PARTIAL,
-    "support": _SUPPORT,
-    "activity": _list({"type": "object"}, "The steps that were taken, in order; where the effort is more than none."),
-    "spent": {"type": "object", "description": "What the steps took together."},
-}
-
-_ALWAYS = ("answer", "citations", "documents", "finish_reason", "truncated")
-_COST = _object(
-    {
-        "calls": _number("Most calls of the language model."),
-        "pieces": _number("Pieces that the documents were worked on in."),
-        "characters": _number("Characters of the documents."),
-        "strategy": _text("refine, mapreduce, together, or extractive: without a model."),
-    },
-    ("calls", "pieces", "characters", "strategy"),
-)
-_WORK: Mapping[str, object] = {
-    **_ANSWER,
-    "skipped": _list(
-        _object({"id": _text("As it was given."), "reason": _text("notFound, empty or overLimit.")}, ("id", "reason")),
-        "Documents that were named and are not in the result.",
-    ),
-    "estimate": {**_COST, "description": "What the work took at most."},
-}
-_LANGUAGE = _text("Language of the text, such as en or fr. Default: that of the documents.", maxLength=MAX_LANGUAGE)
-
 ANSWER = Tool(
     "answer",
     "Answer a question from documents",
     "Answer a question from the organisation's documents that the current user may read, with citations that were "
     "checked against the documents. Request progress to receive the answer's words as they are written.",
-    {
-        "question": _text("The question.", **_QUESTION),
-        "effort": _text(
-            "How many steps the search takes. none: one search. minimal: up to three searches, no model; the answer "
-            "consists of sentences from the documents. low: a model plans the searches. medium: the model plans again "
-            "after it has seen the first results. Default: the service's setting.",
-            enum=list(EFFORTS),
-        ),
-        "history": _list(
-            _object(
-                {"role": _text("Author of the message.", enum=list(ROLES)), "content": _text("What.")},
-                ("role", "content"),
-            ),
-            "The conversation before the question, the oldest turn first.",
-        ),
-        "filters": _FILTERS,
-    },
-    ("question",),
-    _ANSWER,
-    _ALWAYS,
+    AnswerArguments,
+    _AnswerOutput,
 )
-
 CHECK = Tool(
     "check",
     "Check a text against documents",
     "Check, sentence by sentence, whether given documents prove a text. No language model is used: a sentence is "
     "proved only if its facts, or the words that it quotes, are in a document.",
-    {
-        "text": _text("The text.", minLength=1, maxLength=MAX_CHECKED_CHARS),
-        "document_ids": _list(
-            _text("An id that search returned.", **_ID), "The documents.", minItems=1, maxItems=MAX_CHECKED_DOCUMENTS
-        ),
-    },
-    ("text", "document_ids"),
-    {
-        "claims": _list(_CLAIM, "The sentences of the text that state something, in order."),
-        "documents": _list(_DOCUMENT, "The documents that were read."),
-        "not_found": _list(_text("An id."), "Ids for which this user has no document."),
-        "truncated": _TRUNCATED,
-    },
-    ("claims", "documents", "not_found", "truncated"),
+    CheckArguments,
+    _CheckOutput,
 )
-
 SUMMARIZE = Tool(
     "summarize",
     "Summarise a document",
     "Summarise one whole document, however long it is. Each sentence of the summary has a citation that was checked "
     "against the document. Use it in place of fetching a long document part by part.",
-    {
-        "id": _text("The document's id.", **_ID),
-        "length": _text("How long: 3, 6 or 12 sentences. Default: medium.", enum=list(LENGTHS)),
-        "language": _LANGUAGE,
-    },
-    ("id",),
-    _WORK,
-    _ALWAYS,
+    SummarizeArguments,
+    _WorkOutput,
 )
-
 COMPARE = Tool(
     "compare",
     "Compare documents",
     "Put together what several documents say, of a question or as a whole: what they have in common and where they "
     "differ, with citations that were checked against them.",
-    {
-        "ids": _list(_text("An id that search returned.", **_ID), "The documents.", minItems=1, maxItems=MAX_COMPARED),
-        "question": _text("What is to be compared.", maxLength=MAX_QUESTION_CHARS),
-        "language": _LANGUAGE,
-    },
-    ("ids",),
-    _WORK,
-    _ALWAYS,
+    CompareArguments,
+    _WorkOutput,
 )
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, ANSWER, CHECK, SUMMARIZE, COMPARE)}

@@ -17,8 +17,8 @@ from datafari_rag.core.identity import authority_of, is_same, normalized
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.mcp import messages, replies
-from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
+from datafari_rag.protocols.mcp.replies import AnswerCall
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.mcp_tools import NAME, OFFERED, Call, Offered

@@ -12,15 +12,22 @@ from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments, NotFound
 from datafari_rag.core.events import Sources
+from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch, sources_for
-from datafari_rag.protocols.arguments import Arguments, facets_of
-from datafari_rag.protocols.mcp import results, tools
-from datafari_rag.protocols.mcp.answer import AnswerCall
+from datafari_rag.protocols.mcp import results
 from datafari_rag.protocols.mcp.messages import RpcRequest
-from datafari_rag.protocols.mcp.replies import succeeded, tool_result
+from datafari_rag.protocols.mcp.replies import AnswerCall, succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room
-from datafari_rag.protocols.mcp.tools import TOOLS, Tool
+from datafari_rag.protocols.mcp.tools import (
+    TOOLS,
+    CheckArguments,
+    FetchArguments,
+    SearchArguments,
+    Tool,
+    restrictions_of,
+)
+from datafari_rag.protocols.records import Record, distinct, read
 from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.api.grounding import documents_for, found_for, work_units
@@ -50,9 +57,9 @@ class Call:
         """The settings and parts that this call keeps to."""
         return self.exchange.snapshot
 
-    def arguments(self, tool: Tool) -> Arguments:
-        """Return what was given to *tool*. Raises: BadRequest."""
-        return Arguments.of(self.message.params.get("arguments", {}), tuple(tool.takes))
+    def arguments(self, record: type[Record]) -> Record:
+        """Return what was given to the tool. Raises: BadRequest."""
+        return read(record, self.message.params.get("arguments", {}), whole="arguments")
 
     def user(self) -> User:
         """Return the caller with the rights. Raises: AuthorityError."""
@@ -117,14 +124,13 @@ def _is_minimal(answering: AnswerCall) -> bool:
 
 
 def _search(call: Call) -> Done:
-    given, settings = call.arguments(tools.SEARCH), call.snapshot.settings
-    rows = given.integer("rows", tools.DEFAULT_ROWS, low=1, high=tools.MAX_ROWS)
+    given, settings = call.arguments(SearchArguments), call.snapshot.settings
     ask = Ask(
-        question=given.question("query"),
+        question=given.query,
         # Short passages of many documents, the best of each before the second of any.
-        token_budget=TokenBudget(int(settings.mcp_max_tokens * PASSAGE_SHARE), PASSAGE_TOKENS, rows),
-        max_documents=rows,
-        restrictions=given.restrictions("filters", facets_of(settings)),
+        token_budget=TokenBudget(int(settings.mcp_max_tokens * PASSAGE_SHARE), PASSAGE_TOKENS, given.rows),
+        max_documents=given.rows,
+        restrictions=restrictions_of(given.filters, facets_of(settings)),
     )
     try:
         found = sources_for(ask, call.user(), settings=settings, dependencies=call.snapshot.dependencies)
@@ -134,37 +140,27 @@ def _search(call: Call) -> Done:
 
 
 def _fetch(call: Call) -> Done:
-    given, settings = call.arguments(tools.FETCH), call.snapshot.settings
-    field = given.choice("field", _fields(settings))
-    start = given.integer("start", 0, low=0, high=tools.MAX_START)
-    end = given.integer("end", tools.MAX_START, low=0, high=tools.MAX_START)
-    most_tokens = given.integer("max_tokens", tools.MAX_START, low=1, high=tools.MAX_START)
-    document = _read(call, given.document_id("id"), field, call.user())
+    given = call.arguments(FetchArguments)
+    document = _read(call, given.id, given.field_by(call.snapshot.settings), call.user())
     if document is None:
         # One sentence for what is not there and for what is not his, without the id.
         raise NotFound("There is no document with this id.")
-    read = Extract(1, document.id, document, (Passage(start, min(end, len(document.text))),), "")
-    return Done(results.fetched(document, (start, end), call.room(), most_tokens), (read,))
+    read_place = Passage(given.start, min(given.end, len(document.text)))
+    found = results.fetched(document, (given.start, given.end), call.room(), given.max_tokens)
+    return Done(found, (Extract(1, document.id, document, (read_place,), ""),))
 
 
 def _check(call: Call) -> Done:
-    given = call.arguments(tools.CHECK)
-    text = given.text("text", most_chars=tools.MAX_CHECKED_CHARS)
-    ids = given.document_ids("document_ids", most=tools.MAX_CHECKED_DOCUMENTS)
-    documents, missing = documents_for(ids, call.user(), call.snapshot)
-    call.exchange.charge(work_units(text, documents))
-    found = found_for(text, documents, call.snapshot)
-    checked = results.check_result(text, found.check.stated, found.documents, missing, call.room())
+    given = call.arguments(CheckArguments)
+    documents, missing = documents_for(distinct(given.document_ids), call.user(), call.snapshot)
+    call.exchange.charge(work_units(given.text, documents))
+    found = found_for(given.text, documents, call.snapshot)
+    checked = results.check_result(given.text, found.check.stated, found.documents, missing, call.room())
     return Done(checked, found.check.extracts, found.documents)
 
 
 def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:
     return fetch(document_id, field, user, settings=call.snapshot.settings, dependencies=call.snapshot.dependencies)
-
-
-def _fields(settings: Settings) -> tuple[str, ...]:
-    """Return the fields that can be read, the one that answers are made from first."""
-    return tuple(sorted(tools.FIELDS, key=lambda name: name != settings.rag_solr_field))
 
 
 def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:

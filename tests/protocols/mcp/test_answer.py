@@ -10,11 +10,11 @@ import pytest
 from datafari_rag.core.ask import Ask, ChatMessage, DocumentWork, Restriction
 from datafari_rag.core.errors import BadRequest, Internal, ModelUnavailable, NoDocuments, NoQuery
 from datafari_rag.core.events import Failed, Progress
+from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.arguments import facets_of
 from datafari_rag.protocols.mcp import messages
-from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import RpcRequest
+from datafari_rag.protocols.mcp.replies import AnswerCall
 from datafari_rag.protocols.mcp.tools import TOOLS
 from tests.protocols.mcp.test_results import room
 from tests.protocols.values import ANSWER, FINISHED, context, events, request

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from msgspec import Struct
 
 from datafari_rag.core.citations.text_check import checked
 from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
@@ -65,6 +66,10 @@ def test_administrators_may_word_what_agents_are_told(name: str) -> None:
     assert listed(TOOLS[name], Settings())["description"] == TOOLS[name].about
 
 
+class Nothing(Struct):
+    """No arguments and no result."""
+
+
 def test_a_tool_of_somebody_else_has_its_own_text() -> None:
-    other = Tool("other", "Other", "Does nothing.", {}, (), {}, ())
+    other = Tool("other", "Other", "Does nothing.", Nothing, Nothing)
     assert listed(other, Settings())["description"] == "Does nothing."
