@@ -170,6 +170,12 @@ _CONFIG = f"""<config>
   <requestHandler name="/secured" class="solr.SearchHandler">{_HANDLER}
     <lst name="appends"><str name="fq">{{!manifoldCFSecurity}}</str></lst>{_LAST}
   </requestHandler>
+  <requestHandler name="/initial" class="solr.SearchHandler"/>
+  <initParams path="/initial">
+    <lst name="defaults"><str name="facet.matches">x</str><str name="bq">language:fr</str></lst>
+    <lst name="appends"><str name="fq">{{!manifoldCFSecurity}}</str></lst>
+    <lst name="invariants"><str name="tie">0.5</str><str name="start">5</str></lst>
+  </initParams>
   <queryResponseWriter name="json" class="solr.JSONResponseWriter">
     <str name="content-type">text/plain; charset=UTF-8</str>
   </queryResponseWriter>

@@ -135,7 +135,7 @@ def test_the_doctor_finds_a_handler_that_expands_in_spite_of_all(solr_url: str, 
 
     facts, _ = facts_of(nodes, schema_of(settings), handler=handler)
 
-    assert facts.expands is expands
+    assert facts.handler is not None and facts.handler.expands is expands
 
 
 # --- that Solr is told ------------------------------------------------------------------------------------------------

@@ -22,18 +22,13 @@ from datafari_rag.core.query.filter_queries import restriction_of
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.handler_parameters import (
-    BOOSTS,
-    COUNTS,
-    HIGHLIGHTER,
-    INERT,
-    PARSER,
-    SENT,
     SNIPPETS,
-    UNPROMOTED,
+    reason_left,
 )
 from datafari_rag.core.solr.parameters import browse_params
 from datafari_rag.core.solr.schema import Schema
 from tests.datafari_solr import DATAFARI, ELEVATED
+from tests.end_to_end.test_handler_parameters import solr_parameters
 
 pytestmark = pytest.mark.solr
 
@@ -343,10 +338,21 @@ def test_the_doctor_has_two_ways_out_of_a_handler_that_filters_by_itself(datafar
     assert "PROBLEM rights component: the handler filters by itself, as Datafari's does" in said
     assert "-> Either let it filter, with this line alone: security.mode=plugin" in said
     assert "-> or add a handler without {!manifoldCFSecurity} to Solr, and name it: solr.handler=/rag" in said
+    assert '<requestHandler name="/rag" class="solr.SearchHandler"/>' in said
 
     status, said = _diagnosis(datafari, tmp_path, "solr.handler=/secured", "security.mode=plugin")
     assert status == 0, said
     assert "OK      rights component" in said
+
+
+def test_the_doctor_sees_what_is_in_effect_wherever_it_is_configured(datafari: Datafari, tmp_path: Path) -> None:
+    status, said = _diagnosis(datafari, tmp_path, "solr.handler=/initial")
+
+    assert status == 1
+    assert "PROBLEM rights component: the handler filters by itself" in said
+    assert "PROBLEM handler: its invariants override what each search sends: start" in said
+    assert "HINT    handler: sets facet.matches: values that do not match are not counted" in said
+    assert "HINT    handler: answers are made without what it adds to the order of hits: bq" in said
 
 
 VALUES = (
@@ -358,28 +364,24 @@ VALUES = (
 
 VALID = {
     "hl.cacheFieldValCharsThreshold": ("1", "100000"),
-    "hl.q": ("leave", "engineers"),
     "hl.queryFieldPattern": ("content_fr", "content_*"),
     "multiThreaded": ("true", "false"),
     "partialResults": ("true", "false"),
     "canCancel": ("false",),
     "version": ("2.2",),
     "disableRequestId": ("true",),
-    "distrib.statsCache": ("org.apache.solr.search.stats.LRUStatsCache",),
+    "shards.info": ("true", "false"),
 }
 """For what is not overridden, because it changes no result: values that Solr takes."""
 
 
 def _handler(chance: random.Random) -> dict[str, object]:
-    """Return a set of parameters of a handler: half of what is sent, and of what has no effect."""
+    """Return a set of parameters of a handler: half of those of Solr's lists that must not change an answer."""
     searched = ("content_en", "content_fr", "exactContent")
     for_fields = [f"f.{field}.{name}" for field in searched for name in (*SNIPPETS, "hl.tag.pre", "hl.fragsize")]
-    sent = [*SENT, *UNPROMOTED, *PARSER, *BOOSTS, *HIGHLIGHTER, *SNIPPETS, *COUNTS, *for_fields]
-    others = ["qf", "pf2", "mm", "rows", "fl", "sort", "q", "rqq", "hl.fl", "group.field", "facet.field"]
-    inert = [name for name in INERT if not name.endswith(".") and name not in VALID]
-    chosen = [name for name in (*sent, *others, *inert) if chance.random() < 0.5]
-    values = {name: chance.choice(VALUES) for name in chosen}
-    return values | {name: chance.choice(some) for name, some in VALID.items() if chance.random() < 0.5}
+    others = sorted(name for name in solr_parameters() if reason_left(name) is None)
+    chosen = [name for name in (*others, *for_fields, "unranked", "rqq") if chance.random() < 0.5]
+    return {name: chance.choice(VALID.get(name, VALUES)) for name in chosen}
 
 
 def test_no_handler_changes_an_answer_or_its_rights(datafari: Datafari) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datafari_rag.adapters.solr.client import RequestForbidden, RequestRejected
@@ -10,7 +10,7 @@ from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.solr.collection_report import CollectionFacts, HandlerFacts
-from datafari_rag.core.solr.handler_parameters import SENT
+from datafari_rag.core.solr.handler_parameters import HIGHLIGHTER, SENT, UNPROMOTED
 from datafari_rag.core.solr.schema import Schema
 
 COMPONENT = "manifoldcf"
@@ -27,7 +27,9 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
     schema = described(named, nodes)
     flags, exact = _flags(nodes), schema.fields.exact_content
     name = handler.strip("/")
-    configured = _optional(nodes, f"config/requestHandler?componentName=/{name}&expandParams=true&wt=json")
+    configured = _optional(nodes, f"config/requestHandler?componentName=/{name}&wt=json")
+    effect = _handler(nodes, name, configured)
+    own = f"{configured} {effect.filters if effect else ''}".lower()
     there = [name for name in ACL_FIELDS if schema.has(schema.acl(name))]
     without = {name: _count(nodes, {"fq": f"-{schema.acl(name)}:[* TO *]"}) or 0 for name in there}
     is_whole = len(there) == len(ACL_FIELDS)
@@ -38,10 +40,9 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
             documents=_count(nodes, {}) or 0,
             public=_count(nodes, {"fq": unset}) if is_whole else None,
             without=without,
-            has_component=None if configured is None else COMPONENT in str(configured).lower(),
-            expands=_expands(nodes, handler.strip("/")),
+            has_component=COMPONENT in own or (None if configured is None else False),
             textless=_count(nodes, {"fq": f"-{exact}:[* TO *]"}) or 0 if schema.has(exact) else 0,
-            handler=_handler(configured, handler.strip("/")),
+            handler=effect,
         ),
         schema,
     )
@@ -84,44 +85,51 @@ def _flags(nodes: Nodes) -> Mapping[str, frozenset[str]]:
     }
 
 
-def _handler(configured: Mapping[str, Any] | None, name: str) -> HandlerFacts | None:
-    """Return what *configured*, Solr's own description of a handler, sets, the sets of its `useParams` included."""
-    own = configured
-    for key in ("config", "requestHandler", f"/{name}"):
-        own = own.get(key) if isinstance(own, Mapping) else None
-    if not isinstance(own, Mapping):
+def _handler(nodes: Nodes, name: str, configured: Mapping[str, Any] | None) -> HandlerFacts | None:
+    """
+    Return what the handler makes of the parameters of a plain search and of an answer; None when it does not say.
+
+    It is asked what is in effect, not what is written: `initParams` and sets of `useParams` set parameters, too.
+    """
+    own = {"q": "*:*", "rows": "0", "fl": "score", "sort": "score desc", "echoParams": "all"}
+    plain = {**SENT, **own, "probe": "${nothing:expanded}"}
+    answer = {**plain, **UNPROMOTED, **HIGHLIGHTER, "fq": "*:*"}
+    before, after = (_in_effect(nodes, name, sent) for sent in (plain, answer))
+    if not before or not after:
         return None
-    sets = [found for found in _mapped(own, "_useParamsExpanded_").values() if isinstance(found, Mapping)]
-    components = [own.get(key) for key in ("first-components", "components", "last-components")]
+    added = {key.split(".", 2)[-1] if key.startswith("f.") else key for key in before.keys() - plain.keys()}
+    # A filter that is appended stays beside ours; one among the defaults is replaced.
+    filters = before.get("fq", [])
+    kept = {"fq"} if set(filters) <= set(after["fq"]) else set()
     return HandlerFacts(
-        defaults=_names(_mapped(own, "defaults"), *sets),
-        invariants=_names(_mapped(own, "invariants"), *(_mapped(found, "_invariants_") for found in sets)),
-        appended=_names(_mapped(own, "appends"), *(_mapped(found, "_appends_") for found in sets)),
-        components=tuple(str(one) for some in components if isinstance(some, list) for one in some),
+        added=frozenset(added - kept),
+        fixed=frozenset(key for key, value in answer.items() if after.get(key, [value])[0] != value) - {"probe"},
+        filters=tuple(filters),
+        expands=before.get("probe") == ["expanded"],
+        components=_components(configured, name),
     )
+
+
+def _in_effect(nodes: Nodes, handler: str, sent: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """Return what counts when *sent* is sent to *handler*, each name with its values; nothing where it is silent."""
+    try:
+        reply = nodes.ask(lambda node: node.search(handler, sent))
+    except SearchError:
+        return {}
+    found = _mapped(_mapped(reply, "responseHeader"), "params")
+    return {key: value if isinstance(value, list) else [str(value)] for key, value in found.items()}
+
+
+def _components(configured: Mapping[str, Any] | None, name: str) -> tuple[str, ...]:
+    """Return the names of the components in *configured*, Solr's own description of the handler *name*."""
+    own = _mapped(_mapped(_mapped(configured or {}, "config"), "requestHandler"), f"/{name}")
+    parts = [own.get(key) for key in ("first-components", "components", "last-components")]
+    return tuple(str(one) for some in parts if isinstance(some, list) for one in some)
 
 
 def _mapped(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     found = row.get(key)
     return found if isinstance(found, Mapping) else {}
-
-
-def _names(*sections: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of parameters, those for one field (`f.FIELD.NAME`) as for all."""
-    named = (name for section in sections for name in section if name and not name.startswith("_"))
-    return frozenset(name.split(".", 2)[-1] if name.startswith("f.") else name for name in named)
-
-
-def _expands(nodes: Nodes, handler: str) -> bool:
-    """Return whether *handler* expands a macro although every request forbids it: its invariants override that."""
-    sent = {"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "all", "probe": "${nothing:expanded}"}
-    try:
-        reply = nodes.ask(lambda node: node.search(handler, sent))
-    except (RequestRejected, RequestForbidden):
-        return False
-    header = reply.get("responseHeader")
-    params = header.get("params") if isinstance(header, Mapping) else None
-    return isinstance(params, Mapping) and params.get("probe") == "expanded"
 
 
 def _optional(nodes: Nodes, path: str) -> Mapping[str, Any] | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.solr.handler_parameters import BOOSTS, is_overridden, reason_left
+from datafari_rag.core.solr.handler_parameters import BOOSTS, reason_left
 from datafari_rag.core.solr.schema import Schema
 
 STORED_SUMMARY = "llm_summary"
@@ -26,14 +26,17 @@ ELEVATOR = "elevat"
 @dataclass(frozen=True, slots=True)
 class HandlerFacts:
     """
-    What a handler's configuration has, sets of `useParams` included: names of parameters, never their values.
+    What a handler makes of the parameters of a search, wherever that is configured.
 
-    *components* are the names of all its components.
+    *added* are the names of parameters that were not sent, *fixed* of those that count otherwise than they were sent.
+    *filters* are its own. *expands* says that it expands `${name}` although the request forbids it. *components* are
+    those that it names itself.
     """
 
-    defaults: frozenset[str] = frozenset()
-    invariants: frozenset[str] = frozenset()
-    appended: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
+    fixed: frozenset[str] = frozenset()
+    filters: tuple[str, ...] = ()
+    expands: bool = False
     components: tuple[str, ...] = ()
 
 
@@ -54,9 +57,8 @@ class CollectionFacts:
 
     *flags* is field name → its properties ("indexed", "stored"), for declared fields. *documents* are all, *public*
     those that no rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
-    whether the handler has Solr's own rights component, None when the configuration cannot be read. *expands*
-    says that the handler expands `${name}` in parameters although the request forbids it. *textless* documents have no
-    exact text. *handler* is None when the configuration cannot be read.
+    whether the handler has Solr's own rights component, None when the configuration cannot be read. *textless* counts
+    documents without an exact text. *handler* is None when it does not say what is in effect.
     """
 
     flags: Mapping[str, frozenset[str]]
@@ -64,7 +66,6 @@ class CollectionFacts:
     public: int | None
     without: Mapping[str, int]
     has_component: bool | None
-    expands: bool = False
     textless: int = 0
     handler: HandlerFacts | None = None
 
@@ -76,7 +77,6 @@ def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Itera
         *_of_texts(facts, schema),
         *_of_extras(schema, facets, facts),
         *_of_rights(facts, schema, mode),
-        *_of_macros(facts),
         *_of_handler(facts.handler),
     )
 
@@ -136,8 +136,19 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
 
 def _of_handler(handler: HandlerFacts | None) -> Iterator[Finding]:
     if handler is None:
+        text = "does not say which parameters are in effect"
+        yield Finding(
+            "handler", "hint", text, "Remove echoParams from its invariants, or compare it with docs/attach.md"
+        )
         return
-    fixed = sorted(name for name in handler.invariants if is_overridden(name))
+    if handler.expands:
+        yield Finding(
+            "macros",
+            "problem",
+            "the handler expands ${name} in ids, rights and user names: callers can inject other values",
+            "Remove expandMacros from the invariants of the handler",
+        )
+    fixed = sorted(handler.fixed)
     if fixed:
         yield Finding(
             "handler",
@@ -145,11 +156,11 @@ def _of_handler(handler: HandlerFacts | None) -> Iterator[Finding]:
             f"its invariants override what each search sends: {', '.join(fixed)}",
             "Move them to the defaults of the handler, or use another one: solr.handler=/NAME",
         )
-    left = {name: reason_left(name) for name in sorted(handler.defaults | handler.invariants - {"fq"})}
+    left = {name: reason_left(name) for name in sorted(handler.added)}
     for name, reason in left.items():
         if reason is not None:
             yield Finding("handler", "hint", f"sets {name}: {reason}", "Remove it from the defaults of the handler")
-    added = sorted({*BOOSTS, "rq"} & (handler.defaults | handler.appended | handler.invariants))
+    added = sorted({*BOOSTS, "rq"} & handler.added - handler.fixed)
     added += [name for name in handler.components if ELEVATOR in name.lower()]
     if added:
         text = f"answers are made without what it adds to the order of hits: {', '.join(added)}"
@@ -232,20 +243,11 @@ def _of_component(facts: CollectionFacts, mode: str) -> Iterator[Finding]:
             "problem",
             "the handler filters by itself, as Datafari's does, without a user: only public documents are found",
             "Either let it filter, with this line alone: security.mode=plugin\n"
-            "        -> or add a handler without {!manifoldCFSecurity} to Solr, and name it: solr.handler=/rag",
+            "        -> or add a handler without {!manifoldCFSecurity} to Solr, and name it: solr.handler=/rag\n"
+            '           <requestHandler name="/rag" class="solr.SearchHandler"/>',
         )
     elif mode == "plugin":
         yield Finding("rights component", "ok", "the handler has the ManifoldCF component")
-
-
-def _of_macros(facts: CollectionFacts) -> Iterator[Finding]:
-    if facts.expands:
-        yield Finding(
-            "macros",
-            "problem",
-            "the handler expands ${name} in ids, rights and user names: callers can inject other values",
-            "Remove expandMacros from the invariants of the handler",
-        )
 
 
 def _of_acl_field(name: str, facts: CollectionFacts, schema: Schema) -> Finding:

@@ -4,7 +4,8 @@ What a handler of Solr can set, and what each search sends so that none of it ch
 Solr takes a parameter that a request lacks from the handler, in `defaults` or in a set of `useParams`. So each
 parameter that shapes a result is sent, with the value that has no effect where we want none. What the parser of the
 words reads travels in the query itself, as local parameters, which not even `invariants` of a handler override. A test
-compares these tables with Solr's own lists: a parameter is sent, has no effect here, or is in `LEFT` with its reason.
+compares these tables with Solr's own lists: a parameter is sent, is in `LEFT` with what it does, or is in the test with
+the reason why it changes no result.
 """
 
 from __future__ import annotations
@@ -105,6 +106,9 @@ SNIPPETS: Mapping[str, str] = {
     "hl.fragsizeIsMinimum": "true",
     "hl.fragAlignRatio": "0.5",
     "hl.bs.type": "SENTENCE",
+    "hl.bs.language": "",
+    "hl.bs.country": "",
+    "hl.bs.variant": "",
     "hl.encoder": "html",
     "hl.tag.ellipsis": "",
     "hl.multiValuedSeparatorChar": " ",
@@ -148,10 +152,11 @@ LEFT: Mapping[str, str] = {
     "shards.rows": "each shard returns so many documents: the best may be among the others",
     "shards.start": "each shard leaves out its best documents",
     "distrib": "the collection is that of one shard",
+    "_route_": "the collection is that of one shard",
+    "distrib.statsCache": "each shard weighs words by its own documents alone",
+    "requireZkConnected": "searches fail while ZooKeeper is out of reach",
+    "collection": "other collections are searched",
     "hl.offsetSource": "snippets fail where the fields have no such offsets",
-    "hl.bs.language": "sentences end as in that language",
-    "hl.bs.country": "sentences end as in that country",
-    "hl.bs.variant": "sentences end as in that variant of a language",
     "facet.prefix": "numbers and dates cannot be counted: Solr refuses it for them, even if it is empty",
     "facet.excludeTerms": "numbers and dates cannot be counted: Solr refuses it for them, even if it is empty",
     "facet.contains": "values without it are not counted: every value would have to be compared with an empty one",
@@ -162,56 +167,6 @@ LEFT: Mapping[str, str] = {
 What a handler can set that changes a result and is not sent: name, or the beginning of names → what it does then.
 `doctor` reports it.
 """
-
-INERT: Mapping[str, str] = {
-    "hl.q": "the words are sent as what is highlighted",
-    "hl.queryFieldPattern": "a match counts in its own field",
-    "hl.cacheFieldValCharsThreshold": "speed",
-    "hl.simple.": "marks are sent under their other name",
-    "hl.": "read by highlighters other than the unified one",
-    "regex": "a value of hl.fragmenter",
-    "simple": "a value of hl.formatter",
-    "group.": "hits are not grouped",
-    "facet.threads": "speed",
-    "facet.method": "speed",
-    "facet.enum.cache.minDf": "speed",
-    "facet.zeros": "replaced by facet.mincount",
-    "facet.overrequest": "not a parameter itself",
-    "facet.": "counts that nobody wanted are not returned",
-    "expand.": "nothing is expanded",
-    "mlt.": "no similar documents are wanted",
-    "spellcheck.": "spelling is not looked up",
-    "stats.": "no statistics are wanted",
-    "terms.": "no terms are wanted",
-    "tv.": "no vectors are wanted",
-    "exclusive": "the elevator is off",
-    "forceElevation": "the elevator is off",
-    "elevate.": "the elevator is off",
-    "elevateIds": "the elevator is off",
-    "excludeIds": "the elevator is off",
-    "elevateOnlyDocsMatchingQuery": "the elevator is off",
-    "excludeMarkerFieldName": "the elevator is off",
-    "editorialMarkerFieldName": "the elevator is off",
-    "markExcludes": "the elevator is off",
-    "useConfiguredElevatedOrder": "the elevator is off",
-    "gen": "read by no parser",
-    "partialResults": "no limit is set, and shards.tolerant is sent",
-    "multiThreaded": "speed",
-    "canCancel": "who may end the search",
-    "queryUUID": "who may end the search",
-    "debug.": "not returned",
-    "explainOther": "not returned",
-    "timing": "a value of debug",
-    "results": "a value of debug",
-    "track": "a value of debug",
-    "logParamsList": "what Solr logs",
-    "version": "the format of XML",
-    "xsl": "the format of XML",
-    "stream.": "read by updates",
-    "disableRequestId": "what Solr logs",
-    "distrib.statsCache": "statistics of words between shards",
-}
-"""What a handler can set that changes no result: name, or the beginning of names → why."""
 
 
 def local(params: Mapping[str, str]) -> str:
@@ -226,26 +181,5 @@ def of_fields(fields: Iterable[str], params: Mapping[str, str]) -> dict[str, str
 
 def reason_left(name: str) -> str | None:
     """Return what the parameter *name* of a handler does to a result although we send others, None for nothing."""
-    return _reason(LEFT, name)
-
-
-def is_overridden(name: str) -> bool:
-    """Say whether the parameter *name*, sent with a search, would lose against an invariant of the handler."""
-    tables = (SENT, UNPROMOTED, HIGHLIGHTER, SNIPPETS, COUNTS, VALUES)
-    return name in ("q", "fq", "fl", "rows", "sort", "facet.field", "words") or any(name in table for table in tables)
-
-
-def is_known(name: str) -> bool:
-    """Say whether these tables know the parameter *name*."""
-    tables = (SENT, UNPROMOTED, PARSER, HIGHLIGHTER, SNIPPETS, COUNTS, VALUES)
-    own = ("q", "fl", "rows", "sort", "qf", "pf2", "mm", "facet.field", "facet.limit", "shards.tolerant", *_OF_SNIPPETS)
-    is_sent = name in (*own, *BOOSTS) or any(name in table for table in tables)
-    return is_sent or reason_left(name) is not None or _reason(INERT, name) is not None
-
-
-_OF_SNIPPETS = ("hl.fl", "hl.fragsize", "hl.tag.pre", "hl.tag.post")
-
-
-def _reason(table: Mapping[str, str], name: str) -> str | None:
-    beginnings = (known for known in table if known.endswith(".") and name.startswith(known))
-    return table[name] if name in table else next((table[known] for known in beginnings), None)
+    beginning = next((known for known in LEFT if known.endswith(".") and name.startswith(known)), name)
+    return LEFT.get(name, LEFT.get(beginning))

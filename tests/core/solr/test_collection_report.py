@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.solr.collection_report import CollectionFacts, Finding, findings
+from datafari_rag.core.solr.collection_report import CollectionFacts, Finding, HandlerFacts, findings
 from datafari_rag.core.solr.schema import Kind, Schema
 
 WHOLE: Mapping[str, Kind] = {
@@ -17,7 +17,12 @@ WHOLE: Mapping[str, Kind] = {
 }
 BOTH = frozenset({"indexed", "stored"})
 GOOD = CollectionFacts(
-    flags=dict.fromkeys(WHOLE, BOTH), documents=10, public=4, without=dict.fromkeys(ACL_FIELDS, 0), has_component=False
+    flags=dict.fromkeys(WHOLE, BOTH),
+    documents=10,
+    public=4,
+    without=dict.fromkeys(ACL_FIELDS, 0),
+    has_component=False,
+    handler=HandlerFacts(),
 )
 
 
@@ -120,7 +125,15 @@ def test_how_many_are_open_is_not_said_when_it_is_not_known() -> None:
     assert "rights" not in found(replace(GOOD, public=None))
 
 
+EXPANDING = replace(GOOD, handler=HandlerFacts(expands=True))
+
+
 def test_a_handler_that_expands_macros_is_a_problem() -> None:
     assert "macros" not in found()
-    assert found(replace(GOOD, expands=True))["macros"].verdict == "problem"
-    assert found(replace(GOOD, expands=True), mode="plugin")["macros"].verdict == "problem"
+    assert found(EXPANDING)["macros"].verdict == "problem"
+    assert found(EXPANDING, mode="plugin")["macros"].verdict == "problem"
+
+
+def test_a_handler_that_says_nothing_of_itself_is_a_hint() -> None:
+    assert found()["handler"].verdict == "ok"
+    assert found(replace(GOOD, handler=None))["handler"].verdict == "hint"
