@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.answer.prompt import Prompt, document_message
+from datafari_rag.core.answer.prompt import Prompt, fitted, tokens_in
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract
@@ -63,8 +63,8 @@ MORE_DOCUMENTS = 2
 LOOK_CHARS, LOOK_DOCUMENTS = 3000, 5
 """What the model sees of what was found when it plans again."""
 
-MESSAGE_TOKENS = 8
-"""What a message costs besides its text, at most."""
+THOUGHT_TOKEN_CHARS = 4
+"""Characters of a thought that count as a token where the server counts none."""
 
 Steps = Generator[StepEvent, None, None]
 
@@ -253,13 +253,15 @@ class StepWalk:
     ) -> Generator[StepEvent, None, ModelReply | None]:
         """Return the model's reply to *prompt*, None if it may not be called; *read* returns what is noted of it."""
         input_tokens = tokens_in(prompt, self._parts.count)
-        left = min(planning.MAX_TOKENS, self.meter.tokens_left(input_tokens))
+        free = self.meter.tokens_left(input_tokens)
+        left = min(planning.MAX_TOKENS, free)
         is_model = self._settings.rag_api_endpoint != BUILTIN_MODEL
         if not is_model or left < planning.LEAST_TOKENS or not self.meter.may_search():
             return None
         begun = self.meter.begin("plan")
         yield begun[0]
         prompt = replace(prompt, max_tokens=left, within_s=self.meter.left_s)
+        prompt = sendable(prompt, self._settings, self._parts.count, most=input_tokens + free)
         said = reply_of(self._parts.model, prompt, count=self._parts.count, is_over=lambda: self.meter.left_s <= 0)
         queries = () if said.failure else read(said.text)
         step = ActivityStep("plan", queries=queries, model_calls=1, failure=said.failure)
@@ -295,6 +297,7 @@ def reply_of(model: Model, prompt: Prompt, *, count: Callable[[str], int], is_ov
             if is_over():
                 return ModelReply("", tokens, ModelTimeout.label)
             if isinstance(piece, Ending):
+                tokens += piece.facts.thought_tokens or piece.facts.thought_chars // THOUGHT_TOKEN_CHARS
                 return ModelReply("".join(words), tokens, None if piece.failure is None else piece.failure.label)
             size = count(piece.text)
             if tokens + size > most:
@@ -305,11 +308,16 @@ def reply_of(model: Model, prompt: Prompt, *, count: Callable[[str], int], is_ov
     return ModelReply("", tokens, ModelUnavailable.label)
 
 
-def tokens_in(prompt: Prompt, count: Callable[[str], int]) -> int:
-    """Return the tokens of all that is sent with *prompt*."""
-    texts = [prompt.instructions or "", *(turn.text for turn in prompt.history), prompt.question]
-    texts += [document_message(extract, prompt.nonce) for extract in prompt.extracts]
-    return sum(count(text) + MESSAGE_TOKENS for text in texts)
+def sendable(prompt: Prompt, settings: Settings, count: Callable[[str], int], *, most: int | None = None) -> Prompt:
+    """
+    Return *prompt*, which words something for a step, as the settings let it be sent.
+
+    Within the model's window, and within *most* tokens with the reply: what is free is room for thoughts. Where an
+    administrator sends no temperature, none is sent here.
+    """
+    window = settings.llm_context_window if most is None else min(settings.llm_context_window, most)
+    temperature = None if settings.rag_temperature is None else prompt.temperature
+    return fitted(replace(prompt, temperature=temperature), window=window, count=count)
 
 
 def _step_of(text: str, found: Searched) -> ActivityStep:
@@ -462,6 +470,7 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
     if not is_wanted(ask, is_enabled=is_enabled):
         return ask
     prompt = query_prompt_for(ask, model=settings.rag_model, nonce=parts.new_nonce(), language=language)
+    prompt = sendable(prompt, settings, parts.count)
     words: list[str] = []
     with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
         for said in said_by_model:

@@ -239,6 +239,11 @@ def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
             "flask requests pysolr numpy datafari_rag.web",
             id="the watcher of a folder: the server",
         ),
+        # What opens connections is imported after `server.prepare`, which it would otherwise not see.
+        *(
+            pytest.param(f"commands.{name}", "requests urllib3", id=f"{name}: connections before they can wait")
+            for name in ("serve", "demo.command", "llm_service", "stub_llm")
+        ),
     ],
 )
 def test_what_is_started_imports_nothing_that_it_does_not_need(started: str, needless: str) -> None:

@@ -77,6 +77,13 @@ class ModelFacts:
     """How long the thoughts before the answer were; for administrators."""
     thought_ms: float = 0.0
     """When the answer began that followed them, since the request."""
+    thought_tokens: int | None = None
+    """How many tokens they were, hidden ones too; None where the server does not say."""
+
+    @property
+    def has_thoughts(self) -> bool:
+        """Return whether the model thought before it answered."""
+        return bool(self.thought_chars or self.thought_tokens)
 
 
 UNKNOWN_MODEL = ModelFacts()

@@ -18,7 +18,6 @@ from datafari_rag.core.model.server_needs import PAPERS_FORM, THINKING_TOKENS, S
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
 _THOUGHTS = frozenset(("reasoning_content", "reasoning"))
 """Of DeepSeek, vLLM, llama.cpp and LiteLLM; of OpenRouter, Ollama and newer vLLM."""
-_TOOLS = ("tool_calls", "function_call")
 
 
 def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) -> dict[str, object]:
@@ -84,7 +83,7 @@ def _said(reply: Mapping[str, object], choice: Mapping[str, object], message: Ma
     return ReplyChunk(
         text=_text(message.get("content")),
         finish_reason=_word(choice.get("finish_reason")),
-        is_declined=_is_declined(message),
+        is_declined=bool(message.get("refusal")),
         facts=_facts(reply, choice),
         thought_chars=_thought_chars(message),
     )
@@ -146,12 +145,6 @@ def _thought_chars(message: Mapping[str, object]) -> int:
     thoughts = [message[name] for name in _THOUGHTS & message.keys()]
     thoughts += [part.get("thinking") for part in parts if isinstance(part, Mapping)]
     return sum(map(len, map(_text, thoughts)))
-
-
-def _is_declined(message: Mapping[str, object]) -> bool:
-    if message.get("refusal"):
-        return True
-    return any(message.get(key) for key in _TOOLS) and not _text(message.get("content"))
 
 
 def _word(value: object) -> str | None:

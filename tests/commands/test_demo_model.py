@@ -43,6 +43,12 @@ def test_one_of_several_is_chosen_by_its_name(capsys: pytest.CaptureFixture[str]
     assert "The model is b." in capsys.readouterr().err
 
 
+def test_a_name_of_ollama_needs_no_tag(capsys: pytest.CaptureFixture[str]) -> None:
+    listed: Mapping[str, object] = {"/v1/models": {"data": [{"id": "llama3.2:latest"}]}}
+    with model_server(gets=listed) as server:
+        assert settings_of_model(f"{base(server.url)}#llama3.2")["rag.model"] == "llama3.2:latest"
+
+
 def test_a_server_without_a_path_is_asked_at_v1() -> None:
     with model_server(gets=ONE) as server:
         assert settings_of_model(server.url.removesuffix("/v1/chat/completions"))["rag.model"] == "only"

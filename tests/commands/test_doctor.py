@@ -364,8 +364,39 @@ def test_a_model_that_does_badly_gets_advice(tmp_path: Path) -> None:
 def test_what_was_learned_is_told(tmp_path: Path) -> None:
     with model_server(*OPENAI) as server:
         said = examined(tmp_path, f"rag.api.endpoint={server.url}", "rag.model=m")
-    assert "requests: learned from refusals: max_completion_tokens is sent in place of max_tokens" in said.output
-    assert "requests: learned from refusals: temperature is not sent" in said.output
+    assert "OK      learned: max_completion_tokens is sent in place of max_tokens" in said.output
+    assert "OK      learned: temperature is not sent" in said.output
+
+
+def test_a_model_whose_streams_wait_for_its_thoughts_is_no_buffering_proxy(tmp_path: Path) -> None:
+    with model_server(texts=("La salle est ouverte ", "jusqu'à 18 h 45 en semaine [1].")) as server:
+        said = examined(tmp_path, f"rag.api.endpoint={server.url}", "rag.model=qwen3:8b")
+    assert "-> By its name this model thinks before it answers" in said.output
+    assert "buffering" not in said.output
+
+
+ODD = {
+    "a redirect": (302, "-> It redirects to another address"),
+    "a page": (200, "-> The server at this address is no chat completions endpoint"),
+}
+
+
+@pytest.mark.parametrize(("status", "advice"), ODD.values(), ids=ODD.keys())
+def test_an_odd_server_gets_its_own_advice(tmp_path: Path, status: int, advice: str) -> None:
+    with serving(lambda asked: Reply(b"<html>", status)) as loopback:
+        said = examined(tmp_path, f"rag.api.endpoint={loopback.url}/v1/x")
+    assert advice in said.output
+
+
+def test_a_certificate_of_the_model_that_is_not_trusted_has_its_own_advice(tmp_path: Path) -> None:
+    library("cryptography.x509", "make .venv/.dev")
+    from tests.adapters.test_http_tls import certificate
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate(tmp_path))
+    with serving(lambda asked: Reply(GOOD_MODEL), context) as loopback:
+        said = examined(tmp_path, f"rag.api.endpoint={loopback.url}/v1")
+    assert "-> The server's certificate is not trusted: set llm.tls.ca" in said.output
 
 
 def test_the_servers_words_are_shown_without_what_was_sent(tmp_path: Path) -> None:

@@ -233,6 +233,23 @@ def test_a_planner_that_fails_is_told_and_rules_go_on() -> None:
     assert ended[2].text == "Bonnie Tyler singer born"
 
 
+def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thoughts_count() -> None:
+    model = FakeModel("Gaynor Hopkins", facts=ModelFacts("m", thought_tokens=300))
+    activity = activity_in(events_of(Ask(QUESTION, effort="low"), Shelf(SONG, TYLER), model))
+    planned = next(step for step in activity.steps if step.kind == "plan")
+    assert planned.output_tokens > 300
+    assert (model.prompts[0].max_tokens, model.prompts[0].temperature) == (160, 0.0)
+    assert 1000 < model.prompts[0].spare_tokens < SETTINGS.rag_effort_max_tokens
+
+    model = FakeModel("Gaynor Hopkins", facts=ModelFacts("m", thought_chars=400))
+    tight = replace(SETTINGS, llm_context_window=2000, rag_temperature=None)
+    activity = activity_in(events_of(Ask(QUESTION, effort="low"), Shelf(SONG, TYLER), model, settings=tight))
+    planned = next(step for step in activity.steps if step.kind == "plan")
+    assert planned.output_tokens > 100
+    assert model.prompts[0].temperature is None
+    assert model.prompts[0].spare_tokens < 2000
+
+
 def test_nothing_found_by_the_question_may_be_found_by_the_plan() -> None:
     model = ScriptedModel("Gaynor Hopkins", "x")
     settings = replace(SETTINGS, rag_query_relax=False)

@@ -25,6 +25,8 @@ from datafari_rag.core.errors import (
     ModelGarbled,
     ModelTimeout,
     ModelUnavailable,
+    NoAnswer,
+    OnlyThoughts,
     RagError,
     ThoughtsPassedOn,
 )
@@ -110,16 +112,16 @@ class HttpModel:
                 reply, patience = self._sent(prompt, needs, is_streamed=is_streamed, until=until)
                 with reply:
                     for piece in self._pieces(reply, tally, patience, thinking):
-                        if lessons:
-                            self.learned.keep(prompt.model, lessons)
+                        self.learned.keep(prompt.model, lessons)
+                        lessons.clear()
                         yield piece
                 failure = tally.failure()
-                self._keep(prompt.model, [*lessons, *thinking_lesson(needs, thinking)])
-            except ThoughtsPassedOn as error:
-                failure = error
-                self._keep(prompt.model, [*lessons, *thinking_lesson(needs, thinking)])
             except ModelError as error:
                 failure = error
+            if failure is None or isinstance(failure, (NoAnswer, OnlyThoughts, ThoughtsPassedOn)):
+                has_thoughts = tally.facts.has_thoughts or isinstance(failure, OnlyThoughts)
+                learned = (*lessons, *thinking_lesson(needs, thinking, prompt, has_thoughts=has_thoughts))
+                self.learned.keep(prompt.model, learned)
             lesson = None if tally.has_text else _taught(failure, needs, prompt, lessons)
             if lesson is None:
                 break
@@ -176,11 +178,6 @@ class HttpModel:
     def _senders_own(self, rejection: Rejection) -> RagError:
         """Return the error for the sender of a relayed body: all of it was his own."""
         return refused_by_model(rejection) if rejection.status in RELAYED else self._failed(rejection)
-
-    def _keep(self, model: str, lessons: Sequence[Lesson]) -> None:
-        """Remember the *lessons* that led to a reply, or that it taught."""
-        if lessons:
-            self.learned.keep(model, lessons)
 
     def _answered(self, body: bytes, patience: ReadDeadline, fail: Callable[[Rejection], RagError]) -> Reply:
         """Return the reply when it is a 200. Raises: ModelError, and what *fail* returns for another status."""

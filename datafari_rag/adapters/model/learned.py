@@ -38,7 +38,9 @@ class LearnedNeeds:
             return self._learned[model][0]
 
     def keep(self, model: str, lessons: Sequence[Lesson]) -> None:
-        """Remember *lessons*, which led to a request that *model* accepted."""
+        """Remember *lessons*, if any, which led to a request that *model* accepted, or which its reply taught."""
+        if not lessons:
+            return
         with self._lock:
             before = self._learned.get(model, (None, ()))[1]
             texts = dict.fromkeys((*before, *(lesson.text for lesson in lessons)))
@@ -47,7 +49,7 @@ class LearnedNeeds:
             if len(self._learned) > MAX_MODELS:
                 self._learned.popitem(last=False)
         if tuple(texts) != before:
-            log.info("model %s: learned from its refusals: %s", self._name, "; ".join(texts))
+            log.info("model %s: learned: %s", self._name, "; ".join(texts))
 
     def texts(self) -> Mapping[str, Sequence[str]]:
         """Return what was learned of each model, in sentences."""

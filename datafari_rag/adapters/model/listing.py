@@ -34,7 +34,9 @@ class ServerListing:
     def window(self, model: str) -> int | None:
         """Return the window of *model* in tokens, None where the server does not say; never fails."""
         asked = orjson.dumps({"model": model})
-        found = window_in(self._tried(f"{self._base}/models"), model)
+        # Of Ollama, what a loaded model has counts before what it would be given.
+        listed = (f"{self._base}/models", f"{self._root}/api/v0/models", f"{self._root}/api/ps")
+        found = next(filter(None, (window_in(self._tried(url), model) for url in listed)), None)
         found = found or window_in_props(self._tried(f"{self._root}/props"))
         return found or window_in_show(self._tried(f"{self._root}/api/show", asked))
 

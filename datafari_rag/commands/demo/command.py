@@ -14,7 +14,6 @@ import click
 
 from datafari_rag import server
 from datafari_rag.adapters.private_files import made_private
-from datafari_rag.commands.demo.model import settings_of_model
 from datafari_rag.commands.terminal.conf import demo_place
 
 MODEL = "bge-small-en"
@@ -61,6 +60,8 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
         raise click.UsageError("--meaning is for the shipped documents; for your own see docs/embeddings.md.")
     options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
     if model is not None:
+        from datafari_rag.commands.demo.model import settings_of_model
+
         options |= settings_of_model(model)
     if meaning:
         options["embeddings.endpoint"] = _endpoint()

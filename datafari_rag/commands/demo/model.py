@@ -7,8 +7,9 @@ import click
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.listing import ServerListing
 from datafari_rag.core.errors import ModelError
+from datafari_rag.core.model.listings import named_in
 from datafari_rag.core.model.server_needs import completed
-from datafari_rag.core.model.server_words import ADVICE
+from datafari_rag.core.model.server_words import advice_for
 
 
 def settings_of_model(address: str) -> dict[str, str | int | None]:
@@ -25,12 +26,12 @@ def settings_of_model(address: str) -> dict[str, str | int | None]:
     except ValueError as error:
         raise click.UsageError("--model: the http or https address of a server is expected.") from error
     except ModelError as error:
-        raise click.ClickException(f"--model: {error.reason} {ADVICE[error.label]}.") from error
+        raise click.ClickException(f"--model: {error.reason} {advice_for(error)}.") from error
     if not names:
         raise click.ClickException(f"--model: the server at {url} lists no models at /v1/models.")
-    if wanted and wanted not in names:
+    name = named_in(names, wanted) if wanted else names[0]
+    if name is None:
         raise click.ClickException(f"--model: no {wanted} at {url}; it has {_several(names)}.")
-    name = wanted or names[0]
     others = "" if wanted or len(names) == 1 else f", the first of {_several(names)}; {url}#NAME chooses another"
     click.echo(f"The model is {name}{others}. Passages of the documents are sent to {url}.", err=True)
     window = listing.window(name)

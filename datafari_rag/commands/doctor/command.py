@@ -34,8 +34,7 @@ from datafari_rag.core.errors import (
     SearchError,
 )
 from datafari_rag.core.identity import mapped_name
-from datafari_rag.core.model.server_words import ADVICE as MODEL_ADVICE
-from datafari_rag.core.model.server_words import words_of
+from datafari_rag.core.model.server_words import advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
 from datafari_rag.core.settings.table import Settings, secrets_of
@@ -307,31 +306,41 @@ def _model(settings: Settings, instructions: str) -> Iterator[Finding]:
     if trial.failure is not None:
         rejection = trial.failure.rejection if isinstance(trial.failure, ModelError) else None
         words = words_of(rejection, texts_of(trial.prompt), secrets_of(settings))
-        text = f"{_said(trial.failure)}: {words}" if words else _said(trial.failure)
-        yield Finding(subject, "problem", text, MODEL_ADVICE.get(trial.failure.label, ""))
+        text = f"{trial.failure.reason} It said: {words}" if words else trial.failure.reason
+        yield Finding(subject, "problem", f"{text} ({trial.failure.log})", advice_for(trial.failure))
     else:
         yield Finding(
             subject, "ok", f"answers: first words after {trial.first_s:.1f} s, all after {trial.total_s:.1f} s"
         )
     for text in model.learned():
-        yield Finding("requests", "ok", f"learned from refusals: {text}")
+        yield Finding("learned", "ok", text)
     if settings.rag_api_endpoint != BUILTIN_MODEL:
-        yield from (*_judged(trial), *_window(settings))
+        yield from (*_judged(trial, settings), *_window(settings))
 
 
-def _judged(trial: ModelTrial) -> Iterator[Finding]:
+def _judged(trial: ModelTrial, settings: Settings) -> Iterator[Finding]:
     if trial.failure is not None:
         return
+    if trial.is_cut:
+        yield Finding("length", "hint", "the answer was cut at rag.maxTokens", "Raise rag.maxTokens")
+    may_wait = endpoints_for(settings)[0].needs(settings.rag_model).thinking == "aloud" and not trial.facts.has_thoughts
     for subject, is_good, good, bad, advice in (
         ("answer", trial.is_right, "right", "not what the document says", "Try a larger model"),
         ("citations", trial.is_cited, "cites [1]", "does not cite [1]", "Try a larger model, or rag.instructions.file"),
         ("language", trial.is_in_language, "keeps to the question's", "not the question's", "Try another model"),
-        ("streaming", trial.pieces > 1, f"{trial.pieces} pieces", "the answer came in one piece", STREAM_ADVICE),
+        (
+            "streaming",
+            trial.pieces > 1,
+            f"{trial.pieces} pieces",
+            "the answer came in one piece",
+            WAIT_ADVICE if may_wait else STREAM_ADVICE,
+        ),
     ):
         yield Finding(subject, "ok" if is_good else "hint", good if is_good else bad, "" if is_good else advice)
     facts = trial.facts
-    thought = f"{facts.thought_chars} characters in {facts.thought_ms / 1000:.1f} s" if facts.thought_chars else "none"
-    yield Finding("thinking", "ok", thought)
+    chars = f"{facts.thought_chars} characters in {facts.thought_ms / 1000:.1f} s"
+    hidden = f"hidden, {facts.thought_tokens} tokens" if facts.has_thoughts else "none"
+    yield Finding("thinking", "ok", chars if facts.thought_chars else hidden)
 
 
 def _window(settings: Settings) -> Iterator[Finding]:
@@ -346,6 +355,7 @@ def _window(settings: Settings) -> Iterator[Finding]:
         yield Finding("window", "ok", f"the server's is {found} tokens, llm.context.window={wanted}")
 
 
+WAIT_ADVICE = "By its name this model thinks before it answers, so that streams wait for the end of its thoughts"
 STREAM_ADVICE = "A proxy before the model may be buffering; a short answer may also come at once"
 
 

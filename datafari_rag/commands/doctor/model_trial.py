@@ -40,6 +40,7 @@ class ModelTrial:
     is_right: bool = False
     is_cited: bool = False
     is_in_language: bool = False
+    is_cut: bool = False
     facts: ModelFacts = UNKNOWN_MODEL
 
 
@@ -84,5 +85,6 @@ def tried(model: Model, prompt: Prompt, clock: Callable[[], float]) -> ModelTria
         is_right=EXPECTED in text,
         is_cited="[1]" in text or f"[{DOCUMENTS[0][0]}]" in text,
         is_in_language=detect(text, "") == LANGUAGE,
+        is_cut=ending.finish_reason == "length",
         facts=ending.facts,
     )

@@ -197,6 +197,12 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     return replace(prompt, extracts=kept, max_tokens=answer, spare_tokens=max(0, left - (answer or left)))
 
 
+def tokens_in(prompt: Prompt, count: Count) -> int:
+    """Return the tokens of all that is sent with *prompt*."""
+    texts = [*_texts(prompt), *(document_message(extract, prompt.nonce) for extract in prompt.extracts)]
+    return sum(count(text) + MESSAGE_TOKENS for text in texts)
+
+
 def _tokens(extract: Extract, nonce: str, count: Count) -> int:
     """Return the tokens of a document's message; its text was counted before, and is counted by itself here too."""
     headings = "".join(f"\n# {path}\n" for _, path in extract.paths)

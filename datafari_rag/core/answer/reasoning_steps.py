@@ -55,12 +55,9 @@ def thoughts_for(trace: Trace, *, is_admin: bool) -> tuple[Thought, ...]:
 
 def thinking_in(facts: ModelFacts) -> tuple[Thought, ...]:
     """Return a step that says how long the model thought before it answered, and none of it; () where it did not."""
-    if not facts.thought_chars:
+    if not facts.has_thoughts:
         return ()
-    usage = facts.extras.get("usage")
-    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
-    tokens = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
-    props = {"chars": facts.thought_chars, "tokens": tokens, "took_ms": round(facts.thought_ms)}
+    props = {"chars": facts.thought_chars, "tokens": facts.thought_tokens, "took_ms": round(facts.thought_ms)}
     return (Thought("Thinking", "The model thought before it answered.", props),)
 
 
@@ -167,8 +164,8 @@ def ranked(event: Event) -> Event:
 
     Whether the model thought, and how long, is for administrators too.
     """
-    if isinstance(event, Finished) and event.facts.thought_chars:
-        event = replace(event, facts=replace(event.facts, thought_chars=0, thought_ms=0.0))
+    if isinstance(event, Finished) and event.facts.has_thoughts:
+        event = replace(event, facts=replace(event.facts, thought_chars=0, thought_ms=0.0, thought_tokens=None))
     if isinstance(event, (Sources, Finished)) and event.extracts:
         return replace(event, extracts=tuple(map(_ranked, event.extracts)))
     return event

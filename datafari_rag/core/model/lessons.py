@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.model.refusal import Rejection
 from datafari_rag.core.model.server_needs import Instructions, Length, ServerNeeds
-from datafari_rag.core.model.thinking import ThinkingFilter
+from datafari_rag.core.model.thinking import END_MARKS, ThinkingFilter
 
 MAX_LESSONS = 3
 """How often one question is sent again, each time for another difference."""
@@ -31,6 +32,9 @@ _REFUSED = re.compile(
 )
 _ALTERNATE = re.compile(r"must alternate|roles? in a row|must be at the beginning|initial optional system message")
 _ROLE = re.compile(r"\broles?\b")
+_BACKSLASHES = re.compile(r"\\+")
+_NOT_ASCII = re.compile(r"(?:\\u[\da-f]{4}|\\x[\da-f]{2}|[^\x00-\x7f]|\?)+")
+_SPACE = re.compile(r"(?:\\[nrtbf]|\s)+")
 _PARAMETERS = ("max_tokens", "max_completion_tokens", "temperature")
 
 
@@ -63,18 +67,26 @@ def lesson_in(rejection: Rejection, needs: ServerNeeds, sent: Sequence[str]) -> 
     return _of_instructions(needs) if said.has(_ROLE) and is_of_role else None
 
 
-def thinking_lesson(needs: ServerNeeds, thinking: ThinkingFilter) -> Iterator[Lesson]:
-    """Yield what a reply teaches that was read through *thinking*: whether its model thinks, and where."""
+def thinking_lesson(
+    needs: ServerNeeds, thinking: ThinkingFilter, prompt: Prompt, *, has_thoughts: bool
+) -> Iterator[Lesson]:
+    """
+    Yield what the reply to *prompt* teaches that was read through *thinking*: whether its model thinks, and where.
+
+    *has_thoughts*: it thought, shown or hidden. An end mark that stands in the prompt may be quoted from there.
+    """
     if thinking.is_without_beginning and needs.thinking != "aloud":
+        if any(mark in text for mark in END_MARKS for text in texts_of(prompt)):
+            return
         text = "its answers begin with thoughts: streams wait for their end"
         yield Lesson("thinking", text, replace(needs, thinking="aloud"))
-    elif thinking.thought_chars and needs.thinking == "none":
+    elif has_thoughts and needs.thinking == "none":
         yield Lesson("thinking", "it thinks: its answers get more tokens", replace(needs, thinking="apart"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """The words of a refusal in lower case, cut; *param* is the parameter that it names in a field of its own."""
+    """The words of a refusal, unescaped and cut; *param* is the parameter that it names in a field of its own."""
 
     text: str
     param: str
@@ -84,8 +96,7 @@ class _Said:
     def of(cls, rejection: Rejection, sent: Sequence[str]) -> _Said:
         words = (str(rejection.error.get(key) or "")[:_READ_CHARS] for key in ("code", "type", "message"))
         param = rejection.error.get("param")
-        lowered = tuple(text.lower() for text in sent)
-        return cls(" ".join(words).lower(), param if isinstance(param, str) else "", lowered)
+        return cls(_unescaped(" ".join(words)), param if isinstance(param, str) else "", tuple(map(_unescaped, sent)))
 
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Say whether the server itself says what *pattern* finds; what it only quotes of the prompt does not count."""
@@ -103,6 +114,12 @@ class _Said:
     def _is_quoted(self, start: int, end: int) -> bool:
         around = self.text[max(0, start - _AROUND) : end + _AROUND]
         return any(around in text for text in self.sent)
+
+
+def _unescaped(text: str) -> str:
+    """Return *text* in lower case and so that a quotation of it, escaped or not and however often, reads the same."""
+    text = _NOT_ASCII.sub("?", _BACKSLASHES.sub(r"\\", text.lower()))
+    return _SPACE.sub(" ", text).replace("\\", "")
 
 
 def _of_parameter(name: str, needs: ServerNeeds) -> Lesson | None:

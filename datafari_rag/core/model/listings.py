@@ -1,19 +1,27 @@
 """
 What servers say of their models besides answers: names and windows, read out of parsed JSON. Pure.
 
-`/v1/models` is everybody's; llama.cpp has `/props` besides, Ollama `/api/show`.
+`/v1/models` is everybody's. LM Studio has `/api/v0/models` besides, llama.cpp `/props`, Ollama `/api/ps` and
+`/api/show`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
 
 MAX_MODELS = 10_000
 
-_WINDOWS = ("max_model_len", "max_context_length", "context_length", "context_window", "n_ctx")
-"""vLLM; Mistral and LM Studio; OpenRouter; Groq; llama.cpp."""
+_WINDOWS = (
+    "loaded_context_length",
+    "max_model_len",
+    "max_context_length",
+    "context_length",
+    "context_window",
+    "n_ctx",
+)
+"""LM Studio, of a model that is loaded; vLLM; Mistral and LM Studio; Ollama and OpenRouter; Groq; llama.cpp."""
 
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
 
@@ -23,9 +31,14 @@ def names_in(listing: object) -> tuple[str, ...]:
     return tuple(name for item in _items(listing) if isinstance(name := item.get("id"), str) and name)
 
 
+def named_in(names: Collection[object], wanted: str) -> str | None:
+    """Return the one of *names* that is *wanted*, None where there is none; Ollama lists "m:latest", and takes "m"."""
+    return next((name for name in (wanted, f"{wanted}:latest") if name in names), None)
+
+
 def window_in(listing: object, model: str) -> int | None:
-    """Return the window of *model* in tokens by the reply of `/v1/models`, None where it says nothing of it."""
-    items = [item for item in _items(listing) if item.get("id") == model]
+    """Return the window of *model* in tokens by a list of models, None where it says nothing of it."""
+    items = [item for item in _items(listing) if named_in((item.get("id"), item.get("name")), model)]
     places = [place for item in items for place in (item, item.get("meta")) if isinstance(place, Mapping)]
     return next((size for place in places for name in _WINDOWS if (size := _size(place.get(name)))), None)
 
@@ -48,10 +61,9 @@ def window_in_show(reply: object) -> int | None:
 
 
 def _items(listing: object) -> Iterator[Mapping[str, object]]:
-    data = listing.get("data") if isinstance(listing, Mapping) else None
-    yield from (
-        item for item in islice(data if isinstance(data, list) else [], MAX_MODELS) if isinstance(item, Mapping)
-    )
+    lists = [listing.get(name) for name in ("data", "models")] if isinstance(listing, Mapping) else []
+    items = chain.from_iterable(one for one in lists if isinstance(one, list))
+    yield from (item for item in islice(items, MAX_MODELS) if isinstance(item, Mapping))
 
 
 def _size(value: object) -> int | None:

@@ -53,7 +53,7 @@ class ReplyChunk:
     """
     What one reply, or one chunk of a stream, says.
 
-    *is_declined* is a refusal, or tool calls in place of text. *failure* is an error object inside a 200, or a shape
+    *is_declined* is a refusal. *failure* is an error object inside a 200, or a shape
     that cannot be read. *facts* is None where a chunk has nothing new. *thought_chars* is the length of thoughts that
     came in a field of their own.
     """
@@ -163,19 +163,6 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
         return None
 
 
-def verdict(finish_reason: str | None, *, has_text: bool, is_declined: bool) -> RagError | None:
-    """
-    Return what a reply that was read to its end failed by, or None: a cut answer (length) with text is none.
-
-    "stop" and unknown values are successful endings; None is not checked here.
-    """
-    if finish_reason == "content_filter":
-        return ContentFiltered(log="finish_reason content_filter", status=200)
-    if is_declined or not has_text:
-        return NoAnswer(log="the model declined" if is_declined else "no text of the model")
-    return None
-
-
 class ReplyTotals:
     """One reply, collected while it arrives: its facts, its ending and whether it had any text."""
 
@@ -208,11 +195,22 @@ class ReplyTotals:
         self._facts = replace(self._facts, thought_chars=chars, thought_ms=took_ms)
 
     def failure(self) -> RagError | None:
-        """Return what the reply failed by, now that all of it is read; None is success."""
-        failure = verdict(self.finish_reason, has_text=self.has_text, is_declined=self._is_declined)
-        if isinstance(failure, NoAnswer) and self._facts.thought_chars and not self._is_declined:
-            return OnlyThoughts.of(_completion_tokens(self._facts), is_cut=self.finish_reason == "length")
-        return failure
+        """
+        Return what the reply failed by, now that all of it is read; None is success, and so is a cut answer with text.
+
+        "stop" and unknown finish reasons are successful endings. A reply that was cut before its first word was used up
+        by thoughts, also where its server shows none of them.
+        """
+        is_cut = self.finish_reason == "length"
+        if self.finish_reason == "content_filter":
+            return ContentFiltered(log="finish_reason content_filter", status=200)
+        if self._is_declined:
+            return NoAnswer(log="the model declined")
+        if self.has_text:
+            return None
+        if is_cut or self._facts.has_thoughts:
+            return OnlyThoughts.of(_counted(self._facts.extras, "completion_tokens"), is_cut=is_cut)
+        return NoAnswer(log=f"no text of the model finish_reason={_plain(self.finish_reason)}")
 
 
 def header_value(facts: ModelFacts) -> str:
@@ -224,10 +222,12 @@ def header_value(facts: ModelFacts) -> str:
     return f"{name}; tries={facts.tries}; fallback={int(facts.is_fallback)}"
 
 
-def _completion_tokens(facts: ModelFacts) -> int | None:
-    usage = facts.extras.get("usage")
-    tokens = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
-    return tokens if isinstance(tokens, int) and tokens > 0 else None
+def _counted(extras: Mapping[str, object], *names: str) -> int | None:
+    """Return a count of the usage in *extras* by the *names* of its place, None where it is no number."""
+    found: object = extras.get("usage")
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, int) and found > 0 else None
 
 
 def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
@@ -238,6 +238,7 @@ def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
         # Azure's first chunk, which has the filter's results alone, says 0.
         created=old.created or new.created,
         extras={**old.extras, **new.extras} if new.extras else old.extras,
+        thought_tokens=_counted(new.extras, "completion_tokens_details", "reasoning_tokens") or old.thought_tokens,
     )
 
 

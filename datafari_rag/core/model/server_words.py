@@ -7,9 +7,11 @@ log or a caller. Pure.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 
+from datafari_rag.core.errors import RagError
 from datafari_rag.core.model.refusal import Rejection
 
 RUN_CHARS = 16
@@ -32,7 +34,8 @@ def words_of(rejection: Rejection | None, sent: Sequence[str], secrets: Sequence
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         message = message.replace(secret, "…")
     text = _CONTROL.sub(" ", message[:_READ_CHARS])
-    shown = _without_quotes(text, [_CONTROL.sub(" ", one) for one in (*sent, *secrets)]).strip()
+    escaped = (json.dumps(one, ensure_ascii=is_ascii)[1:-1] for one in sent for is_ascii in (False, True))
+    shown = _without_quotes(text, [_CONTROL.sub(" ", one) for one in (*sent, *escaped, *secrets)]).strip()
     return shown if len(shown) <= MAX_SHOWN_CHARS else shown[: MAX_SHOWN_CHARS - 1] + "…"
 
 
@@ -52,6 +55,18 @@ def _without_quotes(text: str, sent: Sequence[str]) -> str:
         at = end
     return "".join(kept)
 
+
+def advice_for(error: RagError) -> str:
+    """Return what an administrator does about *error*, "" where nothing is known."""
+    return next((advice for word, advice in LOG_ADVICE if word in error.log), ADVICE.get(error.label, ""))
+
+
+LOG_ADVICE: tuple[tuple[str, str], ...] = (
+    ("SSL", "The server's certificate is not trusted: set llm.tls.ca to its certificate authority"),
+    ("status=3", "It redirects to another address, which requests do not follow: set rag.api.endpoint to that one"),
+    ("ReplyTooLong", "It sends far more than rag.maxTokens: does it take the parameter? See llm.server"),
+)
+"""By a word of a failure's log, where that says more than its label."""
 
 ADVICE: Mapping[str, str] = {
     "modelKeyRefused": "Check rag.api.token, and that llm.server names the server (Azure wants the header api-key)",

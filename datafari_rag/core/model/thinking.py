@@ -23,10 +23,12 @@ MARKS: Mapping[str, str] = {
 }
 """What thoughts begin and end with: Qwen, DeepSeek and many others; Mistral; OpenAI's harmony format."""
 
-_ENDS = frozenset(filter(None, MARKS.values()))
+END_MARKS = frozenset(filter(None, MARKS.values()))
+"""What thoughts end with, where they have an end of their own."""
+
 _BEGUN = frozenset(mark[:size] for mark in MARKS for size in range(1, len(mark)))
 _LONGEST = max(map(len, MARKS))
-_TOKENS = re.compile("|".join(map(re.escape, {*MARKS, *_ENDS})) + r"|\n|`+")
+_TOKENS = re.compile("|".join(map(re.escape, {*MARKS, *END_MARKS})) + r"|\n|`+")
 
 
 class ThinkingFilter:
@@ -159,7 +161,7 @@ class _LoneEnd:
             self._is_fenced ^= len(found) >= 3
             self._is_code ^= len(found) < 3
             return False
-        if found not in _ENDS:
+        if found not in END_MARKS:
             self._begun += 1
             return False
         if self._begun and not self._thinks_aloud:

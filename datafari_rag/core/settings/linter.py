@@ -162,9 +162,10 @@ def _of_model(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem
         advice = f"{key} is a base address: requests go to {without_password(settings.model_url)}."
         yield Problem(key, advice, "warning", line=last[key].line, kind="advice")
     since = retired(settings.model_url, settings.rag_model)
-    if since is not None and "rag.model" in last:
-        advice = f"rag.model: {settings.rag_model} was switched off by its maker on {since}; choose another model."
-        yield Problem("rag.model", advice, "warning", line=last["rag.model"].line, kind="advice")
+    named = [last[key] for key in ("rag.model", "rag.api.endpoint") if key in last]
+    if since is not None and named:
+        advice = f"rag.model: {settings.rag_model} is switched off by its maker as of {since}; choose another model."
+        yield Problem("rag.model", advice, "warning", line=named[0].line, kind="advice")
 
 
 def _unchecked(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:

@@ -381,7 +381,16 @@ def _probed(admin: AdminRequest) -> Mapping[str, object]:
     snapshot = admin.worker.snapshot()
     began = snapshot.dependencies.clock()
     nonce, settings = snapshot.dependencies.new_nonce(), snapshot.settings
-    prompt = Prompt("Say OK.", (), None, nonce, model=settings.rag_model, max_tokens=settings.rag_max_tokens)
+    prompt = Prompt(
+        "Say OK.",
+        (),
+        None,
+        nonce,
+        model=settings.rag_model,
+        temperature=settings.rag_temperature,
+        max_tokens=settings.rag_max_tokens,
+        spare_tokens=settings.llm_context_window // 2,
+    )
     ending = next(
         said for said in snapshot.dependencies.model.generate(prompt, is_streamed=False) if isinstance(said, Ending)
     )

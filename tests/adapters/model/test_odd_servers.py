@@ -79,6 +79,10 @@ WHOLE = {
         whole({"message": {"content": None, "tool_calls": [CALL]}, "finish_reason": "tool_calls"}),
         ("", "noAnswer", "tool_calls"),
     ),
+    "tool calls beside text": (
+        whole({"message": {"content": "Nice.", "tool_calls": [CALL]}, "finish_reason": "tool_calls"}),
+        ("Nice.", None, "tool_calls"),
+    ),
     "no choices": (whole(), ("", "modelGarbled", None)),
     "a page": (b"<!doctype html><title>Sign in</title>", ("", "modelGarbled", None)),
     "nothing": (b"", ("", "modelGarbled", None)),
@@ -96,6 +100,10 @@ STREAMED = {
     "tool calls": (
         stream({"choices": [{"delta": {"tool_calls": [CALL]}}]}, said("", "tool_calls")),
         ("", "noAnswer", "tool_calls"),
+    ),
+    "tool calls beside text": (
+        stream(said("Nice."), {"choices": [{"delta": {"tool_calls": [CALL]}}]}, said("", "tool_calls")),
+        ("Nice.", None, "tool_calls"),
     ),
     "a page": (b"<!doctype html><title>Sign in</title>", ("", "modelGarbled", None)),
     "nothing but its end": (b"data: [DONE]\n\n", ("", "modelUnavailable", None)),

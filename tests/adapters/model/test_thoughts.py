@@ -123,6 +123,16 @@ def test_nothing_but_thoughts_names_the_tokens_and_the_setting(
     assert ending.failure.reason == "The language model used its 77 tokens for thinking: raise rag.maxTokens."
 
 
+@both
+def test_a_model_that_hides_its_thoughts_says_so_and_gets_more_tokens_next_time(is_streamed: bool) -> None:
+    with raw_server(replying({"content": ""}, finish="length", is_streamed=is_streamed)) as url:
+        model = HttpModel(Endpoint(url))
+        _, ending = answer(model, prompt(), is_streamed=is_streamed)
+    assert isinstance(ending.failure, OnlyThoughts)
+    assert ending.facts.thought_tokens == 70
+    assert model.learned.texts() == {"m": ("it thinks: its answers get more tokens",)}
+
+
 def test_a_model_that_ends_after_its_thoughts_says_so() -> None:
     with raw_server(replying({"reasoning": "Hm."}, is_streamed=False)) as url:
         _, ending = answer(HttpModel(Endpoint(url)), prompt(), is_streamed=False)

@@ -76,9 +76,10 @@ def test_a_prompt_without_instructions_has_no_system_message() -> None:
 
 
 def test_thinking_is_a_step_where_there_was_some() -> None:
-    usage = {"usage": {"completion_tokens_details": {"reasoning_tokens": 70}}}
-    (step,) = thinking_in(ModelFacts("m", thought_chars=300, thought_ms=1234.5, extras=usage))
+    (step,) = thinking_in(ModelFacts("m", thought_chars=300, thought_ms=1234.5, thought_tokens=70))
     assert (step.title, step.props) == ("Thinking", {"chars": 300, "tokens": 70, "took_ms": 1234})
-    (bare,) = thinking_in(ModelFacts("m", thought_chars=300, extras={"usage": 1}))
+    (bare,) = thinking_in(ModelFacts("m", thought_chars=300))
     assert bare.props == {"chars": 300, "tokens": None, "took_ms": 0}
-    assert thinking_in(ModelFacts("m", extras=usage)) == ()
+    (hidden,) = thinking_in(ModelFacts("m", thought_tokens=70))
+    assert hidden.props == {"chars": 0, "tokens": 70, "took_ms": 0}
+    assert thinking_in(ModelFacts("m")) == thinking_in(ModelFacts("m", thought_tokens=0)) == ()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.model.lessons import lesson_in, thinking_lesson
 from datafari_rag.core.model.refusal import Rejection
 from datafari_rag.core.model.replies import error_object
@@ -123,6 +125,13 @@ def test_what_names_no_difference_teaches_nothing(rejection: Rejection) -> None:
     assert lesson_in(rejection, PAPERS_FORM, ()) is None
 
 
+@pytest.mark.parametrize("quoted", [str, repr, json.dumps, lambda text: json.dumps(json.dumps(text))])
+@pytest.mark.parametrize("quote", ['"', "'", '\\"', "\n", "\\n", "été", "\U0001f600", "?"])
+def test_a_quotation_teaches_nothing_however_it_is_escaped(quote: str, quoted: Callable[[str], str]) -> None:
+    document = f"It's {quote}temperature{quote} that is not supported,{quote}max_tokens{quote} neither."
+    assert lesson_in(said(f"Bad request: {quoted(document)}"), PAPERS_FORM, (document,)) is None
+
+
 @pytest.mark.parametrize("row", RECORDED, ids=[row["case"] for row in RECORDED])
 def test_a_document_teaches_nothing_when_the_refusal_quotes_it(row: dict[str, object]) -> None:
     message = error_object(row["reply"])["message"]
@@ -153,8 +162,19 @@ def test_the_servers_own_words_count_beside_a_quoted_document() -> None:
 def test_a_reply_teaches_whether_its_model_thinks(text: str, known: Thinking, learned: str | None) -> None:
     thinking = ThinkingFilter(is_held=True, thinks_aloud=known == "aloud")
     thinking.feed(text)
-    lessons = list(thinking_lesson(ServerNeeds(thinking=known), thinking))
+    needs, prompt = ServerNeeds(thinking=known), Prompt("What is nice?", (), None, "n")
+    lessons = list(thinking_lesson(needs, thinking, prompt, has_thoughts=thinking.thought_chars > 0))
     assert [lesson.needs.thinking for lesson in lessons] == ([] if learned is None else [learned])
+
+
+def test_hidden_thoughts_teach_and_a_mark_that_may_be_quoted_does_not() -> None:
+    prompt = Prompt("What does </think> mean?", (), None, "n")
+    (lesson,) = thinking_lesson(PAPERS_FORM, ThinkingFilter(is_held=False), prompt, has_thoughts=True)
+    assert lesson.needs.thinking == "apart"
+    thinking = ThinkingFilter(is_held=False)
+    thinking.feed("It is </think>.")
+    assert thinking.is_without_beginning
+    assert list(thinking_lesson(PAPERS_FORM, thinking, prompt, has_thoughts=False)) == []
 
 
 def test_the_same_wish_for_turns_teaches_nothing_twice() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.model.listings import names_in, window_in, window_in_props, window_in_show
+from datafari_rag.core.model.listings import named_in, names_in, window_in, window_in_props, window_in_show
 
 LISTED = {
     "vllm": ({"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 32768}, 32768),
@@ -13,6 +13,7 @@ LISTED = {
     "openrouter": ({"id": "m", "context_length": 200000}, 200000),
     "groq": ({"id": "m", "context_window": 131072}, 131072),
     "openai, which says nothing": ({"id": "m", "object": "model", "owned_by": "system"}, None),
+    "lm studio, loaded": ({"id": "m", "max_context_length": 131072, "loaded_context_length": 4096}, 4096),
     "another model": ({"id": "n", "max_model_len": 1}, None),
     "a window that is none": ({"id": "m", "max_model_len": "9", "meta": [], "n_ctx": True}, None),
 }
@@ -35,6 +36,17 @@ def test_names_come_in_their_order() -> None:
 def test_props_of_llama_cpp() -> None:
     assert window_in_props({"default_generation_settings": {"n_ctx": 4096}}) == 4096
     assert [window_in_props(reply) for reply in (None, {}, {"default_generation_settings": 1})] == [None] * 3
+
+
+def test_what_ollama_has_loaded() -> None:
+    """As docs.ollama.com/api/ps has the reply."""
+    loaded = {"models": [{"name": "llama3.2:latest", "model": "llama3.2:latest", "context_length": 4096}]}
+    assert [window_in(loaded, name) for name in ("llama3.2", "llama3.2:latest", "llama3.2:1b")] == [4096, 4096, None]
+
+
+def test_a_model_is_found_by_its_name_and_ollamas_without_its_tag() -> None:
+    names = ("b:latest", "a", "a:latest")
+    assert [named_in(names, wanted) for wanted in ("a", "b", "c")] == ["a", "b:latest", None]
 
 
 def test_what_ollama_shows() -> None:

@@ -30,7 +30,6 @@ from datafari_rag.core.model.replies import (
     header_value,
     refused_by_model,
     retry_after_s,
-    verdict,
 )
 
 NOW = 1_700_000_000.0
@@ -110,16 +109,15 @@ def test_other_rejections_are_not_taken_for_filtered_content(status: int, error:
 
 
 FINISHES = [
-    # finish_reason, has text, is declined, failure
+    # finish_reason, text, is declined, failure
     ("stop", True, False, None),
     ("length", True, False, None),
     ("content_filter", True, False, ContentFiltered),
     ("content_filter", False, False, ContentFiltered),
-    ("tool_calls", False, True, NoAnswer),
-    ("function_call", False, True, NoAnswer),
+    ("tool_calls", False, False, NoAnswer),
     ("tool_calls", True, False, None),
     ("stop", False, False, NoAnswer),
-    ("length", False, False, NoAnswer),
+    ("length", False, False, OnlyThoughts),
     ("stop", True, True, NoAnswer),
     ("eos", True, False, None),
     (None, True, False, None),
@@ -133,7 +131,9 @@ FINISHES = [
 def test_every_finish_reason_has_one_outcome(
     reason: str | None, has_text: bool, is_declined: bool, kind: type[RagError] | None
 ) -> None:
-    failure = verdict(reason, has_text=has_text, is_declined=is_declined)
+    totals = ReplyTotals("m")
+    totals.add(ReplyChunk("Nice." if has_text else " ", reason, is_declined=is_declined))
+    failure = totals.failure()
     assert (None if failure is None else type(failure)) is kind
 
 
@@ -333,6 +333,25 @@ def test_nothing_but_thoughts_has_its_own_failure(finish: str, usage: dict[str, 
     assert isinstance(failure, OnlyThoughts)
     assert failure.reason == reason
     assert (totals.facts.thought_chars, totals.facts.thought_ms) == (9, 120.0)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_hidden_thoughts_are_thoughts(finish: str) -> None:
+    """OpenAI's models that think show none of it: only the usage says so, in a stream often nothing does."""
+    usage = {"completion_tokens": 77, "completion_tokens_details": {"reasoning_tokens": 77}}
+    totals = ReplyTotals("m")
+    totals.add(ReplyChunk("", finish))
+    totals.add(ReplyChunk(facts=ModelFacts(extras={"usage": usage})))
+    assert isinstance(totals.failure(), OnlyThoughts)
+    assert (totals.facts.thought_tokens, totals.facts.has_thoughts) == (77, True)
+
+
+@pytest.mark.parametrize("usage", [None, 7, {"completion_tokens_details": 7}, {"completion_tokens_details": {}}])
+def test_a_usage_that_names_no_thoughts_is_none(usage: object) -> None:
+    totals = ReplyTotals("m")
+    totals.add(ReplyChunk("", "stop", facts=ModelFacts(extras={"usage": usage})))
+    assert type(totals.failure()) is NoAnswer
+    assert totals.facts.thought_tokens is None
 
 
 @pytest.mark.parametrize(
