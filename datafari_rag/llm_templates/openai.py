@@ -17,7 +17,7 @@ from datafari_rag.core.model.server_needs import PAPERS_FORM, THINKING_TOKENS, S
 
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
 _THOUGHTS = frozenset(("reasoning_content", "reasoning"))
-"""Of DeepSeek, vLLM, llama.cpp and LiteLLM; of OpenRouter, Ollama and newer vLLM."""
+"""Of DeepSeek, vLLM, llama.cpp and LiteLLM; of OpenRouter, Ollama and newer vLLM, which sent both for a while."""
 
 
 def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) -> dict[str, object]:
@@ -142,9 +142,8 @@ def _thought_chars(message: Mapping[str, object]) -> int:
     """Return the length of thoughts that stand beside the text: in a field of their own, or as parts of the content."""
     content = message.get("content")
     parts = content if isinstance(content, list) else ()
-    thoughts = [message[name] for name in _THOUGHTS & message.keys()]
-    thoughts += [part.get("thinking") for part in parts if isinstance(part, Mapping)]
-    return sum(map(len, map(_text, thoughts)))
+    beside = max((len(_text(message[name])) for name in _THOUGHTS & message.keys()), default=0)
+    return beside + sum(len(_text(part.get("thinking"))) for part in parts if isinstance(part, Mapping))
 
 
 def _word(value: object) -> str | None:
