@@ -28,9 +28,10 @@ class ModelServer:
 def model_server(
     *rules: Rule,
     texts: Sequence[str] | Callable[[Mapping[str, Any]], Sequence[str]] = ("Paris [1].",),
+    finish: str = "stop",
     gets: Mapping[str, object] | None = None,
 ) -> Iterator[ModelServer]:
-    """Refuse what a rule refuses, and answer anything else with *texts*; *gets* are replies to GET, by path."""
+    """Refuse what a rule refuses, answer all else with *texts* and *finish*; *gets* are replies to GET, by path."""
     seen = ModelServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -46,12 +47,12 @@ def model_server(
             if refusal is not None:
                 self._send(refusal[0], json.dumps(refusal[1]).encode(), "application/json")
             elif body.get("stream"):
-                self._send(200, b"".join(map(_event, _chunks(said))) + b"data: [DONE]\n\n", "text/event-stream")
+                self._send(200, b"".join(map(_event, _chunks(said, finish))) + b"data: [DONE]\n\n", "text/event-stream")
             else:
                 message = {"role": "assistant", "content": "".join(said)}
                 reply = {
                     "model": body.get("model"),
-                    "choices": [{"message": message, "finish_reason": "stop"}],
+                    "choices": [{"message": message, "finish_reason": finish}],
                     "usage": {"prompt_tokens": 100, "completion_tokens": 10},
                 }
                 self._send(200, json.dumps(reply).encode(), "application/json")
@@ -82,10 +83,10 @@ def model_server(
         thread.join()
 
 
-def _chunks(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _chunks(texts: Sequence[str], finish: str) -> Iterator[dict[str, Any]]:
     for text in texts:
         yield {"model": "m", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]}
-    yield {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    yield {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}
 
 
 def _event(chunk: Mapping[str, Any]) -> bytes:
