@@ -239,7 +239,7 @@ def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thought
     planned = next(step for step in activity.steps if step.kind == "plan")
     assert planned.output_tokens > 300
     assert (model.prompts[0].max_tokens, model.prompts[0].temperature) == (160, 0.0)
-    assert 1000 < model.prompts[0].spare_tokens < SETTINGS.rag_effort_max_tokens
+    assert 1000 < model.prompts[0].spare_tokens < SETTINGS.rag_effort_limits.tokens
 
     model = FakeModel("Gaynor Hopkins", facts=ModelFacts("m", thought_chars=400))
     tight = replace(SETTINGS, llm_context_window=2000, rag_temperature=None)
