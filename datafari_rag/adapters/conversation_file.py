@@ -1,25 +1,22 @@
 """
 Stored conversations in one SQLite file that all workers of a machine share.
 
-The file is for the service's own account alone (mode 0600); a user stands in it as a hash of his name. Whatever is
-wrong with it is one error, ConversationsUnavailable, and the next call tries again with a new connection. What is
-deleted is overwritten. No question, answer or name is ever logged.
+A user stands in it as a hash of their name. Whatever is wrong with the file is one error, ConversationsUnavailable.
+What is deleted is overwritten. No question, answer or name is ever logged.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
-import stat
-import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from datafari_rag.adapters.machine import MACHINE, Machine
+from datafari_rag.adapters.sqlite_file import FileUnusable, SqliteFile
 from datafari_rag.core.answer.conversations import (
     MAX_ANSWER_CHARS,
     MAX_CONVERSATIONS,
@@ -40,17 +37,11 @@ FILE = "conversations.sqlite3"
 VERSION = 1
 """Number of the tables' form; a file of another one is not touched."""
 
-WAIT_S, PROBE_WAIT_S, PAUSE_S = 2.0, 0.2, 0.02
-"""How long a call waits for another process to write, a probe less, and how long between two tries."""
-
-PAGE_BYTES = 4096
 ROW_BYTES = 200
 """What a conversation, or a turn, takes besides its texts, about."""
 
 MAX_PURGED = 50
 """Most conversations that are too old and deleted with one new turn: no turn has to wait for thousands."""
-
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _TABLES = """
 CREATE TABLE conversations (
@@ -72,16 +63,15 @@ class ConversationFile:
 
     def __init__(self, folder: Path, limits: ConversationLimits, machine: Machine = MACHINE) -> None:
         """Open nothing yet: a connection must not outlive a fork."""
-        self._path, self._limits, self._machine = folder / FILE, limits, machine
-        self._lock = threading.RLock()
-        self._held: tuple[sqlite3.Connection, int, int] | None = None
-        """The connection, the file's inode, and the process that opened it."""
-        self._is_failing = False
+        self._limits, self._machine = limits, machine
+        self._file = SqliteFile(
+            folder / FILE, tables=_TABLES, version=VERSION, max_bytes=limits.max_bytes, machine=machine
+        )
 
     @property
     def is_there(self) -> bool:
         """Whether the file was made already."""
-        return self._path.exists()
+        return self._file.path.exists()
 
     def conversations(self, user: str) -> tuple[StoredConversation, ...]:
         """Return the conversations of *user*, the one that was used last first. Raises: ConversationsUnavailable."""
@@ -156,11 +146,8 @@ class ConversationFile:
 
     def problem(self) -> str | None:
         """Return None while conversations can be read and the last one was kept, else one sentence."""
-        try:
-            self._done(lambda connection: connection.execute("SELECT 1 FROM turns LIMIT 1"), PROBE_WAIT_S)
-        except ConversationsUnavailable:
-            self._is_failing = True
-        return message("Conversations cannot be stored in chat.store.folder.") if self._is_failing else None
+        is_well = self._file.probe("SELECT 1 FROM turns LIMIT 1")
+        return None if is_well else message("Conversations cannot be stored in chat.store.folder.")
 
     def count(self) -> int:
         """Return how many conversations of all users there are. Raises: ConversationsUnavailable."""
@@ -170,12 +157,7 @@ class ConversationFile:
 
     def close(self) -> None:
         """Close the connection; the next call opens one again."""
-        with self._lock:
-            held, self._held = self._held, None
-            # A connection of before a fork is the parent's: closing it here would take that one's locks away.
-            if held is not None and held[2] == os.getpid():
-                with suppress(sqlite3.Error):
-                    held[0].close()
+        self._file.close()
 
     def _begun(self, connection: sqlite3.Connection, owner: str, at_s: float) -> str:
         own_id = (self._machine.nonce() + self._machine.nonce())[:32]
@@ -233,53 +215,20 @@ class ConversationFile:
         return found
 
     def _changed(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what *work* returns, all of it written or nothing. Raises: ConversationsUnavailable."""
+        with _translated():
+            return self._file.change(work)
 
-        def whole(connection: sqlite3.Connection) -> T:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                found = work(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            return found
+    def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with _translated():
+            return self._file.read(work)
 
-        found = self._done(whole)
-        self._is_failing = False
-        return found
 
-    def _done(self, work: Callable[[sqlite3.Connection], T], wait_s: float = WAIT_S) -> T:
-        """Return what *work* returns; while another process writes, wait up to *wait_s* as others are served."""
-        machine = self._machine
-        until = machine.monotonic() + wait_s
-        while True:
-            try:
-                with self._lock:
-                    return work(self._connection())
-            except (sqlite3.Error, OSError, ValueError, TypeError) as error:
-                if not _is_busy(error) or machine.monotonic() >= until:
-                    self._is_failing = True
-                    self.close()
-                    raise ConversationsUnavailable(log=f"file of conversations: {_cause(error)}") from error
-            machine.sleep(PAUSE_S)
-
-    def _connection(self) -> sqlite3.Connection:
-        if self._held is not None:
-            connection, inode, process = self._held
-            if process == os.getpid() and _inode(self._path) == inode:
-                return connection
-            self.close()
-        inode = _made(self._path)
-        connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
-        try:
-            _prepare(connection, self._limits.max_bytes // PAGE_BYTES)
-        except BaseException:
-            connection.close()
-            raise
-        self._held = (connection, inode, os.getpid())
-        return connection
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except FileUnusable as error:
+        raise ConversationsUnavailable(log=f"file of conversations: {error}") from error
 
 
 def _put(connection: sqlite3.Connection, own_id: str, turn: StoredTurn) -> None:
@@ -296,67 +245,6 @@ def _put(connection: sqlite3.Connection, own_id: str, turn: StoredTurn) -> None:
         connection.execute("UPDATE conversations SET title = ? WHERE id = ? AND title = ?", named)
 
 
-def _made(path: Path) -> int:
-    """Make the file where there is none, let nobody else read it, and return its inode. Raises: OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileExistsError):
-        # Never opened and closed where it exists: that would take away the locks that this process has on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        path.chmod(0o600)
-    return path.stat().st_ino
-
-
-def _prepare(connection: sqlite3.Connection, max_pages: int) -> None:
-    """Set up a new connection, and the tables of a new file. Raises: sqlite3.Error, ValueError."""
-    if _version(connection) != VERSION:
-        _require_new(connection)
-    for pragma in (
-        "journal_mode = WAL",
-        "synchronous = NORMAL",
-        "foreign_keys = ON",
-        "secure_delete = ON",
-        "trusted_schema = OFF",
-        f"max_page_count = {max_pages}",
-    ):
-        connection.execute(f"PRAGMA {pragma}").fetchall()
-    if _version(connection) == VERSION:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if _version(connection) != VERSION:
-            _require_new(connection)
-            for statement in filter(str.strip, _TABLES.split(";")):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _require_new(connection: sqlite3.Connection) -> None:
-    """Let an empty file be set up, and nothing else. Raises: ValueError."""
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    version = _version(connection)
-    # Another process may have set it up since.
-    if version != VERSION and (version or tables):
-        raise ValueError("the file is of another version, or of another program")
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _inode(path: Path) -> int | None:
-    """Return the inode of the file now, None when it was removed. Raises: OSError."""
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return None
-
-
 def _owner(user: str) -> str:
     return hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -371,14 +259,3 @@ def _ids(text: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise ValueError("no list of ids")
     return tuple(found)
-
-
-def _is_busy(error: Exception) -> bool:
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
-
-
-def _cause(error: Exception) -> str:
-    """Return what is wrong without any text of the file: SQLite's name of the error, or the system's."""
-    if isinstance(error, OSError):
-        return os.strerror(error.errno or 0)
-    return str(getattr(error, "sqlite_errorname", type(error).__name__))

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters import conversation_file
 from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.machine import MACHINE, Machine
+from datafari_rag.adapters.sqlite_file import WAIT_S
 from datafari_rag.core.answer.conversations import (
     MAX_ANSWER_CHARS,
     MAX_CONVERSATIONS,
@@ -221,7 +221,7 @@ def test_a_file_that_another_process_writes_is_waited_for_and_then_fails_by_name
         began = clock.now_s
         with pytest.raises(ConversationsUnavailable) as caught:
             store.add("ann", own_id, TURN)
-        assert clock.now_s - began >= conversation_file.WAIT_S
+        assert clock.now_s - began >= WAIT_S
         assert caught.value.log == "file of conversations: SQLITE_BUSY"
         assert store.turns("ann", own_id) == (TURN,), "reading goes on"
         other.execute("ROLLBACK")
