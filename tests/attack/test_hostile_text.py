@@ -63,6 +63,7 @@ ELSEWHERE = {
     "protocols.openai.completion_request": "through chat_completions.parse",
     "protocols.openai.renderings": "puts values into JSON",
     "protocols.openai.responses_request": "through responses.parse",
+    "protocols.records": "through the parsers of the protocols",
     "protocols.openai.source_nodes": "puts values into JSON",
 }
 """Modules whose functions take no caller's, document's or model's text, or hand it on to one that is tried."""
@@ -256,6 +257,7 @@ THROUGH = {
     "core.citations.links.document_link": "core.citations.links.passage_link",
     "core.citations.links.is_public": "core.citations.links.passage_link",
     "core.citations.links.marked": "core.citations.links.passage_link",
+    "protocols.mcp.tools.restrictions_of": "core.query.filter_queries.restriction_of",
     "protocols.mcp.results.links": "protocols.mcp.results.address_of",
     "protocols.openai.chat_completions.wants_source_events": "protocols.openai.chat_completions.parse",
     "protocols.openai.models.found": "protocols.openai.models.our_model",

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from datafari_rag.core.answer.conversations import KEY
-from datafari_rag.core.ask import Ask, DocumentWork, Restriction, SummaryLength, WorkKind
+from datafari_rag.core.ask import Ask, DocumentWork, Restriction, WorkKind
 from datafari_rag.core.errors import BadRequest, NoQuery, TooManyValues
 from datafari_rag.core.query.filter_queries import facets_of, restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
-from datafari_rag.core.whole.work import SENTENCES
-from datafari_rag.protocols.arguments import Arguments
-from datafari_rag.protocols.chat_request import MAX_MESSAGES, ROLES, ask_of
+from datafari_rag.protocols.chat_request import MAX_MESSAGES, ask_of
+from datafari_rag.protocols.records import MAX_ID_CHARS, DocumentId, about, distinct, read, unknown_names
 from datafari_rag.protocols.request import Incoming
 
 MAX_IDS = 20
@@ -28,20 +30,58 @@ MAX_IDS = 20
 MAX_NAMED = 100
 """Most documents that are named for a synthesis; those beyond `synthesis.maxFiles` are reported as left out."""
 
-KEYS = frozenset(
-    ("query", "q", "action", "id", "lang", "history", "filters", "memoryId", "conversationId", "length", "estimate")
-)
-"""What a request may have; anything else is ignored."""
-
 _MAX_NOTED = 40
 _MAX_NOTED_CHARS = 60
 
 
-def given_in(incoming: Incoming) -> Arguments:
-    """Return what was sent, nulls left out. Raises: BadRequest."""
-    if not isinstance(incoming.body, Mapping):
-        raise BadRequest("The body must be a JSON object.")
-    return Arguments({str(name): value for name, value in incoming.body.items() if value is not None})
+class AiTurn(Struct, frozen=True):
+    """One message of the conversation before the question."""
+
+    role: Literal["user", "assistant", "system"]
+    message: Annotated[str, Meta(extra={"field": "message"})] = ""
+
+
+class AiFilters(Struct, frozen=True):
+    """What narrows the search; any other name is refused, because Datafari hands it to Solr as a parameter."""
+
+    id: Annotated[
+        Annotated[list[DocumentId], Meta(max_length=MAX_NAMED)] | DocumentId | None,
+        about("The only documents that are read.", extra={"field": "filters.id", "must": "ids of documents"}),
+    ] = None
+    fq: Annotated[
+        Annotated[list[str], Meta(max_length=MAX_VALUES)] | str | None,
+        about("FIELD:VALUE or FIELD:[A TO B].", extra={"field": "filters.fq", "must": "a list of filters"}),
+    ] = None
+
+
+class AiQuestion(Struct, frozen=True, rename={"memory_id": "memoryId", "conversation_id": "conversationId"}):
+    """A question of Datafari 7's AI API; null is absent, and other names are ignored and named."""
+
+    action: Literal["rag", "agentic", "summarize", "synthesize", "search", ""] | None = None
+    query: Annotated[str | None, about("The question; q is read where it is absent.")] = None
+    q: Any = None
+    id: Annotated[
+        Annotated[str, Meta(max_length=MAX_ID_CHARS)] | None,
+        about("The document that is summarised, or asked about alone."),
+    ] = None
+    lang: Annotated[str | None, about("Language of the answer.")] = None
+    length: Any = None
+    estimate: Annotated[Any, about("true: only what the work would cost.")] = None
+    history: Annotated[list[AiTurn], Meta(max_length=MAX_MESSAGES - 1)] | None = None
+    filters: AiFilters | None = None
+    memory_id: Annotated[Any, about("Not in use here.")] = None
+    conversation_id: str | None = None
+
+
+class AiRequest(AiQuestion, frozen=True):
+    """A request of Datafari 7's AI API: a question, or work on whole documents."""
+
+    length: Annotated[Literal["short", "medium", "long"] | None, about("Of a summary. Default: medium.")] = None
+
+
+def given_in(incoming: Incoming) -> AiQuestion:
+    """Return what was sent. Raises: BadRequest, TooManyValues."""
+    return read(AiQuestion, incoming.body)
 
 
 def is_streamed(incoming: Incoming) -> bool:
@@ -61,7 +101,8 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str, most_id
     question = _query(given)
     if not question.strip():
         raise NoQuery(f"query is required for {action}.", field="query")
-    history, conversation_id = _history(given), given.text("conversationId", most_chars=None)
+    history = [{"role": turn.role, "content": turn.message} for turn in given.history or ()]
+    conversation_id = given.conversation_id or ""
     stored = None if incoming.memory is None else conversation_id
     if incoming.memory is not None and conversation_id:
         recalled = incoming.memory.recalled(conversation_id, has_own_history=bool(history))
@@ -70,7 +111,7 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str, most_id
     if settings.chat_memory_enabled and conversation_id and stored is None:
         body["session_state"] = {KEY: conversation_id}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=is_streamed(incoming))
-    return replace(_narrowed(ask, given, settings, most_ids=most_ids), conversation=stored)
+    return replace(_narrowed(ask, given, incoming, settings, most_ids=most_ids), conversation=stored)
 
 
 def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
@@ -80,52 +121,38 @@ def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
 
 def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
     """Return the ask of an action on whole documents. Raises: BadRequest, NoQuery, TooManyValues."""
-    given = given_in(incoming)
-    length = given.choice("length", ("medium", *(name for name in SENTENCES if name != "medium")))
-    work = DocumentWork(kind, _length(length), is_estimate=given.values.get("estimate") is True)
+    given = read(AiRequest, incoming.body)
+    work = DocumentWork(kind, given.length or "medium", is_estimate=given.estimate is True)
     most_ids = MAX_NAMED if kind == "synthesize" else MAX_IDS
     if kind == "search" or (kind == "synthesize" and _query(given).strip()):
         ask = question_ask(incoming, settings, action=kind, most_ids=most_ids)
     else:
         bare = Ask("", accept_language=incoming.headers.get("accept-language"), is_streamed=is_streamed(incoming))
-        ask = _narrowed(bare, given, settings, most_ids=most_ids)
+        ask = _narrowed(bare, given, incoming, settings, most_ids=most_ids)
     ask = replace(ask, work=work)
     if kind != "search" and not ask.document_ids:
         raise BadRequest(f"{NEEDED[kind]} is required for {kind}.", field=NEEDED[kind])
     return ask
 
 
-def _length(name: str) -> SummaryLength:
-    return next(known for known in SENTENCES if known == name)
+def _query(given: AiQuestion) -> str:
+    if given.query:
+        return given.query
+    if not isinstance(given.q, str | None):
+        raise BadRequest("q must be a string.", field="q")
+    return given.q or ""
 
 
-def _query(given: Arguments) -> str:
-    return given.text("query", most_chars=None) or given.text("q", most_chars=None)
-
-
-def _history(given: Arguments) -> list[dict[str, object]]:
-    turns = given.values.get("history", [])
-    if not isinstance(turns, list):
-        raise BadRequest("history must be a list of turns.", field="history")
-    if len(turns) >= MAX_MESSAGES:
-        raise TooManyValues.of("history", MAX_MESSAGES - 1)
-    return [_turn(turn, f"history[{place}]") for place, turn in enumerate(turns)]
-
-
-def _turn(turn: object, path: str) -> dict[str, object]:
-    if not isinstance(turn, Mapping) or turn.get("role") not in ROLES:
-        raise BadRequest(f"{path} must be an object with a role: user, assistant or system.", field="history")
-    return {"role": turn["role"], "content": Arguments(turn).text("message", most_chars=None)}
-
-
-def _narrowed(ask: Ask, given: Arguments, settings: Settings, *, most_ids: int) -> Ask:
+def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Settings, *, most_ids: int) -> Ask:
     """Return *ask* with language and filters, and with the names of what has no effect."""
-    language = given.text("lang", most_chars=None).strip()
+    body = incoming.body if isinstance(incoming.body, Mapping) else {}
+    language = (given.lang or "").strip()
     code = language_code(language)
-    ids, restrictions = _ids(given, most_ids), _restrictions(_filters(given), settings)
+    ids, restrictions = _ids(given, most_ids), _restrictions(given.filters or AiFilters(), settings)
+    _refuse_other_filters(body)
     if ids and restrictions:
         raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
-    unread = [name for name in given.values if name not in KEYS] + ([] if code or not language else ["lang"])
+    unread = unknown_names(AiQuestion, body) + ([] if code or not language else ["lang"])
     return replace(
         ask,
         language=code or ask.language,
@@ -135,40 +162,32 @@ def _narrowed(ask: Ask, given: Arguments, settings: Settings, *, most_ids: int) 
     )
 
 
-def _filters(given: Arguments) -> Arguments:
-    filters = given.values.get("filters", {})
-    if not isinstance(filters, Mapping):
-        raise BadRequest("filters must be an object.", field="filters")
-    kept = {str(name): value for name, value in filters.items() if value is not None}
-    unknown = next((name for name in kept if name not in ("id", "fq")), None)
-    if unknown is not None:
-        # Datafari hands it to Solr as a parameter; nothing of a request is that here.
-        raise BadRequest("filters takes id and fq, and nothing else.", field=f"filters.{unknown[:_MAX_NOTED_CHARS]}")
-    return Arguments(kept)
+def _refuse_other_filters(body: Mapping[str, object]) -> None:
+    filters = body.get("filters")
+    unknown = unknown_names(AiFilters, filters) if isinstance(filters, Mapping) else []
+    if unknown:
+        field = f"filters.{unknown[0][:_MAX_NOTED_CHARS]}"
+        raise BadRequest("filters takes id and fq, and nothing else.", field=field)
 
 
-def _ids(given: Arguments, most: int) -> tuple[str, ...]:
-    if given.values.get("id"):
-        return (given.document_id("id"),)
-    filters = _filters(given)
-    named = filters.values.get("id")
-    if isinstance(named, str):
-        named = [named]
-    return Arguments({"filters.id": named}).document_ids("filters.id", most=most) if named else ()
+def _ids(given: AiQuestion, most: int) -> tuple[str, ...]:
+    if given.id:
+        return (given.id,)
+    named = None if given.filters is None else given.filters.id
+    ids = [named] if isinstance(named, str) else named or []
+    if len(ids) > most:
+        raise TooManyValues.of("filters.id", most)
+    return distinct(ids)
 
 
-def _restrictions(filters: Arguments, settings: Settings) -> tuple[Restriction, ...]:
-    written = filters.values.get("fq", [])
-    given = [written] if isinstance(written, str) else written
-    if not isinstance(given, list):
-        raise BadRequest("filters.fq must be a list of filters.", field="filters.fq")
-    if len(given) > MAX_VALUES:
-        raise TooManyValues.of("filters.fq", MAX_VALUES)
-    return tuple(_restriction(one, facets_of(settings)) for one in given)
+def _restrictions(filters: AiFilters, settings: Settings) -> tuple[Restriction, ...]:
+    written = [filters.fq] if isinstance(filters.fq, str) else filters.fq or []
+    return tuple(_restriction(one, settings) for one in written)
 
 
-def _restriction(text: object, facets: frozenset[str]) -> Restriction:
-    found = restriction_of(text, facets) if isinstance(text, str) else None
+def _restriction(text: str, settings: Settings) -> Restriction:
+    facets = facets_of(settings)
+    found = restriction_of(text, facets)
     if found is None:
         raise BadRequest(
             f"Each of filters.fq must be FIELD:VALUE or FIELD:[A TO B] with one of these fields: "

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from datafari_rag.core.answer.conversations import StoredConversation, StoredTurn, shown, title_from
 from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import BadRequest, NotAuthenticated, RagError
+from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai.failures import status_of
-from datafari_rag.protocols.arguments import Arguments
+from datafari_rag.protocols.records import NOT_BLANK, read
 from datafari_rag.protocols.request import Incoming
 
 Json = dict[str, object]
@@ -35,6 +38,16 @@ class OpenedConversation:
     documents: Mapping[str, Document]
 
 
+Text = Annotated[str, Meta(pattern=NOT_BLANK, extra={"must": "a text that is not empty"})]
+
+
+class ConversationTitle(Struct, frozen=True, rename="camel"):
+    """A new title of a stored conversation."""
+
+    conversation_id: Text
+    title: Text
+
+
 def id_in(incoming: Incoming) -> str | None:
     """Return which conversation the query names, None where it names none."""
     return incoming.param("conversationId") or None
@@ -47,14 +60,8 @@ def wants_all(incoming: Incoming) -> bool:
 
 def renaming(incoming: Incoming) -> tuple[str, str]:
     """Return the conversation and its new title. Raises: BadRequest."""
-    if not isinstance(incoming.body, Mapping):
-        raise BadRequest("The body must be a JSON object.")
-    given = Arguments({str(name): value for name, value in incoming.body.items() if value is not None})
-    own_id, title = given.text("conversationId", most_chars=None), given.text("title", most_chars=None)
-    for name, text in (("conversationId", own_id), ("title", title)):
-        if not text.strip():
-            raise BadRequest(f"{name} must be a text that is not empty.", field=name)
-    return own_id, title_from(title)
+    given = read(ConversationTitle, incoming.body)
+    return given.conversation_id, title_from(given.title)
 
 
 def renamed(conversation_id: str, title: str) -> Json:

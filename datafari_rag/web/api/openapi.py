@@ -21,6 +21,8 @@ from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.ai.asking import AiRequest
+from datafari_rag.protocols.ai.conversations import ConversationTitle
 from datafari_rag.protocols.grounding import GroundingRequest
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.web.api.exchange import WorkerContext
@@ -198,5 +200,5 @@ def _ref(name: str) -> Json:
 
 REF = "#/components/schemas/{name}"
 
-RECORDS = (GroundingRequest,)
+RECORDS = (AiRequest, ConversationTitle, GroundingRequest)
 """The bodies that callers send."""
