@@ -21,8 +21,7 @@ from datafari_rag.adapters.judge import judge_for
 from datafari_rag.adapters.loop_watch import watch_loop
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
-from datafari_rag.adapters.model.extractive import ExtractiveModel
-from datafari_rag.adapters.model.factory import chain_for
+from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
 from datafari_rag.adapters.rights.authority import UNWATCHED, RightsWatch

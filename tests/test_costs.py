@@ -26,8 +26,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import EnvironBuilder
 
-from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import ChainMember, ModelChain
+from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.adapters.solr.factory import retriever_for

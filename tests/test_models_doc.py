@@ -22,7 +22,7 @@ from datafari_rag.adapters.model.factory import endpoints_for
 from datafari_rag.adapters.settings.snapshot import snapshot_of
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.model.server_needs import AUTO, server_at
+from datafari_rag.core.model.servers import AUTO, server_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import Rule, model_server

@@ -42,8 +42,7 @@ def llm_service(port: int, host: str, **options: str) -> None:
 
 
 def _application(options: Mapping[str, str]) -> Application:
-    from datafari_rag.adapters.model.extractive import ExtractiveModel
-    from datafari_rag.adapters.model.factory import chain_for
+    from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
     from datafari_rag.adapters.settings.snapshot import packaged_instructions
     from datafari_rag.core.settings.table import Settings
     from datafari_rag.invoke_service import ServiceDefaults, application

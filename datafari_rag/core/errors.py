@@ -61,10 +61,41 @@ may answer with another one. What an error shows is never a library's message, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from datafari_rag.core.model.refusal import MAX_NAME_SHOWN, Refusal, Rejection
+MAX_NAME_SHOWN = 100
+"""How much of a name that a caller sent an error repeats."""
+
+MAX_WORDS_CHARS = 2_000
+"""How much of each word of a refusal is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The HTTP *status* of a refusal and the words of its error object, None where they are absent."""
+
+    status: int = 400
+    code: str | None = None
+    kind: str | None = None
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An answer that is not 200: *error* is the model's own error object (empty when there is none)."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    size_bytes: int = 0
+    error: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+    @property
+    def words(self) -> str:
+        """Return what the server says of it, cut and in lower case; it may quote the prompt, and is never shown."""
+        texts = (str(self.error.get(key) or "")[:MAX_WORDS_CHARS] for key in ("code", "type", "message"))
+        return " ".join(texts).lower()
 
 
 class RagError(Exception):

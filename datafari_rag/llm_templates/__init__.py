@@ -7,7 +7,7 @@ from typing import Protocol
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.model.replies import ReplyChunk
-from datafari_rag.core.model.server_needs import ServerNeeds
+from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.llm_templates import datafari, openai
 
 

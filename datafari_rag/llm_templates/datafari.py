@@ -13,7 +13,7 @@ from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import ReplyChunk
-from datafari_rag.core.model.server_needs import PAPERS_FORM, ServerNeeds
+from datafari_rag.core.model.servers import PAPERS_FORM, ServerNeeds
 
 
 def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) -> dict[str, object]:

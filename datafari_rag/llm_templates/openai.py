@@ -13,7 +13,7 @@ from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import NOTHING_SAID, ReplyChunk, error_object, failure_in
-from datafari_rag.core.model.server_needs import PAPERS_FORM, THINKING_TOKENS, ServerNeeds
+from datafari_rag.core.model.servers import PAPERS_FORM, THINKING_TOKENS, ServerNeeds
 
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
 _THOUGHTS = frozenset(("reasoning_content", "reasoning"))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from datafari_rag.adapters.machine import new_nonce
-from datafari_rag.adapters.model.extractive import ExtractiveModel
+from datafari_rag.adapters.model.factory import ExtractiveModel
 from datafari_rag.adapters.settings.snapshot import snapshot_of
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import counter_for, model_for, retriever_for

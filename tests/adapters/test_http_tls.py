@@ -18,7 +18,7 @@ from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelUnavailable
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.ports import Ending, TextChunk
 

@@ -29,10 +29,10 @@ from datafari_rag.core.citations import (
 )
 from datafari_rag.core.citations import links as links_of_citations
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.errors import Rejection
 from datafari_rag.core.meaning import cutting, passage_records, stored_parts
-from datafari_rag.core.model import caller_errors, lessons, replies, server_words, sse
-from datafari_rag.core.model.refusal import Rejection
-from datafari_rag.core.model.server_needs import ServerNeeds
+from datafari_rag.core.model import refusals, replies, sse
+from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages import (
     answer_types,
     budget_fitting,
@@ -226,8 +226,8 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 
 
 READERS: dict[str, Reader] = {
-    "core.model.lessons.lesson_in": lambda text: lessons.lesson_in(refusal_of(text), ServerNeeds(), [text]),
-    "core.model.server_words.words_of": lambda text: server_words.words_of(refusal_of(text), [text], ["secret"]),
+    "core.model.refusals.lesson_in": lambda text: refusals.lesson_in(refusal_of(text), ServerNeeds(), [text]),
+    "core.model.refusals.words_of": lambda text: refusals.words_of(refusal_of(text), [text], ["secret"]),
     "core.text.folding.visible": cleaning.visible,
     "core.answer.followup_questions.Followups": lambda text: fed(followup_questions.Followups(), text, len(text)),
     "core.answer.followup_questions.Followups, by characters": lambda text: fed(
@@ -541,8 +541,8 @@ READERS: dict[str, Reader] = {
     "core.access.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
     "core.access.same_user": revocation.same_user,
     "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
-    "core.model.caller_errors.callers_error": lambda text: caller_errors.callers_error(
-        replies.Rejection(404, error={"message": text, "code": text, "type": text, "param": text}),
+    "core.model.refusals.callers_error": lambda text: refusals.callers_error(
+        replies.failure_for(refusal_of(text), now_s=0),
         chosen=("model", "messages"),
         model=text,
     ),

@@ -66,7 +66,7 @@ INLINE = {
     "adapters.settings.snapshot.resolve": _SETTINGS,
     "core.citations.labels.numbers_in": "one class",
     "core.citations.units._number": "one class",
-    "core.model.lessons.named": "the name of a parameter of ours, escaped; the text is cut",
+    "core.model.refusals.named": "the name of a parameter of ours, escaped; the text is cut",
     "core.model.replies._number": "digits with a bound, in a header with a bound",
     "core.model.replies.header_value": "one class",
     "core.query.filter_queries._bare": "one character and the next",

@@ -20,9 +20,9 @@ from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import RefusedByModel
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
-from tests.adapters.model.test_learned import MISTRAL, OPENAI
+from tests.adapters.model.test_endpoint_learning import MISTRAL, OPENAI
 from tests.end_to_end.processes import Running, free_port
 from tests.model_server import ModelServer, model_server
 from tests.required import present

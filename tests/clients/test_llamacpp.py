@@ -21,7 +21,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelInputTooLong, OnlyThoughts
-from datafari_rag.core.model.server_needs import completed
+from datafari_rag.core.model.servers import completed
 from datafari_rag.ports import Ending, TextChunk
 from tests.required import present
 

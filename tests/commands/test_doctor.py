@@ -15,7 +15,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor.command import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.answer.conversations import ConversationLimits
-from tests.adapters.model.test_learned import OPENAI
+from tests.adapters.model.test_endpoint_learning import OPENAI
 from tests.loopback import Asked, Reply, serving
 from tests.model_server import model_server
 from tests.required import library

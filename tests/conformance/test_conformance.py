@@ -30,7 +30,7 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.runtime import ServiceSnapshot

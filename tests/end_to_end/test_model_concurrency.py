@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 import requests
 
-from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import ChainMember, ModelChain
+from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.processes import Running, service

@@ -22,7 +22,7 @@ from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell
 from tests.stub import Stub, running_stub

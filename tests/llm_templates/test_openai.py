@@ -11,7 +11,7 @@ from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model.server_needs import ServerNeeds
+from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.llm_templates import openai
 
 NONCE = "k3j9x2m5q8w1z7"

@@ -16,9 +16,8 @@ from typing import Any
 from datafari_rag import pipeline
 from datafari_rag.adapters import retries
 from datafari_rag.adapters.http.rights_server import Flights
-from datafari_rag.adapters.model import retries as model_retries
-from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
-from datafari_rag.adapters.model.chain import ModelChain
+from datafari_rag.adapters.model import chain as model_retries
+from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict, ModelChain
 from datafari_rag.adapters.model.endpoint import ReadDeadline
 from datafari_rag.adapters.observability import audit_trail
 from datafari_rag.adapters.observability.audit_trail import AuditTrail

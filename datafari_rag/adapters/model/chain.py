@@ -1,6 +1,10 @@
 """
 Several endpoints as one model: each guarded by its breaker and retried within limits, then the next one.
 
+A circuit breaker leaves an endpoint alone for a while after several failures in a row, then tries it with one request.
+It is our own, because the known libraries have had no release for a year or more and each of them is larger than what
+is needed here: a counter, a time and a lock.
+
 Passing on happens only before the first word. What is tried, and how it fails, is decided by the outcomes that the
 endpoints give; nothing here uses HTTP. The log has names, numbers and labels.
 """
@@ -9,26 +13,37 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from datafari_rag.adapters.machine import pause
-from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
-from datafari_rag.adapters.model.learned import LearnedNeeds
-from datafari_rag.adapters.model.retries import Answering, StartedAttempt, begin, counted, retried
-from datafari_rag.adapters.retries import RetryPolicy
+from datafari_rag.adapters.model.endpoint import LearnedNeeds
+from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, Model, TextChunk
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Answering = Generator[T | Ending, None, None]
+
+
+@dataclass(frozen=True, slots=True)
+class StartedAttempt(Generic[T]):
+    """An attempt that yielded its first item, *first*, and the *rest*; *tries* is the number of attempts."""
+
+    first: T | Ending
+    rest: Answering[T]
+    tries: int
+
+
 Attempt = Callable[[float], Answering[T]]
 """Asks once; takes the time at which the answer must be there."""
 
@@ -197,3 +212,112 @@ def _is_passed_on(first: object) -> bool:
     if not isinstance(first, Ending) or first.failure is None:
         return False
     return isinstance(first.failure, ModelError) and not isinstance(first.failure, ContentFiltered)
+
+
+def retried(attempt: Callable[[], Answering[T]], patient: RetryPolicy) -> StartedAttempt[T]:
+    """Return the first attempt that is not to be repeated, with the tries of all."""
+    every = list(repeated(lambda: begin(attempt()), _failure, patient))
+    return replace(every[-1], tries=sum(begun.tries for begun in every))
+
+
+def begin(answering: Answering[T]) -> StartedAttempt[T]:
+    """Return *answering* after its first item; an answer that ended with that item is closed."""
+    first = next(answering)
+    if isinstance(first, Ending):
+        answering.close()
+        return StartedAttempt(first, answering, first.facts.tries)
+    facts = first.facts if isinstance(first, TextChunk) else None
+    return StartedAttempt(first, answering, 1 if facts is None else facts.tries)
+
+
+def counted(said: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
+    """Return *said* with the number of tries in its facts, where it has facts."""
+    if isinstance(said, Ending):
+        return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
+    if isinstance(said, TextChunk) and said.facts is not None:
+        return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
+    return said
+
+
+def _failure(begun: StartedAttempt[T]) -> ModelError | None:
+    failure = begun.first.failure if isinstance(begun.first, Ending) else None
+    return failure if isinstance(failure, ModelError) else None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerVerdict:
+    """Whether a request may pass: now (*wait_s* is 0), or after so many seconds; *probe* numbers a probe, 0 is none."""
+
+    wait_s: float = 0.0
+    probe: int = 0
+
+
+class Breaker:
+    """
+    One endpoint's breaker, shared by all its requests; safe for threads and greenlets.
+
+    Closed: all may pass. Open, for *reset_s* seconds: none may. Then one may pass as a probe; how it ends decides.
+    """
+
+    def __init__(self, failures: int, reset_s: float, clock: Callable[[], float]) -> None:
+        """Start closed. *failures* in a row open it, 0 turns it off; *clock* gives seconds that never go back."""
+        self._most, self._reset_s, self._clock = failures, reset_s, clock
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+        self._opened_at: float | None = None
+        self._probes = 0
+        self._probe = 0
+        """The number of the probe that is on its way, 0 for none: only its own report ends it."""
+
+    def verdict(self) -> BreakerVerdict:
+        """
+        Return whether one request may pass now, which must then be reported; else the seconds until one may.
+
+        A request that was let through is reported with its verdict to exactly one of `failed`, `passed`, `answered` and
+        `gave_up`.
+        """
+        with self._lock:
+            if self._opened_at is None:
+                return BreakerVerdict()
+            left = self._opened_at + self._reset_s - self._clock()
+            if left <= 0 and not self._probe:
+                self._probes += 1
+                self._probe = self._probes
+                return BreakerVerdict(probe=self._probe)
+            return BreakerVerdict(max(left, 1.0))
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the breaker is open, or half-open without an answered probe; sends no request."""
+        return self._opened_at is not None
+
+    def failed(self, verdict: BreakerVerdict) -> None:
+        """Note a failure that is the endpoint's."""
+        with self._lock:
+            self._in_a_row += 1
+            if self._opened_at is not None or (self._most and self._in_a_row >= self._most):
+                self._opened_at = self._clock()
+            self._end(verdict)
+
+    def passed(self, verdict: BreakerVerdict) -> None:
+        """Note an answer: the endpoint is there."""
+        with self._lock:
+            self._in_a_row, self._opened_at = 0, None
+            self._end(verdict)
+
+    def answered(self, verdict: BreakerVerdict) -> None:
+        """Note a failure that is not the endpoint's: it ends a probe well, and counts for nothing else."""
+        with self._lock:
+            if self._opened_at is not None:
+                self._in_a_row, self._opened_at = 0, None
+            self._end(verdict)
+
+    def gave_up(self, verdict: BreakerVerdict) -> None:
+        """Note a request without a result for the endpoint, because its reader disconnected."""
+        with self._lock:
+            self._end(verdict)
+
+    def _end(self, verdict: BreakerVerdict) -> None:
+        """Let another probe pass if *verdict* was that of the last one."""
+        if verdict.probe == self._probe:
+            self._probe = 0

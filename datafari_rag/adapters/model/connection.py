@@ -1,5 +1,5 @@
 """
-One endpoint of a model: a request out, a reply in, with a distinct error for every failure.
+One endpoint of a model: a request out, a reply in, with a distinct error for every failure; and what the server lists.
 
 What holds for all HTTP is in `adapters/http`. Every foreign exception ends here as a core error.
 """
@@ -8,11 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit, urlunsplit
+
+import orjson
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
-from datafari_rag.core.model.server_needs import AUTO, ServerNeeds, needs_for, with_query
+from datafari_rag.core.model.servers import (
+    AUTO,
+    ServerNeeds,
+    names_in,
+    needs_for,
+    window_in,
+    window_in_props,
+    window_in_show,
+    with_query,
+)
 from datafari_rag.core.settings.addresses import Tls
 
 POOL = 2048
@@ -120,3 +132,46 @@ FAILURES: Mapping[Fault, type[ModelError]] = {
     Fault.UNSENDABLE: ModelUnavailable,
 }
 """Each failure of HTTP with its core error. Only a refused connection may be retried immediately."""
+
+
+MAX_BYTES = 16_000_000
+TIMEOUT_S = (5.0, 20.0)
+_COMPLETIONS = "/chat/completions"
+
+
+class ServerListing:
+    """What the server of one endpoint says of its models."""
+
+    def __init__(self, endpoint: Endpoint, machine: Machine = MACHINE) -> None:
+        """Open nothing yet. Raises: ValueError, as `ModelServer`."""
+        self._server = ModelServer(endpoint, machine)
+        parts = urlsplit(endpoint.url)
+        path = parts.path.removesuffix(_COMPLETIONS)
+        self._base = urlunsplit(parts._replace(path=path, query=""))
+        self._root = urlunsplit(parts._replace(path="", query=""))
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its models. Raises: ModelError."""
+        return names_in(self._read(f"{self._base}/models"))
+
+    def window(self, model: str) -> int | None:
+        """Return the window of *model* in tokens, None where the server does not say; never fails."""
+        asked = orjson.dumps({"model": model})
+        # Of Ollama, what a loaded model has counts before what it would be given.
+        listed = (f"{self._base}/models", f"{self._root}/api/v0/models", f"{self._root}/api/ps")
+        found = next(filter(None, (window_in(self._tried(url), model) for url in listed)), None)
+        found = found or window_in_props(self._tried(f"{self._root}/props"))
+        return found or window_in_show(self._tried(f"{self._root}/api/show", asked))
+
+    def _tried(self, url: str, body: bytes | None = None) -> object:
+        try:
+            return self._read(url, body)
+        except ModelError:
+            return None
+
+    def _read(self, url: str, body: bytes | None = None) -> object:
+        data = self._server.fetch(url, body, timeout_s=TIMEOUT_S, max_bytes=MAX_BYTES)
+        try:
+            return orjson.loads(data)
+        except ValueError:
+            return None

@@ -8,8 +8,11 @@ and closing that closes the connection. JSON is turned into values here, by orjs
 from __future__ import annotations
 
 import json
+import logging
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
+from threading import Lock
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -18,7 +21,6 @@ import orjson
 from datafari_rag.adapters.http.exchange import Reply
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
-from datafari_rag.adapters.model.learned import LearnedNeeds
 from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import (
     ModelError,
@@ -28,23 +30,24 @@ from datafari_rag.core.errors import (
     NoAnswer,
     OnlyThoughts,
     RagError,
+    Rejection,
     ThoughtsPassedOn,
 )
-from datafari_rag.core.model.caller_errors import callers_error
-from datafari_rag.core.model.lessons import MAX_LESSONS, Lesson, lesson_in, thinking_lesson
-from datafari_rag.core.model.refusal import Rejection
+from datafari_rag.core.model.refusals import MAX_LESSONS, Lesson, callers_error, lesson_in, thinking_lesson
 from datafari_rag.core.model.replies import (
+    MAX_REPLY_BYTES,
     RELAYED,
+    ModelLimits,
     ReplyChunk,
     ReplyTotals,
     error_object,
     failure_for,
+    most_bytes,
     refused_by_model,
 )
-from datafari_rag.core.model.server_needs import ServerNeeds
+from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
 from datafari_rag.core.model.thinking import ThinkingFilter
-from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, ModelLimits, most_bytes
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 from datafari_rag.ports import Ending, TextChunk
 
@@ -255,10 +258,9 @@ class HttpModel:
 
 def _blamed(failure: RagError | None, prompt: Prompt) -> RagError | None:
     """Return *failure*, or the error for the caller where what he chose was refused."""
-    rejection = failure.rejection if isinstance(failure, ModelError) else None
-    if rejection is None:
+    if not isinstance(failure, ModelError):
         return failure
-    return callers_error(rejection, chosen=prompt.chosen, model=prompt.model) or failure
+    return callers_error(failure, chosen=prompt.chosen, model=prompt.model) or failure
 
 
 def _thinking(needs: ServerNeeds, *, is_streamed: bool) -> ThinkingFilter:
@@ -454,3 +456,46 @@ def _rejection(reply: Reply, patience: ReadDeadline) -> Rejection:
 def _is_stream(reply: Reply, patience: ReadDeadline) -> bool:
     """Say whether the reply is a stream: asked for, and not answered whole all the same."""
     return patience.is_streamed and not reply.headers.get("content-type", "").lower().startswith("application/json")
+
+
+log = logging.getLogger(__name__)
+
+MAX_MODELS = 256
+"""How many models of one endpoint are remembered: callers of /v1 may name any. The one not used for longest goes."""
+
+
+class LearnedNeeds:
+    """What the models of one endpoint want; safe for threads and greenlets."""
+
+    def __init__(self, name: str, known: Callable[[str], ServerNeeds]) -> None:
+        """Remember nothing yet. *name* is the endpoint's for the log; *known* is what its table says of a model."""
+        self._name, self._known = name, known
+        self._learned: OrderedDict[str, tuple[ServerNeeds, tuple[str, ...]]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, model: str) -> ServerNeeds:
+        """Return what *model* wants, as far as is known."""
+        with self._lock:
+            if model not in self._learned:
+                return self._known(model)
+            self._learned.move_to_end(model)
+            return self._learned[model][0]
+
+    def keep(self, model: str, lessons: Sequence[Lesson]) -> None:
+        """Remember *lessons*, if any, which led to a request that *model* accepted, or which its reply taught."""
+        if not lessons:
+            return
+        with self._lock:
+            before = self._learned.get(model, (None, ()))[1]
+            texts = dict.fromkeys((*before, *(lesson.text for lesson in lessons)))
+            self._learned[model] = (lessons[-1].needs, tuple(texts))
+            self._learned.move_to_end(model)
+            if len(self._learned) > MAX_MODELS:
+                self._learned.popitem(last=False)
+        if tuple(texts) != before:
+            log.info("model %s: learned: %s", self._name, "; ".join(texts))
+
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """Return what was learned of each model, in sentences."""
+        with self._lock:
+            return {model: texts for model, (_, texts) in self._learned.items()}

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from urllib.parse import urlsplit
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import ChainMember, ModelChain
+from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.model.server_needs import completed
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.replies import ModelLimits
+from datafari_rag.core.model.servers import completed
+from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Model
+from datafari_rag.ports import Ending, Model, Offload, TextChunk, inline
 
 
 def chain_for(
@@ -81,3 +85,28 @@ def limits_for(settings: Settings) -> ModelLimits:
         breaker_failures=settings.llm_breaker_failures,
         breaker_reset_s=settings.llm_breaker_reset_s,
     )
+
+
+class ExtractiveModel:
+    """A `ports.Model` that needs no server and knows only the extracts of the prompt."""
+
+    def __init__(self, offload: Offload = inline) -> None:
+        """Look for sentences in long texts *offload*."""
+        self._aside = offload
+
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+        """Yield the answer, sentence by sentence when it is streamed, then an `Ending` with "stop"."""
+        facts = ModelFacts(name=BUILTIN_MODEL)
+        chars = sum(len(extract.text) for extract in prompt.extracts)
+        try:
+            found = self._aside(partial(_pieces, prompt), chars)
+        except RagError as error:
+            yield Ending(None, error, facts)
+            return
+        for text in found if is_streamed else ("".join(found),):
+            yield TextChunk(text, facts)
+        yield Ending("stop", facts=facts)
+
+
+def _pieces(prompt: Prompt) -> tuple[str, ...]:
+    return pieces(prompt.question, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import click
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.listing import ServerListing
+from datafari_rag.adapters.model.connection import Endpoint, ServerListing
 from datafari_rag.core.errors import ModelError
-from datafari_rag.core.model.listings import named_in
-from datafari_rag.core.model.server_needs import completed
-from datafari_rag.core.model.server_words import advice_for
+from datafari_rag.core.model.refusals import advice_for
+from datafari_rag.core.model.servers import completed, named_in
 
 
 def settings_of_model(address: str) -> dict[str, str | int | None]:

@@ -11,9 +11,8 @@ import click
 
 from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
-from datafari_rag.adapters.model.extractive import ExtractiveModel
-from datafari_rag.adapters.model.factory import endpoints_for
-from datafari_rag.adapters.model.listing import ServerListing
+from datafari_rag.adapters.model.connection import ServerListing
+from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
@@ -34,7 +33,7 @@ from datafari_rag.core.errors import (
     SearchError,
 )
 from datafari_rag.core.identity import mapped_name
-from datafari_rag.core.model.server_words import advice_for, words_of
+from datafari_rag.core.model.refusals import advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
 from datafari_rag.core.settings.table import Settings, secrets_of

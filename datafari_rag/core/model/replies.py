@@ -1,5 +1,6 @@
 """
-What a model's reply means: HTTP statuses, error objects, finish reasons and Retry-After, each to one named outcome.
+What a model's reply means: HTTP statuses, error objects, finish reasons and Retry-After, each to one named outcome;
+and how long it may be, and be waited for.
 
 OpenAI's API is the authority. Pure: replies are parsed JSON, the time is a number. No text of a reply gets into an
 error, except the message of a refused pass-through, which is its sender's own (`refused_by_model`).
@@ -28,10 +29,11 @@ from datafari_rag.core.errors import (
     NoAnswer,
     OnlyThoughts,
     RagError,
+    Refusal,
     RefusedByModel,
+    Rejection,
 )
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
-from datafari_rag.core.model.refusal import Refusal, Rejection
 
 REPEATABLE = frozenset({429, 502, 503, 504})
 """Statuses where the same request may succeed in a moment."""
@@ -40,8 +42,6 @@ RELAYED = frozenset({400, 404, 422})
 """Statuses whose message a pass-through's sender is shown (contract §3)."""
 
 MAX_MESSAGE_CHARS = 1000
-_READ_CHARS = 2_000
-
 _LOGGED_HEADERS = ("content-type", "retry-after", "x-request-id", "server")
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 _PLAIN_WORD = re.compile(r"[\w.\[\]-]{1,80}", re.ASCII)
@@ -68,6 +68,54 @@ class ReplyChunk:
 
 NOTHING_SAID = ReplyChunk()
 """A chunk without text or news: a keep-alive, the role alone."""
+
+
+MAX_REPLY_BYTES = 32_000_000
+"""Longest reply of a model that is read, whatever was requested: a fault must not fill the memory."""
+
+TOKEN_BYTES = 4_000
+"""
+Most bytes of a reply for each requested token, on average.
+
+A streamed token takes some 250 bytes of JSON, with a provider's own fields 900, with the logarithms of 20 probabilities
+3,000.
+"""
+
+REPLY_BYTES = 1_000_000
+"""Bytes of a reply besides its tokens: reasoning that some servers do not count, comments, usage."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLimits:
+    """
+    The `llm.*` settings of time and patience, in seconds; see contract §8 for their defaults.
+
+    *first_token_s* and *stall_s* hold for streams alone, *total_s* for the answer with all its tries. *retries* are
+    further tries at one endpoint. *breaker_failures* 0 turns the breaker off.
+    """
+
+    connect_s: float = 5.0
+    first_token_s: float = 60.0
+    stall_s: float = 30.0
+    total_s: float = 300.0
+    retries: int = 2
+    breaker_failures: int = 5
+    breaker_reset_s: float = 30.0
+
+
+def most_bytes(body: Mapping[str, object]) -> int:
+    """
+    Return how many bytes the reply to the request *body* may have, streamed or whole.
+
+    A model that sends more than its `max_tokens` allow by a wide margin does not heed them, and might never end.
+    """
+    wanted = [body.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    tokens = [number for number in wanted if isinstance(number, int) and number > 0]
+    choices = body.get("n")
+    if not tokens:
+        return MAX_REPLY_BYTES
+    count = max(tokens) * (choices if isinstance(choices, int) and choices > 0 else 1)
+    return min(MAX_REPLY_BYTES, REPLY_BYTES + TOKEN_BYTES * count)
 
 
 def failure_for(rejection: Rejection, *, now_s: float) -> ModelError:
@@ -245,8 +293,7 @@ def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
 def _kind(rejection: Rejection) -> type[ModelError]:
     if rejection.status in (400, 403, 422) and _is_filtered(rejection.error):
         return ContentFiltered
-    words = (str(rejection.error.get(key) or "")[:_READ_CHARS] for key in ("code", "type", "message"))
-    said = " ".join(words).lower()
+    said = rejection.words
     for kind, statuses, pattern in REFUSALS:
         if rejection.status in statuses and pattern.search(said):
             return kind

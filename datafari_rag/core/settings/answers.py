@@ -14,7 +14,7 @@ from typing import Literal
 from datafari_rag.core.effort import Effort, StepBudget
 from datafari_rag.core.events import Replacement, UnsupportedPolicy
 from datafari_rag.core.messages import message
-from datafari_rag.core.model.server_needs import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
+from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.messages import message, message_of
-from datafari_rag.core.model.server_needs import retired
+from datafari_rag.core.model.servers import retired
 from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, folded_text, not_used
 from datafari_rag.core.settings.parsing import Problem, bad_value, parse
 from datafari_rag.core.settings.row import SettingRow

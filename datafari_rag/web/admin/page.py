@@ -18,7 +18,7 @@ from flask import Response, request
 from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import BadRequest, ModelError, NotAllowed, NotFound
 from datafari_rag.core.messages import message, translated
-from datafari_rag.core.model.server_words import words_of
+from datafari_rag.core.model.refusals import words_of
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.reference import GROUPS

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import ChainMember, ModelChain
+from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import (
     ContentFiltered,
@@ -23,7 +22,7 @@ from datafari_rag.core.errors import (
     RefusedByModel,
 )
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 
 PROMPT = Prompt(question="q", extracts=(), instructions=None, nonce="n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, REPLY_BYTES, TOKEN_BYTES, most_bytes
+from datafari_rag.core.model.replies import MAX_REPLY_BYTES, REPLY_BYTES, TOKEN_BYTES, most_bytes
 
 BODIES = {
     "without a limit of its own it has ours": ({}, MAX_REPLY_BYTES),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.model.listings import named_in, names_in, window_in, window_in_props, window_in_show
+from datafari_rag.core.model.servers import named_in, names_in, window_in, window_in_props, window_in_show
 
 LISTED = {
     "vllm": ({"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 32768}, 32768),

@@ -13,7 +13,7 @@ from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import OnlyThoughts, ThoughtsPassedOn
-from datafari_rag.core.model.server_needs import THINKING_TOKENS
+from datafari_rag.core.model.servers import THINKING_TOKENS
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import model_server
 from tests.stub import raw_server

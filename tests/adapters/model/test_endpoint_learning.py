@@ -12,17 +12,15 @@ from typing import Any
 import pytest
 
 from datafari_rag.adapters.machine import MACHINE
-from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import ChainMember, ModelChain
+from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.adapters.model.learned import MAX_MODELS, LearnedNeeds
+from datafari_rag.adapters.model.endpoint import MAX_MODELS, HttpModel, LearnedNeeds
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelParameterRefused, ModelRefused, ModelUnavailable
-from datafari_rag.core.model.lessons import Lesson
-from datafari_rag.core.model.server_needs import PAPERS_FORM
+from datafari_rag.core.model.refusals import Lesson
+from datafari_rag.core.model.servers import PAPERS_FORM
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import Rule, model_server
 
@@ -91,7 +89,7 @@ WANTING = {
 def test_the_first_question_is_answered_and_none_after_it_is_refused(
     rules: tuple[Rule, ...], tries: int, is_streamed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with model_server(*rules) as server, caplog.at_level(logging.INFO, "datafari_rag.adapters.model.learned"):
+    with model_server(*rules) as server, caplog.at_level(logging.INFO, "datafari_rag.adapters.model.endpoint"):
         model = HttpModel(Endpoint(server.url, "sk-1"))
         text, first = answer(model, prompt(), is_streamed=is_streamed)
         assert (text, first.failure, first.facts.tries, len(server.bodies)) == ("Paris [1].", None, tries, tries)

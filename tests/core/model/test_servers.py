@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.model.server_needs import PAPERS_FORM, SERVERS, completed, needs_for, retired, with_query
+from datafari_rag.core.model.servers import PAPERS_FORM, SERVERS, completed, needs_for, retired, with_query
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
 LOCAL = "http://127.0.0.1:8000/v1/chat/completions"

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from datafari_rag.adapters.model.retries import StartedAttempt, counted, retried
+from datafari_rag.adapters.model.chain import StartedAttempt, counted, retried
 from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S, RetryPolicy
 from datafari_rag.core.errors import ContentFiltered, ModelBusy, ModelTimeout, ModelUnavailable, NoAnswer, RagError
 from datafari_rag.core.events import ModelFacts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.model.caller_errors import callers_error
-from datafari_rag.core.model.refusal import Refusal
-from datafari_rag.core.model.replies import Rejection
+from datafari_rag.core.errors import Refusal, Rejection
+from datafari_rag.core.model.refusals import callers_error
+from datafari_rag.core.model.replies import failure_for
 
 SECRET = "the words of a document"
 
@@ -54,14 +54,14 @@ BLAMED = [
 @pytest.mark.parametrize(("rejection", "refusal"), BLAMED)
 def test_it_is_the_callers(rejection: Rejection, refusal: Refusal) -> None:
     chosen = {"model", "messages", "top_p", "max_tokens"}
-    error = callers_error(rejection, chosen=chosen, model="gpt-9")
+    error = callers_error(failure_for(rejection, now_s=0), chosen=chosen, model="gpt-9")
     assert error is not None and error.refusal == refusal
     assert SECRET not in f"{error.reason} {error.log}"
 
 
 @pytest.mark.parametrize(("rejection", "refusal"), BLAMED)
 def test_it_is_not_where_he_chose_nothing(rejection: Rejection, refusal: Refusal) -> None:
-    assert callers_error(rejection, chosen=(), model="gpt-9") is None
+    assert callers_error(failure_for(rejection, now_s=0), chosen=(), model="gpt-9") is None
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_it_is_not_where_he_chose_nothing(rejection: Rejection, refusal: Refusal
     ],
 )
 def test_the_rest_is_not_his(rejection: Rejection) -> None:
-    assert callers_error(rejection, chosen={"model", "messages"}, model="gpt-9") is None
+    assert callers_error(failure_for(rejection, now_s=0), chosen={"model", "messages"}, model="gpt-9") is None
 
 
 def test_what_is_no_plain_word_is_not_repeated() -> None:
     rejection = Rejection(404, error=_error(code="model_not_found", type="x\r\ny", param={"a": 1}))
-    error = callers_error(rejection, chosen={"model"}, model="{0}" * 100)
+    error = callers_error(failure_for(rejection, now_s=0), chosen={"model"}, model="{0}" * 100)
     assert error is not None
     assert error.refusal == Refusal(404, "model_not_found", "invalid_request_error", "model")
     assert len(error.reason) < 200

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
+from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict
 
 
 class Clock:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.model.lessons import lesson_in, thinking_lesson
-from datafari_rag.core.model.refusal import Rejection
+from datafari_rag.core.errors import Rejection
+from datafari_rag.core.model.refusals import lesson_in, thinking_lesson
 from datafari_rag.core.model.replies import error_object
-from datafari_rag.core.model.server_needs import PAPERS_FORM, ServerNeeds, Thinking
+from datafari_rag.core.model.servers import PAPERS_FORM, ServerNeeds, Thinking
 from datafari_rag.core.model.thinking import ThinkingFilter
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "model_refusals.json").read_text("utf-8"))
