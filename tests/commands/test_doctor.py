@@ -396,7 +396,7 @@ def test_a_certificate_of_the_model_that_is_not_trusted_has_its_own_advice(tmp_p
     context.load_cert_chain(*certificate(tmp_path))
     with serving(lambda asked: Reply(GOOD_MODEL), context) as loopback:
         said = examined(tmp_path, f"rag.api.endpoint={loopback.url}/v1")
-    assert "-> The server's certificate is not trusted: set llm.tls.ca" in said.output
+    assert "-> The server's certificate is not trusted: set ca of llm in tls" in said.output
 
 
 def test_the_servers_words_are_shown_without_what_was_sent(tmp_path: Path) -> None:

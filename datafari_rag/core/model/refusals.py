@@ -260,7 +260,7 @@ BLAMED: tuple[tuple[type[ModelError], str, str, str], ...] = (
 """Failures that are the caller's where he chose a parameter; with the code and the sentence that he gets."""
 
 LOG_ADVICE: tuple[tuple[str, str], ...] = (
-    ("SSL", "The server's certificate is not trusted: set llm.tls.ca to its certificate authority"),
+    ("certificate", "The server's certificate is not trusted: set ca of llm in tls to its certificate authority"),
     ("status=3", "It redirects to another address, which requests do not follow: set rag.api.endpoint to that one"),
     ("ReplyTooLong", "It sends far more than rag.maxTokens: does it take the parameter? See llm.server"),
 )

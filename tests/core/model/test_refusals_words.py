@@ -48,8 +48,8 @@ def test_it_is_never_long() -> None:
 
 
 def test_a_failure_that_its_log_tells_apart_has_advice_of_its_own() -> None:
-    failures = [ModelUnavailable(log=log) for log in ("SSLCertVerificationError", "ConnectionRefusedError")]
-    assert ["llm.tls.ca to" in advice_for(one) for one in failures] == [True, False]
+    failures = [ModelUnavailable(log=log) for log in ("its certificate is not trusted", "ConnectionRefusedError")]
+    assert ["certificate" in advice_for(one) for one in failures] == [True, False]
     assert advice_for(RagError()) == ""
 
 
