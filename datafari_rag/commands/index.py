@@ -14,7 +14,7 @@ import click
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.commands.terminal.conf import CONF
-from datafari_rag.commands.terminal.progress import progress
+from datafari_rag.commands.terminal.progress import counted, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
@@ -29,6 +29,9 @@ from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it, everyone may see them now."
 OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again as well."
+MAX_KINDS = 12
+"""Most kinds of files that the summary names one by one."""
+
 MIN_MEMORY_MB = 300
 """What the parsers need for a small file, with some to spare."""
 
@@ -105,12 +108,23 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
         raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(
-        f"{outcome.written} documents written, {outcome.removed} removed, {outcome.unchanged} files unchanged,"
-        f" {outcome.problems} problems"
-        + (f", {outcome.unseen} files with text that no reader sees, which was left out" if outcome.unseen else "")
-    )
+    click.echo(summary_of(outcome))
     context.exit(1 if outcome.problems else 0)
+
+
+def summary_of(outcome: RunOutcome) -> str:
+    """Return what a run did in one line, and in a second one what it passed over, if anything."""
+    done = (
+        f"{counted(outcome.written, 'document')} written, {outcome.removed} removed,"
+        f" {counted(outcome.unchanged, 'file')} unchanged, {counted(outcome.problems, 'problem')}"
+    )
+    if outcome.unseen:
+        done += f", {counted(outcome.unseen, 'file')} with text that no reader sees, which was left out"
+    if not outcome.passed_over:
+        return done
+    kinds = [f"{number} {kind}" for kind, number in outcome.passed_over.most_common(MAX_KINDS)]
+    kinds += ["others"] if len(outcome.passed_over) > MAX_KINDS else []
+    return f"{done}\n{counted(outcome.passed_over.total(), 'file')} passed over: {', '.join(kinds)}"
 
 
 @dataclass(frozen=True, slots=True)

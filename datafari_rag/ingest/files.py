@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from datafari_rag.ingest.parsers.registry import is_known
-
 INDEX_MARK = "datafari-rag.json"
 """A folder with this file is a search index; what is in it is not to be indexed."""
 
@@ -28,6 +26,7 @@ MAX_LINKS = 40
 """Longest chain of links, as Linux has it."""
 
 NO_FILE = "This is not a regular file."
+HIDDEN = "hidden"
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe without a writer would stop the opening, a terminal would become ours.
@@ -58,6 +57,14 @@ class NotTaken:
     is_gone: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """An entry below PATH that is not meant to be indexed, as its *path* shows, and *why*."""
+
+    path: Path
+    why: str
+
+
 def key_of(path: Path) -> str:
     """Return *path* as text; its `file:` address where its name is not UTF-8, which no other path can look like."""
     text = str(path)
@@ -68,12 +75,13 @@ def key_of(path: Path) -> str:
     return text
 
 
-def files_of(root: Path) -> Iterator[File | NotTaken]:
+def files_of(root: Path) -> Iterator[File | NotTaken | PassedOver]:
     """
     Yield the files of *root*, an absolute path without links, in the order of their names, and what is not taken.
 
-    Hidden files and folders, unknown endings, search indexes and links that stay below *root* are passed over without
-    a word. Named are links that lead out of it or nowhere, what is no ordinary file, and folders that cannot be opened.
+    Passed over are hidden files and folders, empty files and search indexes; links that stay below *root* are not even
+    named. Not taken are links that lead out of it or nowhere, what is no ordinary file, and folders that cannot be
+    opened.
     """
     if not root.is_dir():
         yield _explicit(root)
@@ -86,14 +94,18 @@ def files_of(root: Path) -> Iterator[File | NotTaken]:
         except OSError as error:
             yield NotTaken(root / folder, _why(error), is_gone=False)
             continue
-        names = {entry.name for entry, _ in entries}
-        if INDEX_MARK in names:
+        if any(entry.name == INDEX_MARK for entry, _ in entries):
+            yield PassedOver(root / folder, "a search index")
             continue
+        inner: list[Path] = []
         for entry, status in entries:
-            if stat.S_ISDIR(status.st_mode):
-                continue
-            yield from _file(root, folder / entry.name, status)
-        inner = [folder / entry.name for entry, status in entries if stat.S_ISDIR(status.st_mode)]
+            way = folder / entry.name
+            if entry.name.startswith("."):
+                yield PassedOver(root / way, HIDDEN)
+            elif stat.S_ISDIR(status.st_mode):
+                inner.append(way)
+            else:
+                yield from _file(root, way, status)
         if inner and len(inner[0].parts) > MAX_DEPTH:
             yield NotTaken(root / folder, f"Its folders are nested more than {MAX_DEPTH} levels deep.", is_gone=False)
         else:
@@ -133,11 +145,11 @@ def _open_below(root: Path, way: Path, flags: int) -> int:
 
 
 def _entries(root: Path, folder: Path) -> list[tuple[os.DirEntry[str], os.stat_result]]:
-    """Return what is in *folder* and not hidden, in the order of the names."""
+    """Return what is in *folder*, in the order of the names."""
     number = _open_below(root, folder, _FOLDER)
     try:
         with os.scandir(number) as found:
-            entries = sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda one: one.name)
+            entries = sorted(found, key=lambda one: one.name)
         return [(entry, status) for entry in entries if (status := _status(entry)) is not None]
     finally:
         os.close(number)
@@ -158,14 +170,15 @@ def _explicit(root: Path) -> File | NotTaken:
     return _as_file(root, status) if stat.S_ISREG(status.st_mode) else NotTaken(root, NO_FILE, is_gone=True)
 
 
-def _file(root: Path, way: Path, status: os.stat_result) -> Iterator[File | NotTaken]:
+def _file(root: Path, way: Path, status: os.stat_result) -> Iterator[File | NotTaken | PassedOver]:
     path = root / way
     if stat.S_ISLNK(status.st_mode):
         if why := _wrong_with(root, way):
             yield NotTaken(path, why, is_gone=True)
-    elif is_known(path):
-        is_ordinary = stat.S_ISREG(status.st_mode)
-        yield _as_file(path, status) if is_ordinary else NotTaken(path, NO_FILE, is_gone=True)
+    elif not stat.S_ISREG(status.st_mode):
+        yield NotTaken(path, NO_FILE, is_gone=True)
+    else:
+        yield _as_file(path, status) if status.st_size else PassedOver(path, "empty")
 
 
 def _as_file(path: Path, status: os.stat_result) -> File:

@@ -9,29 +9,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Protocol
 
 from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_file, from_line
-from datafari_rag.ingest.files import File, files_of, opened
+from datafari_rag.ingest.files import HIDDEN, File, NotTaken, PassedOver, files_of, opened
 from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.member_reader import Container, MemberReader
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
-from datafari_rag.ingest.parsers.registry import is_jsonl
+from datafari_rag.ingest.parsers.registry import ending_of, is_jsonl, is_known, is_text, lacking
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
-FORM = 5
+FORM = 6
 """Counts changes of how files become documents, after which files are taken again though they did not change."""
 
 MAX_FILE_BYTES = 200_000_000
 BATCH_DOCUMENTS = 200
 BATCH_CHARS = 4_000_000
 CHECKPOINT_S = 60.0
+BEGINNING_BYTES = 8192
+"""What is looked at of a file whose ending says nothing: text, or something else."""
+
 FIRST_S = 5.0
 """A file that takes longer is read when all others have been."""
 
@@ -72,6 +77,8 @@ class RunOutcome:
     unchanged: int = 0
     problems: int = 0
     unseen: int = 0
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """How many files were not meant to be indexed, by the ending of their names and the reason."""
 
     def __add__(self, other: RunOutcome) -> RunOutcome:
         """Return both as one."""
@@ -81,6 +88,7 @@ class RunOutcome:
             self.unchanged + other.unchanged,
             self.problems + other.problems,
             self.unseen + other.unseen,
+            self.passed_over + other.passed_over,
         )
 
 
@@ -187,16 +195,34 @@ class IndexRun:
 
     def _found(self) -> Iterator[File]:
         for found in files_of(self.order.root):
-            if isinstance(found, File):
+            if isinstance(found, NotTaken):
+                (self._gone if found.is_gone else self._cannot_read)(found.path, found.why)
+                continue
+            why = found.why if isinstance(found, PassedOver) else self._why_not(found)
+            if isinstance(found, File) and not why:
                 yield found
-            elif found.is_gone:
-                self._problem(str(found.path), found.why)
             else:
-                self._cannot_read(found.path, found.why)
+                ending = "" if why == HIDDEN else ending_of(found.path.name) or "without an ending"
+                self.outcome.passed_over[f"{ending} ({why})" if ending else why] += 1
+
+    def _why_not(self, file: File) -> str:
+        """Return why *file* is passed over, "" when it is read: by its name, or because it is text."""
+        if file.path == self.order.root or is_known(file.path):
+            return ""
+        if why := lacking(file.path.name):
+            return why
+        if self.manifest.stamp_of(file.key) == self._stamp(file):
+            return ""
+        try:
+            with opened(self.order.root, file) as number:
+                return "" if is_text(os.pread(number, BEGINNING_BYTES, 0)) else "no reader"
+        except OSError:
+            # Whoever takes it says why it cannot be read.
+            return ""
 
     def _take(self, file: File, seconds: float) -> bool:
         """Bring the engine to what *file* says; return False when that takes longer than *seconds*, but might end."""
-        path, stamp = file.key, f"{file.stamp}-{self._form(file)}"
+        path, stamp = file.key, self._stamp(file)
         if self.manifest.stamp_of(path) == stamp:
             self.outcome.unchanged += 1
             self.listener.advanced(file.size_bytes, 0)
@@ -218,10 +244,10 @@ class IndexRun:
             self.manifest.read(path, "" if has_problems else stamp)
         return True
 
-    def _form(self, file: File) -> str:
-        """Return what *file* becomes documents by, besides what is in it."""
+    def _stamp(self, file: File) -> str:
+        """Return what changes when *file* does, or what it becomes documents by."""
         vectors = [self.order.vectors] if self.order.vectors else []
-        return _digest([FORM, astuple(self._rights(file)), *vectors])
+        return f"{file.stamp}-{_digest([FORM, astuple(self._rights(file)), *vectors])}"
 
     def _read(self, file: File, known: dict[str, str], seconds: float) -> set[str]:
         """Hand on what changed of *file*, of which *known* was taken before; return all ids in it."""
@@ -352,6 +378,9 @@ class IndexRun:
 
     def _cannot_read(self, path: Path, why: str) -> None:
         self._unread.add(str(path))
+        self._problem(str(path), why)
+
+    def _gone(self, path: Path, why: str) -> None:
         self._problem(str(path), why)
 
     def _problem(self, where: str, why: str) -> None:

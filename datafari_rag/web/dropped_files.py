@@ -36,9 +36,9 @@ def keep(folder: Path, files: Sequence[FileStorage], endings: Collection[str]) -
     *endings* are those of the files that can be read, with their dots.
 
     Raises:
-        BadRequest: there is no file, or one without a usable name.
+        BadRequest: there is no file.
         TooManyValues: there are more than `MAX_AT_ONCE`.
-        UnsupportedMediaType: a file's ending is not among *endings*.
+        UnsupportedMediaType: a file has no usable name, or its ending is not among *endings*.
         BodyTooLarge: there is no room for them.
     """
     names = _names(files, endings)
@@ -62,7 +62,7 @@ def _names(files: Sequence[FileStorage], endings: Collection[str]) -> list[str]:
     for file in files:
         name = file_name_of(file.filename or "")
         if name is None:
-            raise BadRequest("A file without a usable name cannot be kept.", field="file")
+            raise UnsupportedMediaType("A file without a name and an ending cannot be kept.", field="file")
         if PurePath(name).suffix.lower() not in endings:
             raise UnsupportedMediaType("Files of this type cannot be read.", field="file")
         names.append(name)

@@ -193,7 +193,7 @@ def test_a_file_dropped_on_the_page_is_read_and_can_be_asked_about(
             (tmp_path / name).write_bytes(content)
         dropped_on(page, *(tmp_path / name for name in others))
         said = page.locator("#dropped li")
-        expect(said.filter(has_text="run.exe")).to_contain_text("Files of this type cannot be read")
+        expect(said.filter(has_text="run.exe")).to_contain_text("Files of this type, or")
         expect(said.filter(has_text="lion.txt")).to_contain_text("It is being read")
         page.goto(running.url)
         expect(page.locator("#unread li")).to_contain_text("broken.docx")
@@ -206,6 +206,25 @@ def test_a_file_dropped_on_the_page_is_read_and_can_be_asked_about(
         kept = next((tmp_path / "home" / "folders").glob("*/dropped"))
         assert (kept.stat().st_mode & 0o777) == 0o700
         assert [one for one in reader.complaints if "415" not in one] == []
+        reader.complaints.clear()
+        page.goto("about:blank")
+
+
+def test_what_was_refused_stays_when_the_page_is_read_again(browser: Browser, tmp_path: Path, come: Come) -> None:
+    (tmp_path / "files").mkdir()
+    for name, data in {"README": b"The club.", "empty.txt": b"", "lion.txt": b"A lion sleeps twenty hours."}.items():
+        (tmp_path / name).write_bytes(data)
+    with folder_demo(tmp_path) as running:
+        reader = come(running.url, alone=True)
+        page = reader.open()
+        page.get_by_role("heading", name="There is nothing to ask about yet").wait_for()
+        dropped_on(page, *(tmp_path / name for name in ("README", "empty.txt", "lion.txt")))
+        page.locator(".examples a").first.wait_for()
+
+        said = page.locator("#dropped li")
+        expect(said).to_have_count(2)
+        expect(said.filter(has_text="README")).to_contain_text("without an ending, cannot be read")
+        expect(said.filter(has_text="empty.txt")).to_contain_text("This file is empty.")
         reader.complaints.clear()
         page.goto("about:blank")
 

@@ -73,7 +73,7 @@ def test_a_second_run_does_what_changed(place: Place) -> None:
     (place.files / "b.txt").write_text("two")
     place.run(place.files)
     (place.files / "a.txt").unlink()
-    assert place.run(place.files).stdout == "0 documents written, 1 removed, 1 files unchanged, 0 problems\n"
+    assert place.run(place.files).stdout == "0 documents written, 1 removed, 1 file unchanged, 0 problems\n"
     assert place.texts() == {"b.txt": "two"}
 
 
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_is_told_on_stderr_and_by_the_exit_code(place
     (place.files / "b.txt").write_text("fine")
     result = place.run(place.files)
     assert (result.exit_code, result.stderr) == (1, f"{place.files / 'a.pdf'}: This PDF is broken.\n")
-    assert "1 documents written" in result.stdout
+    assert "1 document written" in result.stdout
 
 
 def test_a_name_of_a_file_is_no_command_to_the_terminal(place: Place) -> None:
@@ -172,7 +172,7 @@ def test_a_terminal_is_shown_how_far_it_is_and_keeps_the_problems(place: Place) 
     (place.files / "b.txt").write_text("fine")
     printed, shown = on_a_terminal(str(place.files), "--conf", str(place.conf))
     lines = [line.rstrip() for line in re.split("[\r\n]", re.sub(r"\033\[[?0-9]*[a-zA-Z]", "", shown)) if line]
-    assert printed == "ready\n1 documents written, 0 removed, 0 files unchanged, 1 problems\n"
+    assert printed == "ready\n1 document written, 0 removed, 0 files unchanged, 1 problem\n"
     assert lines[0] == f"Indexing  [{'-' * 20}]    0%  0 documents, 0/s, left -"
     assert f"{place.files / 'a.pdf'}: This PDF is broken." in lines
     assert re.fullmatch(rf"Indexing  \[{'#' * 8}{'-' * 12}\]   40%  1 documents, \d+/s, left .*", lines[-1])

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from tantivy import Document, Index, IndexWriter, Query
 
@@ -167,7 +168,8 @@ def _stored(document: Mapping[str, object]) -> Document:
             stored.add_text(name, value)
     _add_title(stored, title)
     if url:
-        stored.add_text("url_search", url)
+        # As it is read: "%20" would be a part of the word behind it.
+        stored.add_text("url_search", encodable(unquote(url)))
     if moment := moment_of(_text(document, "last_modified")):
         stored.add_date("last_modified", moment)
     for name in ACL_FIELDS:

@@ -88,6 +88,11 @@ def progress(label: str, noun: str) -> Iterator[ProblemListener]:
         click.echo(CLEARED, nl=False, err=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return *number* with *noun*, in the plural for any number but one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """
     Return *text* with every character escaped that cannot be seen.

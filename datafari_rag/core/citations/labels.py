@@ -68,7 +68,7 @@ def numbers_in(inside: str) -> Sequence[int]:
 
 def _names(document: Document) -> list[str]:
     """Return what *document* may be called, the best first, as people may see it; may be empty."""
-    names = (document.title or "", _file_name(document.url or ""), document.id)
+    names = (document.title or "", file_name(document.url or ""), document.id)
     return [name for name in (without_invisible(name[:MAX_TITLE_CHARS]) for name in names) if name]
 
 
@@ -86,9 +86,10 @@ def _unique(label: str, taken: set[str]) -> str:
     return wanted
 
 
-def _file_name(url: str) -> str:
+def file_name(url: str) -> str:
+    """Return the last part of the path of *url* as it is read, "" where there is none."""
     try:
         path = urlsplit(url).path
     except ValueError:
         return ""
-    return unquote(path.rstrip("/").rpartition("/")[2][:MAX_TITLE_CHARS])
+    return without_invisible(unquote(path.rstrip("/").rpartition("/")[2][:MAX_TITLE_CHARS]))

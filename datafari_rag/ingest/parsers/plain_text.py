@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, parsed
 
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TITLE_CHARS = 100
 
 
@@ -20,7 +20,7 @@ def parse(file: BinaryIO) -> Parsed:
 
 def decoded(raw: bytes) -> str:
     """Return the text of *raw*. Raises: Unreadable: it is no text."""
-    if raw.startswith(_UTF16_MARKS):
+    if raw.startswith(UTF16_MARKS):
         return raw.decode("utf-16", "replace")
     if b"\0" in raw:
         raise Unreadable("This is not a text file.")

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import PurePath
 from types import ModuleType
 from typing import BinaryIO
 
 from datafari_rag.extras import command_for
+from datafari_rag.ingest.parsers.office import word97
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.pictures import ocr
+from datafari_rag.ingest.parsers.plain_text import UTF16_MARKS
 
 MISSING = "Reading {} files needs more libraries: {}"
 PICTURES = "pictures.picture"
+WORD97 = "office.word97"
+_NO_TEXT = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
+"""Bytes that no text has in a code whose characters are of one byte or of UTF-8."""
 
 Inside = Sequence[tuple[int, str]]
 """The way to a file in a file: for each container the number of the member, and the ending of its name."""
@@ -42,18 +48,33 @@ def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
     for number, inner in inside:
         file, suffix = BytesIO(_module(suffix).member(file, number)), inner
     found: Parsed = _module(suffix).parse(file)
-    return found
+    # The first line of source code is no title; the file's name says more.
+    return replace(found, title=None) if suffix and suffix not in PARSERS else found
 
 
 def is_known(path: PurePath) -> bool:
-    """Say whether a file found in a folder is taken."""
+    """Say whether a file of this name is read whatever is in it; any other one, if it is text."""
     return is_readable(path.name) or is_jsonl(path)
 
 
 def is_readable(name: str) -> bool:
-    """Say whether a file of this name has a parser that can read it; pictures have one where OCR is installed."""
+    """Say whether a file of this name has a parser, and what it needs is installed."""
+    return ending_of(name) in PARSERS and not lacking(name)
+
+
+def lacking(name: str) -> str:
+    """Return what has to be installed before a file of this name can be read, "" when nothing has."""
     parser = PARSERS.get(ending_of(name))
-    return parser is not None and (parser != PICTURES or ocr.is_installed())
+    if parser == PICTURES and not ocr.is_installed():
+        return "OCR is not installed"
+    return word97.NEEDED if parser == WORD97 and not word97.installed() else ""
+
+
+def is_text(beginning: bytes) -> bool:
+    """Say whether a file that begins so is text: in UTF-8, UTF-16 with its mark, or a single-byte code."""
+    if beginning.startswith(UTF16_MARKS):
+        return True
+    return not any(byte in _NO_TEXT for byte in beginning)
 
 
 def ending_of(name: str) -> str:
@@ -90,6 +111,7 @@ PARSERS = {
     ".xhtml": "html",
     ".pdf": "pdf",
     ".docx": "docx",
+    ".doc": WORD97,
     ".odt": "office.opendocument",
     ".odp": "office.opendocument",
     ".rtf": "office.rtf",

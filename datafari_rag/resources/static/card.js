@@ -164,7 +164,9 @@ export class Card {
       const more = rest.length ? element("details", { class: "more-list" }, element("summary", {}, `+ ${rest.length}`), ...rest) : null;
       const date = (document.last_modified || "").slice(0, 10);
       const dated = date && element("time", { class: "fine", datetime: date }, date);
-      return element("li", {}, title, dated && " ", dated || null, !once.length && element("span", { class: "fine" }, ` ${this.words.not_cited}`), ...proofs, more);
+      const name = fileName(document.url);
+      const named = name && name !== document.title ? element("span", { class: "fine", dir: "auto" }, ` ${name}`) : null;
+      return element("li", {}, title, named, dated && " ", dated || null, !once.length && element("span", { class: "fine" }, ` ${this.words.not_cited}`), ...proofs, more);
     });
     return element("div", {}, element("h3", { class: "sources-title" }, this.words.sources), element("ol", { class: "sources" }, ...items));
   }
@@ -190,6 +192,16 @@ export class Card {
     const buttons = questions.map((question) => element("button", { type: "button", dir: "auto", click: () => this.acts.next?.(question) }, question));
     const list = element("div", { class: "next" }, ...buttons);
     this.tools.after(element("div", { class: "proposals" }, element("h3", { class: "sources-title" }, this.words.followups), list));
+  }
+}
+
+/** The file's name as it is read; "" for a part without an ending: an address of the web. @param {string | null | undefined} url */
+function fileName(url) {
+  try {
+    const name = decodeURIComponent(new URL(url ?? "").pathname.split("/").pop() ?? "");
+    return name.includes(".") ? straight(name) : "";
+  } catch {
+    return "";
   }
 }
 

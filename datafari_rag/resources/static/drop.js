@@ -15,6 +15,7 @@ let last = Promise.resolve();
 
 /** Sends one file; the sentence to show for it. @param {File} file @returns {Promise<string>} */
 async function sent(file) {
+  if (!file.size) return words.empty;
   const data = new FormData();
   data.append("file", file);
   try {
@@ -33,12 +34,19 @@ async function take(files) {
   document.body.dataset.sending = "yes";
   for (const file of files.slice(0, MOST)) {
     const state = element("span", { class: "fine" }, words.sending);
-    list.append(element("li", {}, element("bdi", {}, straight(file.name)), " ", state));
+    const item = element("li", {}, element("bdi", {}, straight(file.name)), " ", state);
+    list.append(item);
     state.textContent = await sent(file);
+    if (state.textContent !== words.kept) item.dataset.refused = "yes";
   }
   if (files.length > MOST) list.append(element("li", {}, filled(words.too_many, { count: MOST })));
   delete document.body.dataset.sending;
 }
+
+// What was refused stays when the page is read again because another file has been read (`folder.js`).
+for (const [name, why] of JSON.parse(sessionStorage.getItem("refused") ?? "[]"))
+  list.append(element("li", { "data-refused": "yes" }, element("bdi", {}, name), " ", element("span", { class: "fine" }, why)));
+sessionStorage.removeItem("refused");
 
 /** The browser takes its list back when the event is over. @param {Iterable<File>} files */
 function add(files) {

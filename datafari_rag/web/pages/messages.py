@@ -111,7 +111,7 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("It is larger than this service accepts, or too many files are kept already."),
         ),
         "unsupportedMediaType": (
-            _("Files of this type cannot be read"),
+            _("Files of this type, or without an ending, cannot be read"),
             _("Try text, Markdown, HTML, PDF, an office file or a mail."),
         ),
         "overloaded": (_("Too many people are asking questions right now"), later),
@@ -319,6 +319,7 @@ def drop_words(_: Translate) -> Mapping[str, str]:
     return {
         "sending": _("Sending…"),
         "kept": _("It is being read, and can be asked about in a moment."),
+        "empty": _("This file is empty."),
         "too_many": _("The others were not sent: at most {count} files at a time."),
     }
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 from markupsafe import Markup, escape
 
+from datafari_rag.core.citations.labels import file_name
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.text.folding import unescaped, without_directions, without_invisible
 
@@ -116,7 +117,7 @@ def _hit(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Hit:
     identity = str(row.get("id", ""))
     return Hit(
         id=identity,
-        title=(first_value(row, "title") or "").strip() or without_invisible(url.rpartition("/")[2]) or identity,
+        title=(first_value(row, "title") or "").strip() or file_name(url) or identity,
         where=_where(url or identity),
         date=(first_value(row, "last_modified") or "")[:10],
         kind=first_value(row, "extension") or "",
@@ -174,6 +175,6 @@ def _where(url: str) -> str:
     """Return the place of a document for people: host and folders, never credentials or parameters."""
     try:
         parts = urlsplit(url)
-        return without_directions(f"{parts.hostname or ''}{parts.path}".strip("/").replace("/", " › "))
+        return without_invisible(f"{parts.hostname or ''}{unquote(parts.path)}".strip("/").replace("/", " › "))
     except ValueError:
         return ""

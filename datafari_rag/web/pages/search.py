@@ -15,6 +15,7 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS
+from datafari_rag.core.citations.labels import file_name
 from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.text.folding import without_invisible
@@ -151,7 +152,13 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
         quoted = ({**one, "quote": without_invisible(one["quote"] or "")} for one in once.values())
         cited = [{**one, "address": address_of(one)} for one in quoted]
         address = address_of({"document_id": document["id"]})
-        shown = {"title": document["title"], "date": str(document.get("last_modified") or "")[:10]}
+        name, title = file_name(document.get("url") or ""), document["title"]
+        shown = {
+            "title": title,
+            # A part without an ending is an address of the web, and no name.
+            "file": name if "." in name and name != title else "",
+            "date": str(document.get("last_modified") or "")[:10],
+        }
         sources.append({"id": document["id"], "number": number, **shown, "address": address, "cited": cited})
     return sources
 

@@ -73,7 +73,7 @@ def test_a_plain_form_sends_files_too(client: FlaskClient, tmp_path: Path) -> No
     assert kept(tmp_path) == {"note.md": b"# Note"}
     refused = client.post("/demo/files", data={"file": (BytesIO(b"x"), "a.exe"), "csrf_token": token_of(client)})
     assert refused.status_code == 415
-    assert "Files of this type cannot be read" in refused.get_data(as_text=True)
+    assert "Files of this type, or without an ending, cannot be read" in refused.get_data(as_text=True)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_what_already_stands_there_as_a_link_is_not_written_through(client: Flas
     ("files", "status"),
     [
         pytest.param([], 400, id="none"),
-        pytest.param([(b"x", "..")], 400, id="no name"),
-        pytest.param([(b"x", "note")], 400, id="no ending"),
+        pytest.param([(b"x", "..")], 415, id="no name"),
+        pytest.param([(b"x", "note")], 415, id="no ending"),
         pytest.param([NOTE, (b"x", "run.exe")], 415, id="one that is not read"),
         pytest.param([(b"{}", "a.jsonl")], 415, id="lines with rights of their own"),
         pytest.param([NOTE] * 51, 400, id="too many"),

@@ -1,0 +1,134 @@
+"""A folder of one's own: everything in it is read, or named with the reason why it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from datafari_rag.bootstrap import create_app
+from datafari_rag.commands.main import LazyGroup
+from datafari_rag.ingest.parsers.office import word97
+from tests.required import program
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+DATA = Path(__file__).parents[1] / "data" / "files"
+DOC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
+
+
+class Own:
+    """A folder with its own settings, and the commands on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = folder / "notes"
+        self.files.mkdir()
+        self.conf = folder / "rag.properties"
+        self.conf.write_text("solr.url=embedded:index\nrag.api.endpoint=builtin:extractive\n")
+
+    def put(self, name: str, data: str | bytes) -> Path:
+        path = self.files / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(LazyGroup(), [*arguments, "--conf", str(self.conf)])
+
+    def index(self, *more: str) -> Sequence[str]:
+        return self.run("index", str(self.files), *more).stdout.splitlines()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Own:
+    return Own(tmp_path)
+
+
+def test_what_is_passed_over_is_counted_by_ending_with_the_reason(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word97, "COMMANDS", ())
+    for name in ("a.txt", ".hidden.txt", ".git/config"):
+        own.put(name, "The ferry leaves at nine.")
+    for name in ("old.doc", "older.DOC"):
+        own.put(name, DOC)
+    own.put("empty.txt", "")
+    own.put("film.mp4", b"\0\0\0\x18ftypmp42")
+    own.put("blob", bytes(range(256)))
+
+    first, second = own.index(), own.index()
+
+    passed = [
+        "2 hidden",
+        "2 .doc (antiword or catdoc is not installed)",
+        "1 .txt (empty)",
+        "1 .mp4 (no reader)",
+        "1 without an ending (no reader)",
+    ]
+    assert first[0] == "1 document written, 0 removed, 0 files unchanged, 0 problems"
+    assert sorted(first[1].split(": ")[1].split(", ")) == sorted(passed)
+    assert first[1].startswith("7 files passed over: ")
+    assert second[0] == "0 documents written, 0 removed, 1 file unchanged, 0 problems"
+    assert second[1] == first[1]
+
+
+@pytest.mark.parametrize("name", ["README", "script.py", "Makefile", "notes.unheardof", "query.sql"])
+@pytest.mark.parametrize("code", ["utf-8", "utf-16", "cp1252"])
+def test_text_is_text_whatever_it_is_called(own: Own, name: str, code: str) -> None:
+    own.put(name, "# Le club de voile a été fondé par Henri Kerbrat en 1998.\n".encode(code))
+
+    assert own.index()[0].startswith("1 document written")
+    assert "Henri Kerbrat" in own.run("ask", "Qui a fondé le club de voile ?").stdout
+
+
+def test_source_code_is_called_by_its_name_and_not_by_its_first_line(own: Own) -> None:
+    own.put("backup.py", "import shutil\n\n# The backup of the customer database runs every night at two.\n")
+    own.index()
+
+    assert "[1] backup.py  file:" in own.run("ask", "When does the backup of the customer database run?").stdout
+
+
+def test_text_that_becomes_something_else_leaves_the_index(own: Own) -> None:
+    path = own.put("notes.unheardof", "The ferry leaves at nine.")
+    own.index()
+    path.write_bytes(b"\0\1\2\3")
+
+    assert own.index() == [
+        "0 documents written, 1 removed, 0 files unchanged, 0 problems",
+        "1 file passed over: 1 .unheardof (no reader)",
+    ]
+
+
+@pytest.mark.parametrize("name", ["antiword", "catdoc"])
+def test_a_document_of_old_word_is_read(own: Own, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    program(name, f"apt-get install {name}")
+    own.put("old.doc", (DATA / "harbour.doc").read_bytes())
+    own.put("none.doc", DOC)
+
+    result = own.run("index", str(own.files))
+
+    assert result.stdout.startswith("1 document written, 0 removed, 0 files unchanged, 1 problem")
+    assert "none.doc: This is not a Word document, or it is protected." in result.stderr
+    assert "at half past five" in own.run("ask", "When does the pilot boat leave?").stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("minutes 2026-03-12", "minutes 2026-03-12.txt"),
+        ("big log book", "big log book.txt"),
+        ("Contract Altair.docx", "Contract Altair.docx.txt"),
+        ("contrat signé", "contrat signé.txt"),
+    ],
+)
+def test_a_file_is_found_by_its_name_which_is_shown_beside_its_title(own: Own, asked: str, name: str) -> None:
+    own.put(name, "Weekly round\n\nPresent: everybody.\n")
+    own.put("another.txt", "Weekly round\n\nThe coffee machine is out of order.\n")
+    own.index()
+    with create_app(own.conf).test_client() as client:
+        found = client.get("/search/select", query_string={"q": asked}).get_json()["response"]["docs"]
+        page = client.get("/", query_string={"q": asked}).text
+        answered = client.get("/", query_string={"q": "Who is present at the weekly round?"}).text
+
+    assert [one["title"] for one in found] == [["Weekly round"]]
+    assert f"notes › {name}" in page
+    assert name in answered.split('class="sources"')[1].split("</ol>")[0]
