@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, passages_for
-from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.core.errors import EmbeddingError
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
@@ -93,7 +92,7 @@ class TwoCollections:
         return found
 
     def post(self, body: Mapping[str, object] | Sequence[object]) -> None:
-        self.node.send("POST", "update", encoded(body), headers={"Content-Type": "application/json"})
+        self.node.post("update", body)
 
 
 def asked(vector: Vector, documents: int = 5, **more: object) -> NearSearch:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import connection_of, retriever_for, schema_of
-from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.writer import solr_document
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
@@ -54,7 +53,7 @@ class Collection:
         self._post({"commit": {"softCommit": True, "waitSearcher": True}})
 
     def _post(self, body: Mapping[str, object] | Sequence[object]) -> None:
-        self._node.send("POST", "update", encoded(body), headers={"Content-Type": "application/json"})
+        self._node.post("update", body)
 
 
 OTHER = "Archive"

@@ -86,10 +86,10 @@ OF_ONE_PLACE: dict[str, set[str]] = {
     # An agent's side of /mcp, which speaks HTTP to the service from outside; no other part is such a client.
     "commands/mcp/probe.py": {"requests"},
 }
-# Libraries that count as one in a file: a dependency of the first, or a description of the second.
+# Libraries that count as one in a file: a dependency of the first, its decoder, or a description of the second.
 TOGETHER = [
     {"requests", "urllib3"},
-    {"pysolr", "requests"},
+    {"pysolr", "requests", "orjson"},
     {"jwt", "cryptography"},
     {"onnxruntime", "numpy"},
     {"tantivy", "numpy"},

@@ -62,7 +62,7 @@ from datafari_rag.core.query import plan as steps
 from datafari_rag.core.query import proposals as example_questions
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.solr import parameters, restriction_parameters
+from datafari_rag.core.solr import parameters
 from datafari_rag.core.steps import planning, pooling
 from datafari_rag.core.steps import planning as following
 from datafari_rag.core.steps import planning as tools
@@ -429,7 +429,7 @@ READERS: dict[str, Reader] = {
         Document(id="a", text=""),
         [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
     ),
-    "core.solr.restriction_parameters.numbered": restriction_parameters.numbered,
+    "core.solr.parameters.numbered": parameters.numbered,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),
     "core.text.folding.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,

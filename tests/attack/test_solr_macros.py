@@ -16,10 +16,9 @@ from urllib.parse import parse_qs
 import orjson
 import pytest
 
-from datafari_rag.adapters.solr.client import Node
+from datafari_rag.adapters.solr.client import Node, Nodes
 from datafari_rag.adapters.solr.collection_probe import facts_of
 from datafari_rag.adapters.solr.factory import addresses_of, connection_of, retriever_for, schema_of, writer_for
-from datafari_rag.adapters.solr.nodes import Nodes
 from datafari_rag.core.access import Mode, User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.query.search_request import Browse, Search, Step

@@ -140,7 +140,7 @@ WORST = {
     "core.query.plan.plain_step": "'|\\u4e2d'",
     "core.query.plan.steps_for": "'\\u201d\\u4e2d'",
     "core.solr.parameters.escaped": "':'",
-    "core.solr.restriction_parameters.numbered": "'\\U000e0041'",
+    "core.solr.parameters.numbered": "'\\U000e0041'",
     "core.solr.parameters.usable_words": "'\\u4e2d '",
     "core.answer.output_filter.is_target": "'a&b'",
     "core.answer.output_filter.target_of": "'\\u4e2d\\u6587 '",

@@ -17,6 +17,7 @@ from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadSetting, UnfitValue
 from datafari_rag.core.query.dates import date_math_at
+from datafari_rag.core.text.folding import is_unicode
 
 DATE_FIELD = "last_modified"
 
@@ -43,7 +44,7 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
         )
     if access.mode == "none":
         return None
-    tokens = [token for token in access.tokens if is_term(token)]
+    tokens = [token for token in access.tokens if is_unicode(token)]
     if not tokens:
         return _all(Query.term_query(schema, field, NO_SECURITY) for field in ACL_FIELDS)
     return _all(_level_query(level, tokens, schema, searcher) for level in LEVELS)
@@ -125,7 +126,7 @@ def _restricted(restriction: Restriction, schema: Schema, values_of: Callable[[s
         return _date_query(restriction, schema)
     if restriction.field not in RAW_FIELDS:
         return Query.empty_query()
-    if not all(is_term(text) for text in (restriction.value, restriction.low, restriction.high) if text is not None):
+    if not all(is_unicode(text) for text in (restriction.value, restriction.low, restriction.high) if text is not None):
         raise UnfitValue
     if restriction.value is not None:
         return Query.term_query(schema, restriction.field, restriction.value)
@@ -145,12 +146,3 @@ def _date_query(restriction: Restriction, schema: Schema) -> Query:
     # Without any bound tantivy would find the documents without a date as well; one that it cannot hold wraps round.
     first, last = max(low or EARLIEST, EARLIEST), min(high or LATEST, LATEST)
     return Query.range_query(schema, DATE_FIELD, FieldType.Date, lower_bound=first, upper_bound=last)
-
-
-def is_term(text: str) -> bool:
-    """Say whether *text* can be a term at all: lone surrogates cannot be written in UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -20,7 +20,7 @@ import numpy as np
 from tantivy import Order, Query
 
 from datafari_rag.adapters.embedded.files import stamp_of
-from datafari_rag.adapters.embedded.filters import blocks_of, is_term, narrowed
+from datafari_rag.adapters.embedded.filters import blocks_of, narrowed
 from datafari_rag.adapters.embedded.nearest import best, cosines
 from datafari_rag.adapters.embedded.part_reading import BlockScores, parts_of
 from datafari_rag.adapters.embedded.passage_files import (
@@ -44,6 +44,7 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.stored_parts import favourites, with_parts
 from datafari_rag.core.query.search_request import Search
+from datafari_rag.core.text.folding import is_unicode
 
 MAX_NEAR = 256
 """The most pieces of one document that are reported, the nearest first."""
@@ -154,7 +155,7 @@ class EmbeddedPassages:
             wanted = self._wanted(vectors, replace(search, restrictions=()), access)
             own: dict[str, tuple[int, int]] = {}
             mask = np.zeros(len(vectors.blocks), dtype=np.bool_)
-            for document_id in filter(is_term, document_ids):
+            for document_id in filter(is_unicode, document_ids):
                 if (block := _block_of(vectors.view, document_id)) is not None:
                     low, high = own[document_id] = vectors.places_of(block)
                     mask[low:high] = True

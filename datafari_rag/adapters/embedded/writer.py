@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from tantivy import Document, Index, IndexWriter, Query
 
-from datafari_rag.adapters.embedded.filters import blocks_of, is_term
+from datafari_rag.adapters.embedded.filters import blocks_of
 from datafari_rag.adapters.embedded.passage_texts import CARD_FIELDS, PassageText, PassageTextWriter, card_of
 from datafari_rag.adapters.embedded.schema import (
     BLOCK_FIELD,
@@ -32,7 +32,7 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.core.meaning.passage_records import held_ends
 from datafari_rag.core.query.dates import moment_of
-from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.text.folding import encodable, is_unicode
 
 if TYPE_CHECKING:
     from datafari_rag.adapters.embedded.vector_writer import VectorWriter
@@ -96,7 +96,7 @@ class EmbeddedWriter:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""
         writer = self._open_writer()
         with translated(self._directory):
-            for document_id in filter(is_term, ids):
+            for document_id in filter(is_unicode, ids):
                 writer.delete_documents_by_term("id", document_id)
 
     def commit(self) -> None:
@@ -229,6 +229,6 @@ def _tokens(document: Mapping[str, object], name: str) -> Sequence[str]:
         return (NO_SECURITY,)
     if not isinstance(tokens, Sequence) or not all(isinstance(token, str) for token in tokens):
         raise SearchUnavailable(f"The values of {name} are not texts: the document is refused.")
-    if any(len(token) > MAX_TERM_CHARS or not is_term(token) for token in tokens):
+    if any(len(token) > MAX_TERM_CHARS or not is_unicode(token) for token in tokens):
         raise SearchUnavailable(f"A value of {name} cannot be a term: the document is refused.")
     return tokens

@@ -1,5 +1,6 @@
 """
-One Solr node: searches and updates by pysolr, limits on time and size, a named error for every failure.
+The nodes of a Solr: searches and updates by pysolr, limits on time and size, a named error for every failure, and
+which node is next after one.
 
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
@@ -9,12 +10,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
+import orjson
 import pysolr
 import requests
 
@@ -28,14 +32,22 @@ from datafari_rag.adapters.http.exchange import (
     without_credentials,
 )
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.solr.json_bytes import Decoder
 from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.solr.parameters import Params
+from datafari_rag.core.solr.schema import Schema, copied_in, kinds_of
 from datafari_rag.ports import Offload, inline
 
 Headers = Callable[[], Mapping[str, str]]
+
+Answer = TypeVar("Answer")
+
+AGAIN_S = 0.2
+"""Pause before a second request to the same node, in seconds."""
+
+REST_S = 30.0
+"""How long a node that failed is tried only after the others, in seconds."""
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
@@ -110,28 +122,26 @@ class Node:
 
         Raises:
             UnicodeEncodeError: a lone surrogate is in a parameter.
-            SearchUnavailable: the answer is no JSON object; and as send.
+            SearchUnavailable: the answer is no JSON object; and as post.
         """
         found: dict[str, Any] = self._solr.search(search_handler=handler, **params)
         return found
 
     def read(self, path: str) -> dict[str, Any]:
-        """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; and as send."""
-        found: dict[str, Any] = self._solr.decoder.decode(self.send("GET", path))
+        """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; and as post."""
+        found: dict[str, Any] = self._solr.decoder.decode(self._solr.requested("GET", path, None, {}))
         return found
 
-    def send(
-        self, method: str, path: str, body: bytes | None = None, *, headers: Mapping[str, str] | None = None
-    ) -> bytes:
+    def post(self, path: str, value: Mapping[str, object] | Sequence[object]) -> bytes:
         """
-        Return the body of Solr's answer to one request, in which no parameter is expanded.
+        Send *value* to *path* as JSON, and return the body of Solr's answer; no parameter is expanded.
 
         Raises:
             SearchTimeout: no whole answer within the limits.
-            Unfit, Refused: Solr answered 4xx.
+            RequestRejected, RequestForbidden: Solr answered 4xx.
             SearchUnavailable: no connection, 5xx, a redirect, or an answer that broke off or is too large.
         """
-        return self._solr.requested(method, path, body, headers or {})
+        return self._solr.requested("POST", path, orjson.dumps(value), {"Content-Type": "application/json"})
 
     def close(self) -> None:
         """Close the connections."""
@@ -230,3 +240,138 @@ def _credentials(in_address: tuple[str, str] | None, connection: SolrConnection)
     """Return the authorization header; a user and password in the address override the settings."""
     found = in_address or ((connection.user, connection.password) if connection.user else None)
     return {"Authorization": basic(*found)} if found else {}
+
+
+class Decoder:
+    """Reads an answer's bytes for pysolr, which would make text of them first; long ones are read aside."""
+
+    def __init__(self, offload: Offload = inline) -> None:
+        """Remember where long answers are read."""
+        self._aside = offload
+
+    def decode(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON object. Raises: SearchUnavailable: it is not a reply of Solr."""
+        try:
+            found = self._aside(partial(orjson.loads, body), len(body))
+        except orjson.JSONDecodeError:
+            raise SearchUnavailable(log="Solr's answer is not JSON") from None
+        # pysolr looks into `response` for its log.
+        if not isinstance(found, dict) or not isinstance(found.get("response") or {}, dict):
+            raise SearchUnavailable(log="Solr's answer is not of its form")
+        return found
+
+
+class Addresses(Protocol):
+    """Where the nodes are now."""
+
+    def current(self) -> Sequence[str]:
+        """Return the collection's address on each node to be asked, in that order. Raises: SearchUnavailable."""
+        ...
+
+    def refreshed(self) -> Sequence[str]:
+        """Return what `current` does, as it is now and not a moment ago: no node answered. Raises: the same."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedAddresses:
+    """The addresses of `solr.url`, tried in turn."""
+
+    urls: tuple[str, ...]
+
+    def current(self) -> Sequence[str]:
+        """Return them all, as written."""
+        return self.urls
+
+    def refreshed(self) -> Sequence[str]:
+        """Return them all, as written."""
+        return self.urls
+
+
+class Nodes:
+    """The nodes of one collection: asks one, and another when that fails. Safe for many threads."""
+
+    def __init__(self, addresses: Addresses, connection: SolrConnection) -> None:
+        """Remember the way; nothing is sent yet."""
+        self._addresses = addresses
+        self._connection, self.clock = connection, connection.machine.monotonic
+        self._large = LargeAnswers()
+        self._clients: dict[str, Node] = {}
+        self._failed_at: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, question: Callable[[Node], Answer]) -> Answer:
+        """
+        Return what *question* gets from the first node that answers.
+
+        A node that failed comes last for a while. A time-out is not repeated: the time is gone.
+
+        Raises:
+            SearchUnavailable: no node answers.
+            SearchTimeout: a node did not answer in time.
+        """
+        limit = self.clock() + self._connection.connect_timeout_s + self._connection.timeout_s
+        failure = SearchUnavailable(log="no node is known")
+        for url in self._in_turn():
+            if self.clock() > limit:
+                break
+            try:
+                answer = question(self._client(url))
+            except (RequestRejected, RequestForbidden):
+                raise
+            except SearchTimeout:
+                self._failed_at[url] = self.clock()
+                raise
+            except SearchUnavailable as error:
+                self._failed_at[url] = self.clock()
+                failure = error
+            else:
+                self._failed_at.pop(url, None)
+                return answer
+            finally:
+                self._large.leave()
+        raise failure
+
+    def _in_turn(self) -> Iterator[str]:
+        """Yield each node, then as many more as there are to be retries."""
+        urls = self._in_order(self._addresses.current())
+        yield from urls
+        for _ in range(self._connection.retries if urls else 0):
+            # Another node may just have failed, which this one notices soon; and a new one may have joined since.
+            self._connection.machine.sleep(AGAIN_S)
+            yield from self._in_order(self._addresses.refreshed())[:1]
+
+    def _in_order(self, urls: Iterable[str]) -> list[str]:
+        """Return *urls* as they are, those behind them that failed within `REST_S`, the latest at the end."""
+        since = self.clock() - REST_S
+        return sorted(urls, key=lambda url: max(since, self._failed_at.get(url, since)))
+
+    def _client(self, url: str) -> Node:
+        with self._lock:
+            if url not in self._clients:
+                self._clients[url] = Node(url, self._connection, self._large)
+            return self._clients[url]
+
+    def close(self) -> None:
+        """Close the connections."""
+        for node in self._clients.values():
+            node.close()
+
+
+def described(schema: Schema, nodes: Nodes) -> Schema:
+    """
+    Return *schema* with the fields that the collection reports; without a report, it is assumed to have all.
+
+    Raises:
+        SearchUnavailable, SearchTimeout: no node answers.
+    """
+    found = nodes.ask(_description)
+    return Schema(schema.fields, schema.languages, kinds_of(found), copied_in(found))
+
+
+def _description(node: Node) -> Mapping[str, object]:
+    try:
+        schema = node.read("schema?wt=json").get("schema")
+    except (RequestRejected, RequestForbidden):
+        return {}
+    return schema if isinstance(schema, Mapping) else {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datafari_rag.adapters.solr.client import RequestForbidden, RequestRejected
-from datafari_rag.adapters.solr.nodes import Nodes, described
+from datafari_rag.adapters.solr.client import Nodes, RequestForbidden, RequestRejected, described
+from datafari_rag.adapters.solr.replies import section
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.solr.collection_report import CollectionFacts, HandlerFacts
@@ -116,20 +116,15 @@ def _in_effect(nodes: Nodes, handler: str, sent: Mapping[str, Any]) -> Mapping[s
         reply = nodes.ask(lambda node: node.search(handler, sent))
     except SearchError:
         return {}
-    found = _mapped(_mapped(reply, "responseHeader"), "params")
+    found = section(section(reply, "responseHeader"), "params")
     return {key: value if isinstance(value, list) else [str(value)] for key, value in found.items()}
 
 
 def _components(configured: Mapping[str, Any] | None, name: str) -> tuple[str, ...]:
     """Return the names of the components in *configured*, Solr's own description of the handler *name*."""
-    own = _mapped(_mapped(_mapped(configured or {}, "config"), "requestHandler"), f"/{name}")
+    own = section(section(section(configured or {}, "config"), "requestHandler"), f"/{name}")
     parts = [own.get(key) for key in ("first-components", "components", "last-components")]
     return tuple(str(one) for some in parts if isinstance(some, list) for one in some)
-
-
-def _mapped(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = row.get(key)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _optional(nodes: Nodes, path: str) -> Mapping[str, Any] | None:

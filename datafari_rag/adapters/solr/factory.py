@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.solr.client import Headers, SolrConnection
-from datafari_rag.adapters.solr.nodes import Addresses, FixedAddresses, Nodes
+from datafari_rag.adapters.solr.client import Addresses, FixedAddresses, Headers, Nodes, SolrConnection
 from datafari_rag.adapters.solr.passage_store import SolrPassageStore
 from datafari_rag.adapters.solr.passages import Collections, SolrPassages
 from datafari_rag.adapters.solr.retriever import SolrRetriever
@@ -40,7 +39,7 @@ def retriever_for(
     """
     connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
     return SolrRetriever(
-        Nodes(addresses_of(url or settings.solr_url, connection), connection),
+        nodes_of(url or settings.solr_url, connection),
         schema=schema_of(settings),
         handler=settings.solr_handler,
         tolerates_partial=settings.solr_shards_tolerant,
@@ -49,33 +48,19 @@ def retriever_for(
 
 def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
     """Return the writer of *url* (None: `solr.url`); nothing is sent yet."""
-    connection = replace(
-        connection_of(settings),
-        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s),
-        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
-    )
-    return SolrWriter(Nodes(addresses_of(url or settings.solr_url, connection), connection), schema=schema_of(settings))
+    return SolrWriter(nodes_of(url or settings.solr_url, _patient(settings)), schema=schema_of(settings))
 
 
 def passage_store_for(settings: Settings) -> SolrPassageStore:
     """Return the collection of passages beside that of `solr.url`; nothing is sent yet."""
-    connection = replace(
-        connection_of(settings),
-        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s),
-        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
-    )
-    documents, passages = (
-        Nodes(addresses_of(url, connection), connection)
-        for url in (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
-    )
+    documents, passages = _both(settings, _patient(settings))
     return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr_handler)
 
 
 def passages_for(settings: Settings, *, headers: Headers = dict, offload: Offload = inline) -> SolrPassages:
     """Return what searches the passages beside the documents of `solr.url` by meaning; nothing is sent yet."""
     connection = replace(connection_of(settings), headers=headers, offload=offload)
-    urls = (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
-    documents, passages = (Nodes(addresses_of(url, connection), connection) for url in urls)
+    documents, passages = _both(settings, connection)
     return SolrPassages(
         Collections(
             documents,
@@ -113,6 +98,26 @@ def connection_of(settings: Settings) -> SolrConnection:
         password=settings.solr_password,
         tls=settings.tls.solr,
     )
+
+
+def nodes_of(url: str, connection: SolrConnection) -> Nodes:
+    """Return the nodes of *url*; nothing is sent yet. Raises: as `addresses_of`."""
+    return Nodes(addresses_of(url, connection), connection)
+
+
+def _patient(settings: Settings) -> SolrConnection:
+    """Return how to reach Solr while indexing."""
+    return replace(
+        connection_of(settings),
+        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s),
+        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
+    )
+
+
+def _both(settings: Settings, connection: SolrConnection) -> tuple[Nodes, Nodes]:
+    """Return the nodes of the documents and those of the passages beside them."""
+    url = settings.solr_url
+    return nodes_of(url, connection), nodes_of(beside(url, settings.solr_vector_collection), connection)
 
 
 def schema_of(settings: Settings) -> Schema:

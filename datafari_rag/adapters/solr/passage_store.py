@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from datafari_rag.adapters.solr.client import Node, RequestRejected
-from datafari_rag.adapters.solr.json_bytes import encoded
-from datafari_rag.adapters.solr.nodes import Nodes, described
+import orjson
+
+from datafari_rag.adapters.solr.client import Nodes, RequestRejected, described
 from datafari_rag.adapters.solr.replies import buckets_of, hits_of, is_partial
 from datafari_rag.adapters.solr.writer import UNREACHABLE
 from datafari_rag.core.access import ACL_FIELDS
@@ -28,8 +28,7 @@ from datafari_rag.core.meaning.passage_records import (
 )
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.solr.handler_parameters import SENT
-from datafari_rag.core.solr.parameters import SEPARATOR
-from datafari_rag.core.solr.restriction_parameters import numbered
+from datafari_rag.core.solr.parameters import SEPARATOR, numbered
 from datafari_rag.core.solr.schema import Schema
 
 PAGE = 500
@@ -207,7 +206,7 @@ class SolrPassageStore:
             params = {
                 "q": f"parent_doc:{brackets}{ends[0]} TO {ends[1]}]",
                 "rows": "0",
-                "json.facet": encoded(facet).decode(),
+                "json.facet": orjson.dumps(facet).decode(),
             }
             buckets = buckets_of(self._requested(self._passages, params), "parents")
             for bucket in buckets:
@@ -239,17 +238,12 @@ class SolrPassageStore:
         return reply
 
     def _post(self, value: Mapping[str, object] | Sequence[object]) -> None:
-        body, path = encoded(value), "update?overwrite=true"
-        self._passages.ask(lambda node: _posted(node, path, body))
-
-
-def _posted(node: Node, path: str, body: bytes) -> bytes:
-    try:
-        return node.send("POST", path, body, headers={"Content-Type": "application/json"})
-    except RequestRejected as error:
-        raise SearchUnavailable(
-            "Solr refused passages: they do not fit the collection's schema.", log=error.log
-        ) from error
+        try:
+            self._passages.ask(lambda node: node.post("update?overwrite=true", value))
+        except RequestRejected as error:
+            raise SearchUnavailable(
+                "Solr refused passages: they do not fit the collection's schema.", log=error.log
+            ) from error
 
 
 def _parent_text(

@@ -17,8 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datafari_rag.adapters.solr.client import RequestRejected
-from datafari_rag.adapters.solr.nodes import Nodes, described
+from datafari_rag.adapters.solr.client import Nodes, RequestRejected, described
 from datafari_rag.adapters.solr.replies import buckets_of, document_of, hits_of, is_partial
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness, first_value

@@ -121,18 +121,19 @@ def page_of(reply: Mapping[str, Any], browse: Browse, schema: Schema, *, is_inco
         | {"docs": [_shown(row, schema) for row in rows]},
     }
     if browse.wants_highlighting and isinstance(reply.get("highlighting"), Mapping):
-        page["highlighting"] = {hit: _shown(row, schema) for hit, row in _rows_of(reply, "highlighting").items()}
+        page["highlighting"] = {hit: _shown(row, schema) for hit, row in section(reply, "highlighting").items()}
     if browse.facet_fields and isinstance(reply.get("facet_counts"), Mapping):
         # A handler may count more, rights among it.
-        counts = _rows_of(reply["facet_counts"], "facet_fields")
+        counts = section(reply["facet_counts"], "facet_fields")
         wanted = {name: row for name, row in counts.items() if name in browse.facet_fields}
         page["facet_counts"] = {**_NO_COUNTS, "facet_fields": _shown(wanted, schema)}
     return page
 
 
-def _rows_of(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    rows = reply.get(key)
-    return rows if isinstance(rows, Mapping) else {}
+def section(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the object at *key*, an empty one where there is none."""
+    found = reply.get(key)
+    return found if isinstance(found, Mapping) else {}
 
 
 def _shown(row: object, schema: Schema) -> dict[str, object]:

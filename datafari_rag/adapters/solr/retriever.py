@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from datafari_rag.adapters.solr.client import RequestRejected, TooManyClauses
-from datafari_rag.adapters.solr.nodes import Nodes, described
+from datafari_rag.adapters.solr.client import Nodes, RequestRejected, TooManyClauses, described
 from datafari_rag.adapters.solr.replies import document_of, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, first_value
@@ -22,6 +21,7 @@ from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,
+    NOTHING,
     Params,
     browse_params,
     fetch_params,
@@ -29,7 +29,6 @@ from datafari_rag.core.solr.parameters import (
     text_field,
     texts_params,
 )
-from datafari_rag.core.solr.restriction_parameters import NOTHING
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.folding import is_unicode
 

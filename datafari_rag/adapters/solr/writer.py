@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from datafari_rag.adapters.solr.client import Node
-from datafari_rag.adapters.solr.json_bytes import encoded
-from datafari_rag.adapters.solr.nodes import Nodes, described
+from datafari_rag.adapters.solr.client import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
 from datafari_rag.core.query.dates import iso_of
 from datafari_rag.core.solr.schema import Schema
@@ -56,20 +54,19 @@ class SolrWriter:
             if self._described is None:
                 self._described = described(self._named, self._nodes)
             schema = self._described
-            body = encoded([solr_document(document, schema) for document in documents])
-            self._nodes.ask(lambda node: _post(node, "update?overwrite=true", body))
+            found = [solr_document(document, schema) for document in documents]
+            self._nodes.ask(lambda node: node.post("update?overwrite=true", found))
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*; an id that is not there is no error. Raises as add."""
         known = [identifier for identifier in ids if not _SURROGATES.search(identifier)]
         if known:
-            body = encoded({"delete": known})
-            self._nodes.ask(lambda node: _post(node, "update", body))
+            self._nodes.ask(lambda node: node.post("update", {"delete": known}))
 
     def commit(self) -> None:
         """Return when all that was added can be found and all that was deleted cannot. Raises as add."""
-        body = encoded({"commit": {"waitSearcher": True, "openSearcher": True}})
-        self._nodes.ask(lambda node: _post(node, "update", body))
+        commit = {"commit": {"waitSearcher": True, "openSearcher": True}}
+        self._nodes.ask(lambda node: node.post("update", commit))
 
     def close(self) -> None:
         """Close the connections; what was not committed is committed by Solr in its own time."""
@@ -138,7 +135,3 @@ def _clean(value: object, kind: str) -> object:
     if isinstance(value, (list, tuple)):
         return [kept for one in value if (kept := _clean(one, kind)) not in (None, "")]
     return value
-
-
-def _post(node: Node, path: str, body: bytes) -> bytes:
-    return node.send("POST", path, body, headers={"Content-Type": "application/json"})

@@ -16,7 +16,7 @@ from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
-from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
+from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
 from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
 from datafari_rag.commands.doctor.model_trial import ModelTrial, trial_prompt, tried

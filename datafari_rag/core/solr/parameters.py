@@ -4,7 +4,7 @@ Searches as parameters for Solr, and the one place that encodes a user's filter 
 Nothing of a caller is handed on as it came. Words are escaped character by character, so that no parser sees syntax
 in them; bounds of ranges are spelled by the numbers of their characters; values and tokens are raw terms in
 parameters of their own, never inside a query text; field names come from the settings. Solr is configured to expand no
-parameter (`adapters.solr_http`). Every function that makes a search takes the filter, so there is none without.
+parameter (`adapters.solr.client`). Every function that makes a search takes the filter, so there is none without.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.places import PLACES_FIELD
+from datafari_rag.core.query.dates import date_math_of
 from datafari_rag.core.query.plan import plain_step
 from datafari_rag.core.query.search_request import (
     FACET_LIMIT,
@@ -39,8 +42,8 @@ from datafari_rag.core.solr.handler_parameters import (
     local,
     of_fields,
 )
-from datafari_rag.core.solr.restriction_parameters import LONE, NOTHING, restriction_params
-from datafari_rag.core.solr.schema import FIELD_NAME, Schema
+from datafari_rag.core.solr.schema import FIELD_NAME, Kind, Schema
+from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.core.text.words import is_function_word, is_unspaced
 
 Params = Mapping[str, str | Sequence[str]]
@@ -80,6 +83,10 @@ word into, in each field. Where the types of a collection make more, Solr refuse
 MAX_WORD_CHARS = 255
 """Longest word worth looking for; Solr's tokenizer cuts longer ones to pieces."""
 
+NOTHING = "-*:*"
+"""A query that finds nothing."""
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")
 _ESCAPE = r"\\\1"
 _UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -109,6 +116,64 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
         params["tokens"] = SEPARATOR.join(plain)
         params.update({f"token_{number}": token for number, token in enumerate(odd)})
     return params
+
+
+def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> dict[str, str | list[str]]:
+    """
+    Return each restriction as a separate filter.
+
+    Raises:
+        UnfitValue: a value is none that its field can have.
+    """
+    params: dict[str, str | list[str]] = {}
+    queries: list[str] = []
+    for number, restriction in enumerate(restrictions):
+        names = []
+        for place, one in enumerate((restriction, *restriction.alternatives)):
+            name = f"restriction_{number}_{place}"
+            names.append(name)
+            params[name] = _restricted(one, f"{name}_value", schema)
+            if one.value is not None:
+                params[f"{name}_value"] = _fitted(one.value, schema.kind(one.field))
+        clause = "must_not" if restriction.is_excluded else "should"
+        everything = " filter=$everything" if restriction.is_excluded else ""
+        queries.append(f"{{!bool{everything}{''.join(f' {clause}=${name}' for name in names)}}}")
+    return params | ({"fq": queries, "everything": "*:*"} if queries else {})
+
+
+def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
+    field, kind = restriction.field, schema.kind(restriction.field)
+    if not schema.has(field) or schema.is_acl(field):
+        return NOTHING
+    if restriction.value is not None:
+        # The field's type reads the value: of a text that it makes nothing of, a bool of one filter finds nothing.
+        return f"{{!bool filter='{{!field f={field} v=${name}}}'}}"
+    return f"{field}:[{_bound(restriction.low, kind)} TO {_bound(restriction.high, kind)}]"
+
+
+def _bound(given: str | None, kind: Kind) -> str:
+    r"""
+    Return one end of a range as Solr's parser takes it.
+
+    No parser takes bounds from separate parameters for a field with several values (`{!frange}` wants one). So
+    each character is written as its number, and the parser sees only quotation marks added here, `\u` and digits.
+    """
+    return "*" if given is None else f'"{numbered(_fitted(given, kind))}"'
+
+
+def numbered(text: str) -> str:
+    r"""Return *text* with each character spelled by its number, for use between quotation marks."""
+    units = text.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _fitted(value: str, kind: Kind) -> str:
+    """Return *value* as a field of *kind* takes it. Raises: UnfitValue: it takes no such value."""
+    is_fit = _NUMBER.fullmatch(value) is not None if kind == "number" else is_unicode(value)
+    found = date_math_of(value) if kind == "date" else value
+    if found is None or not is_fit:
+        raise UnfitValue
+    return found
 
 
 def search_params(
@@ -311,7 +376,7 @@ def _sendable(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
 
     A lone surrogate cannot be written in UTF-8, so no document of Solr's can have it: such a token is dropped.
     """
-    whole = [token for token in tokens if not LONE.search(token)]
+    whole = [token for token in tokens if is_unicode(token)]
     return [t for t in whole if SEPARATOR not in t], [t for t in whole if SEPARATOR in t]
 
 

@@ -26,10 +26,10 @@ from datafari_rag.core.solr.parameters import (
     escaped,
     filter_params,
     merged,
+    restriction_params,
     usable_words,
     words_within,
 )
-from datafari_rag.core.solr.restriction_parameters import restriction_params
 from datafari_rag.core.solr.schema import Schema
 
 QUIET: Params = {**SENT, **UNPROMOTED}

@@ -11,7 +11,6 @@ import pytest
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import beside, connection_of, retriever_for, writer_for
-from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.passage_store import REMOVED
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
@@ -280,7 +279,7 @@ def test_a_vector_main_that_datafari_fills_finds_documents_that_are_read_whole(s
         for n in range(3)
     ]
     for body in ([{"delete": {"query": "*:*"}}], [rows], [{"commit": {}}]):
-        chunks.send("POST", "update", encoded(body[0]), headers={"Content-Type": "application/json"})
+        chunks.post("update", body[0])
     solr.settings = replace(solr.settings, solr_vector_collection=CHUNKS)
     passages, search = solr.passages(), question("ferry harbour")
     near = passages.nearest(search, ANYBODY)

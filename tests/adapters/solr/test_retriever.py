@@ -16,9 +16,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from datafari_rag.adapters.solr import client
-from datafari_rag.adapters.solr.client import Node, SolrConnection
+from datafari_rag.adapters.solr.client import FixedAddresses, Node, Nodes, SolrConnection
 from datafari_rag.adapters.solr.factory import addresses_of, connection_of, retriever_for, writer_for
-from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.zookeeper import CloudAddresses
 from datafari_rag.core.access import User, filter_for

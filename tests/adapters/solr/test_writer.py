@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.solr.client import SolrConnection
-from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
+from datafari_rag.adapters.solr.client import FixedAddresses, Nodes, SolrConnection
 from datafari_rag.adapters.solr.writer import MAX_TERM_BYTES, UNREACHABLE, SolrWriter, solr_document
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable

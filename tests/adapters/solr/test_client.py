@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from datafari_rag.adapters.solr.client import Node, SolrConnection
-from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
+from datafari_rag.adapters.solr.client import FixedAddresses, Node, Nodes, SolrConnection
 from datafari_rag.core.errors import SearchUnavailable
 
 A, B = "http://a:1/solr/x", "http://b:2/solr/x"
