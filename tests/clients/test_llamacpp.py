@@ -14,9 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.commands.demo.model import settings_of_model
+from datafari_rag.commands.doctor.command import doctor
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
@@ -108,3 +111,16 @@ def test_a_template_that_begins_a_thought_gives_no_thought_as_an_answer(is_strea
         text, ending = answer(HttpModel(Endpoint(completed(base))), asked, is_streamed=is_streamed)
     assert (text, type(ending.failure)) == ("", OnlyThoughts)
     assert ending.facts.thought_chars > 0
+
+
+def test_the_commands_find_its_model_and_its_window_and_say_what_was_learned(tmp_path: Path) -> None:
+    with serving("mistral", tmp_path) as base:
+        found = settings_of_model(base)
+        assert (found["rag.model"], found["llm.context.window"]) == ("tiny", 8192)
+        conf = tmp_path / "rag.properties"
+        conf.write_text(f"rag.api.endpoint={base}\nrag.model=tiny\nrag.maxTokens=20\nllm.context.window=16000\n")
+        said = CliRunner().invoke(doctor, ["--conf", str(conf)]).output
+    assert "OK      model (127.0.0.1): answers: first words after" in said
+    assert "OK      learned: documents and question are one message" in said
+    assert "HINT    length: the answer was cut at rag.maxTokens" in said
+    assert "PROBLEM window: the server's is 8192 tokens, llm.context.window=16000" in said
