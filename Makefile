@@ -224,7 +224,7 @@ readme: $(DEV_STAMP)
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 lock: $(UV)
 	$(LOCK) setup.cfg requirements-dev.in --all-extras -o requirements-dev.lock
-	$(LOCK) setup.cfg $(addprefix --extra ,ingest jwt cloud otel stub conformance) -c requirements-dev.lock -o requirements.lock
+	$(LOCK) setup.cfg $(addprefix --extra ,ingest jwt cloud redis otel stub conformance) -c requirements-dev.lock -o requirements.lock
 
 # The tables of docs/grounding.md and docs/quality.md, from the sets beside the project: labelled claims, then questions
 # on the embedded index and on a real Solr.

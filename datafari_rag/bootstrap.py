@@ -18,6 +18,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
 from datafari_rag.adapters.judge import judge_for
+from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.loop_watch import watch_loop
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
@@ -58,6 +59,7 @@ T = TypeVar("T")
 
 MEANING = "meaning"
 CONVERSATIONS = "conversations"
+ACCOUNTS = "accounts"
 """Parts of readiness without which questions are answered all the same."""
 
 TEMPLATES = Path(resources.__file__).parent / "templates"
@@ -126,8 +128,12 @@ class Runtime:
 
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps the search by meaning, or stored conversations, from working now: answers go on."""
-        store = self.snapshot().conversations
-        said = {MEANING: self._probes.problems().get(MEANING), CONVERSATIONS: store.problem() if store else None}
+        store, accounts = self.snapshot().conversations, self.snapshot().accounts
+        said = {
+            MEANING: self._probes.problems().get(MEANING),
+            CONVERSATIONS: store.problem() if store else None,
+            ACCOUNTS: accounts.problem() if accounts else None,
+        }
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
 
     def _probed(self) -> Mapping[str, str | None]:
@@ -190,6 +196,7 @@ class Runtime:
             agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
+            accounts=kept("accounts", settings.limits_store, lambda: ledger_for(settings, machine)),
             conversations=kept(
                 "conversations", _those(settings, "chat_store_"), lambda: conversations_for(settings, machine)
             ),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter, Revocation
+from datafari_rag.core.accounts import CappedAccount, CostRow
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
@@ -20,6 +21,7 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
 from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.messages import Message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 
 T = TypeVar("T")
@@ -319,6 +321,39 @@ class Model(Protocol):
 
         *is_streamed* asks the model's server for a stream; else one piece holds the whole answer.
         """
+        ...
+
+
+class Ledger(Protocol):
+    """Counts tokens and money, for all workers and servers that share it."""
+
+    def reserve(self, accounts: Sequence[CappedAccount], tokens: int) -> CappedAccount | None:
+        """
+        Count *tokens* in all *accounts*, or in none; return the one that is full, None when there is room.
+
+        There is room in an account that is below its cap, so that it is overshot by what is open when the cap is
+        reached and no more. Raises: AccountsUnavailable, never without *accounts*.
+        """
+        ...
+
+    def settle(self, accounts: Sequence[CappedAccount], reserved: int, rows: Sequence[CostRow]) -> None:
+        """
+        Count what a call took, the same in each of *rows*, in place of what was *reserved* for it.
+
+        Raises: AccountsUnavailable.
+        """
+        ...
+
+    def costs(self, since: str) -> Sequence[CostRow]:
+        """Return the rows of all days from *since* (2026-11-24) on, by day. Raises: AccountsUnavailable."""
+        ...
+
+    def problem(self) -> Message | None:
+        """Return None while tokens can be counted, else one sentence."""
+        ...
+
+    def close(self) -> None:
+        """Close what is open; the next call opens it again."""
         ...
 
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "llm-service": ("datafari_rag.commands.llm_service:llm_service", "The /invoke service of Datafari."),
     "demo-watch": ("datafari_rag.commands.demo.watch:demo_watch", "Part of demo FOLDER."),
     "audit": ("datafari_rag.commands.audit:audit", "Verify the audit files."),
+    "costs": ("datafari_rag.commands.costs:costs", "Show what models cost, by user, group, model or day."),
     "conversations": (
         "datafari_rag.commands.conversations.command:conversations",
         "Delete a user's stored conversations.",

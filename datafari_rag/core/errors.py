@@ -53,9 +53,11 @@ may answer with another one. What an error shows is never a library's message, a
             EmbeddingsGarbled   502 embeddingsGarbled
             EmbeddingsTimeout   504 embeddingsTimeout
         TooManyRequests         429 tooManyRequests
+        BudgetSpent             429 budgetSpent
         Overloaded              503 overloaded
         TooMuchWork             503 tooMuchWork
         ConversationsUnavailable 503 conversationsUnavailable
+        AccountsUnavailable     503 accountsUnavailable
         Internal                500 internal
 """
 
@@ -63,6 +65,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import ClassVar
 
 MAX_NAME_SHOWN = 100
@@ -464,6 +467,18 @@ class TooManyRequests(RagError):
     label, code, sentence = "tooManyRequests", 429, "Too many requests. Try again in a moment."
 
 
+class BudgetSpent(RagError):
+    """A cap of `limits.tokens` is reached; the reason says when the next day or month begins."""
+
+    label, code, sentence = "budgetSpent", 429, "The budget of tokens is spent."
+
+    @classmethod
+    def until(cls, ends_s: float, *, now_s: float, log: str = "") -> BudgetSpent:
+        """Return the error of a budget that begins anew at *ends_s*, in seconds since 1970."""
+        again = f"{datetime.fromtimestamp(ends_s, UTC):%Y-%m-%d %H:%M} UTC"
+        return cls(f"{cls.sentence} It begins anew at {again}.", retry_after_s=max(1.0, ends_s - now_s), log=log)
+
+
 class Overloaded(RagError):
     """Too many open streams."""
 
@@ -477,6 +492,12 @@ class TooMuchWork(RagError):
     sentence = (
         "Working through the documents for this answer took too long. Ask a shorter question, or attach shorter files."
     )
+
+
+class AccountsUnavailable(RagError):
+    """Tokens cannot be counted, and there is a cap to keep to (`limits.tokens`)."""
+
+    label, code, sentence = "accountsUnavailable", 503, "Tokens cannot be counted at the moment. Try again soon."
 
 
 class ConversationsUnavailable(RagError):

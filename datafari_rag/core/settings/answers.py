@@ -8,9 +8,11 @@ that the admin page can correct it (contract §8).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from datafari_rag.core.accounts import Price, prices_in
 from datafari_rag.core.effort import Effort, StepBudget
 from datafari_rag.core.events import Replacement, UnsupportedPolicy
 from datafari_rag.core.messages import message
@@ -18,7 +20,7 @@ from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, comp
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.row import secret, setting
+from datafari_rag.core.settings.row import mapping, secret, setting
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
 
@@ -285,6 +287,13 @@ class AnswerSettings:
         check=checks.json_object(without=("model", "messages", "stream")),
         help='Further keys of each request to rag.api.endpoint, as a JSON object such as {"reasoning_effort": "low"}; '
         "they win over those that this service sends. Empty: none.",
+    )
+    llm_prices: Mapping[str, Price] = mapping(
+        "llm.prices",
+        {},
+        check=checks.json_made(prices_in, message("A JSON object of models with their prices is expected.")),
+        help='Prices of a million tokens by model, as a JSON object with decimal texts: {"gpt-4o": {"input": "2.5", '
+        '"cached": "1.25", "output": "10"}}. A name stands for its versions too (gpt-4o-2024-08-06).',
     )
     llm_context_window: int = setting(
         "llm.context.window",

@@ -251,6 +251,19 @@ def json_object(*, without: Sequence[str]) -> Check:
     return Check("text", read, wanted, is_optional=True)
 
 
+def json_made(made: Callable[[object], object], about: str) -> Check:
+    """Return the check for a JSON value that *made* can read; what it raises names the member that is wrong."""
+
+    def read(value: str, folder: str) -> object:
+        try:
+            return made(json.loads(value or "{}"))
+        except (ValueError, RecursionError) as error:
+            at = "" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
+            raise ValueError(message("{about} (not valid: {at})", about=about, at=at) if at else about) from None
+
+    return Check("json", read, about, is_optional=True)
+
+
 def members(made: Callable[..., object], **checks: Check) -> Check:
     """
     Return the check for a JSON object with some of the members *checks*, each a value for its own check.

@@ -23,6 +23,7 @@ GROUPS: Mapping[str, str] = {
     "embeddings": "Embedding model (search by meaning)",
     "llm": "The language model",
     "token": "Token counting",
+    "limits": "Accounts of tokens, and caps on them",
     "openai": "OpenAI-compatible callers (/v1)",
     "chat": "Chat callers (/chat, /ask, /api/chat)",
     "ai": "Requests of Datafari 7 (/rest/v2.0/ai)",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.accounts import TokenCaps, caps_in
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
@@ -55,6 +56,22 @@ class Settings(SearchSettings):
         check=checks.integer(1, 1024, is_optional=True),
         help="Number of worker processes. Empty: one for each CPU core.",
         browser=True,
+    )
+    limits_store: str = setting(
+        "limits.store",
+        "",
+        check=addresses.folder_or_redis(),
+        help="Where tokens and costs are counted: a folder on a local disk, or redis://HOST:PORT/0 for several servers "
+        "(needs the extra redis). Empty: they are not counted.",
+    )
+    limits_tokens: TokenCaps = setting(
+        "limits.tokens",
+        TokenCaps(),
+        check=checks.json_made(caps_in, message("A JSON object with user, groups, all and then is expected.")),
+        help='Most tokens a day and a month (UTC), as a JSON object: {"user": {"day": 100000}, "groups": {"staff": '
+        '{"month": 5000000}}, "all": {"month": 50000000}, "then": "builtin"}. At a cap answers are refused (429), or '
+        "with then=builtin the built-in model answers. Groups that are named have accounts of their own. Needs "
+        "limits.store.",
     )
     server_rate_user_per_minute: int = setting(
         "server.rate.user_per_minute",

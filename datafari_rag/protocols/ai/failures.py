@@ -28,7 +28,7 @@ _OF_REQUEST = (BadRequest, NoQuery, QueryTooLong)
 _WITH_STATUS = frozenset(
     {
         *("notAuthenticated", "methodNotAllowed", "bodyTooLarge", "unsupportedMediaType", "unknownHost"),
-        *("tooManyRequests", "overloaded"),
+        *("tooManyRequests", "budgetSpent", "accountsUnavailable", "overloaded"),
     }
 )
 """What is wrong with the way in, and not with the request, keeps its HTTP status."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from flask import Response, g, request
 
 from datafari_rag.core.access import User
+from datafari_rag.core.accounts import Spender
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.audit_record import AuditEvent, record_of
 from datafari_rag.core.documents import Extract
@@ -22,6 +23,7 @@ from datafari_rag.core.errors import BadSetting, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Support
 from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
@@ -33,6 +35,7 @@ from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import Encoding, json_response, with_error_headers
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
 from datafari_rag.web.signing import Signer
+from datafari_rag.web.spending import Spending, counted
 from datafari_rag.web.user import RightsOfRequest
 
 log = logging.getLogger(__name__)
@@ -182,6 +185,22 @@ class Exchange:
         """Count *units* of work of this caller. Raises: TooManyRequests: they were too many in this minute."""
         self.worker.limits.check_work(self.settings, self.caller, units)
 
+    def count_costs(self) -> None:
+        """Write what this request's calls of models take to the accounts of its user, where there are any."""
+        snapshot, worker = self.snapshot, self.worker
+        if snapshot.accounts is None or self.settings.rag_api_endpoint == BUILTIN_MODEL:
+            return
+        spending = Spending(
+            ledger=snapshot.accounts,
+            caps=self.settings.limits_tokens,
+            prices=self.settings.llm_prices,
+            spender=lambda: Spender(self.user_name, self.user().tokens, self.row.name),
+            now=worker.now,
+            count=snapshot.dependencies.counter.count,
+            on_cost=lambda row: worker.metrics.count_cost(row, self.settings),
+        )
+        self.snapshot = counted(snapshot, spending)
+
     def require_settings(self) -> None:
         """Raise what every answer fails with while a setting cannot be used. Raises: BadSetting."""
         if self.snapshot.bad_setting is not None:
@@ -271,6 +290,7 @@ def exchanged(
         exchange.row = exchange.row if row_for is None else row_for(exchange.incoming)
         exchange.rights = sender_of(worker) if by is None else _proved(worker, by())
         exchange.know(exchange.rights.identified.name)
+        exchange.count_costs()
         exchange.note_ignored(forged_names(exchange.incoming.query, exchange.incoming.body))
         exchange.take(exchange.row)
         response = work(exchange)

@@ -50,6 +50,14 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("Open this service under the name that your administrator gave you."),
         ),
         "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
+        "budgetSpent": (
+            _("The budget is spent"),
+            _("No more answers of the language model are paid for until it begins anew. Searching goes on."),
+        ),
+        "accountsUnavailable": (
+            _("Answers cannot be counted"),
+            _("The administrator has limited what answers may cost, and this cannot be counted now. Try again soon."),
+        ),
     }
 
 
@@ -354,6 +362,18 @@ def part_names(_: Translate) -> Mapping[str, str]:
         "model": _("language model"),
         "audit": _("audit trail"),
         "conversations": _("stored conversations"),
+    }
+
+
+def cost_names(_: Translate) -> Mapping[str, str]:
+    """Return what costs are summed up by."""
+    return {
+        "user": _("user"),
+        "group": _("group"),
+        "model": _("model"),
+        "protocol": _("protocol"),
+        "day": _("day"),
+        "month": _("month"),
     }
 
 

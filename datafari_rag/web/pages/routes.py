@@ -7,6 +7,7 @@ from collections.abc import Callable
 from flask import Flask, Response
 
 from datafari_rag.web.admin import page
+from datafari_rag.web.admin.costs import costs
 from datafari_rag.web.admin.revoke import revoke
 from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.api.titles import titles
@@ -40,6 +41,7 @@ PAGES: tuple[tuple[str, str, Callable[[WorkerContext], Response]], ...] = (
     ("/admin", "GET", page.admin_page),
     ("/admin", "POST", page.save),
     ("/admin/now", "GET", page.now),
+    ("/admin/costs", "GET", costs),
     ("/admin/check", "POST", page.check),
     ("/admin/try", "POST", page.attempt),
     ("/admin/probe", "POST", page.probe),

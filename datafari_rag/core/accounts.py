@@ -1,0 +1,302 @@
+"""
+What answers cost, and how much may be spent: tokens, money and caps as values, and the arithmetic on them.
+
+Money is a whole number of millionths of the unit in which `llm.prices` is written, so that sums are exact. A cap is
+kept to by a reservation: what a call of the model may take is counted before the call, and settled by what it took.
+Time comes in as seconds; days and months are those of UTC. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Literal
+
+MILLION = 1_000_000
+
+Period = Literal["day", "month"]
+PERIODS: tuple[Period, ...] = ("day", "month")
+
+Subject = Literal["user", "group"]
+
+MAX_TOKENS = 10**15
+"""Most tokens that a cap may name."""
+
+NOBODY = ""
+"""The name of all who are not signed in: they have one account together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost: those that go in, those of them that the model's server had cached, those out."""
+
+    input: Decimal = Decimal(0)
+    cached: Decimal = Decimal(0)
+    output: Decimal = Decimal(0)
+
+    def of(self, use: TokenUse) -> int:
+        """Return the price of *use* in millionths: the price of a million tokens is that of one in millionths."""
+        whole = (use.input - use.cached) * self.input + use.cached * self.cached + use.output * self.output
+        return int(whole.to_integral_value(ROUND_HALF_UP))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """Tokens of one call, or of several: *cached* are among *input*; *is_estimate*: the server did not say them."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    is_estimate: bool = False
+
+    @property
+    def total(self) -> int:
+        """Return all tokens, in and out."""
+        return self.input + self.output
+
+
+@dataclass(frozen=True, slots=True)
+class Spender:
+    """For whom a model is called: *user* is None without a name; *groups* are the user's, in no order."""
+
+    user: str | None
+    groups: frozenset[str]
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCaps:
+    """
+    Most tokens for each user, for each group by its name, and for all together; none where a period is left out.
+
+    A group that is named has an account of its own, also without a cap. *has_fallback*: at a cap the built-in model
+    answers, marked as such, in place of a refusal.
+    """
+
+    user: Mapping[Period, int] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[Period, int]] = field(default_factory=dict)
+    all: Mapping[Period, int] = field(default_factory=dict)
+    has_fallback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CappedAccount:
+    """One counter with its cap: *name* and *period* are its key, *ends_s* is when a new one begins."""
+
+    name: str
+    period: str
+    tokens: int
+    ends_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """What calls of one model cost on one *day* (of UTC), for one user or one group, by one protocol."""
+
+    day: str
+    subject: Subject
+    name: str
+    model: str
+    protocol: str
+    calls: int
+    estimated: int
+    """How many of the calls were estimated, because the model's server did not say what they took."""
+    use: TokenUse
+    money: int | None
+    """Millionths; None where `llm.prices` has no price for the model of one of the calls."""
+
+
+def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
+    """Return the price of *model*, or of the one that it is a version of ("gpt-4o" for "gpt-4o-2024-08-06")."""
+    fits = [name for name in prices if model == name or model.startswith(f"{name}-")]
+    return prices[max(fits, key=len)] if fits else None
+
+
+def capped_accounts(spender: Spender, caps: TokenCaps, now_s: float) -> tuple[CappedAccount, ...]:
+    """Return the counters that a call for *spender* has to fit into."""
+    named = [("all", caps.all), (f"user {spender.user or NOBODY}", caps.user)]
+    named += [(f"group {name}", caps.groups[name]) for name in sorted(spender.groups & caps.groups.keys())]
+    return tuple(
+        CappedAccount(name, period_at(now_s, period), limits[period], end_of(now_s, period))
+        for name, limits in named
+        for period in PERIODS
+        if period in limits
+    )
+
+
+def accounted_for(spender: Spender, caps: TokenCaps) -> tuple[tuple[Subject, str], ...]:
+    """Return whose accounts a call for *spender* is written to: the user's, and those of the groups with one."""
+    groups: list[tuple[Subject, str]] = [("group", name) for name in sorted(spender.groups & caps.groups.keys())]
+    return (("user", spender.user or NOBODY), *groups)
+
+
+def period_at(at_s: float, period: Period) -> str:
+    """Return the day or the month of *at_s*: 2026-11-24, 2026-11."""
+    return f"{_utc(at_s):%Y-%m-%d}"[: 10 if period == "day" else 7]
+
+
+def end_of(at_s: float, period: Period) -> float:
+    """Return when the day or the month of *at_s* ends, in seconds since 1970."""
+    day = _utc(at_s).replace(hour=0, minute=0, second=0, microsecond=0)
+    if period == "day":
+        return (day + timedelta(days=1)).timestamp()
+    return (day.replace(day=1) + timedelta(days=32)).replace(day=1).timestamp()
+
+
+def use_in(usage: object) -> TokenUse | None:
+    """Return what a reply's `usage` says, as OpenAI spells it; None where it is none, or cannot be true."""
+    if not isinstance(usage, Mapping):
+        return None
+    given, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if given is None or written is None:
+        return None
+    details = usage.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    return TokenUse(given, min(cached or 0, given), written)
+
+
+def prices_in(value: object) -> Mapping[str, Price]:
+    """
+    Return the prices in *value*, the object of `llm.prices`: model → {"input", "cached", "output"}, decimal texts.
+
+    Cached tokens without a price of their own cost as much as others.
+
+    Raises: ValueError, with the member that is wrong.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError("an object of models")
+    return {str(model): _price(str(model), prices) for model, prices in value.items()}
+
+
+def caps_in(value: object) -> TokenCaps:
+    """
+    Return the caps in *value*, the object of `limits.tokens`; all members may be left out.
+
+    `{"user": {"day": 100000, "month": 2000000}, "groups": {"staff": {"day": 500000}}, "all": {}, "then": "builtin"}`
+
+    Raises: ValueError, with the member that is wrong.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError("an object")
+    unknown = sorted(map(str, value.keys() - {"user", "groups", "all", "then"}))
+    if unknown:
+        raise ValueError(unknown[0])
+    groups = value.get("groups", {})
+    if not isinstance(groups, Mapping):
+        raise ValueError("groups")
+    if value.get("then", "refuse") not in ("refuse", "builtin"):
+        raise ValueError("then")
+    return TokenCaps(
+        _limits("user", value.get("user", {})),
+        {str(name): _limits(f"groups.{name}", limits) for name, limits in groups.items()},
+        _limits("all", value.get("all", {})),
+        has_fallback=value.get("then") == "builtin",
+    )
+
+
+By = Literal["user", "group", "model", "protocol", "day", "month"]
+BY: tuple[By, ...] = ("user", "group", "model", "protocol", "day", "month")
+
+
+@dataclass(frozen=True, slots=True)
+class CostTotal:
+    """What all calls of one *name* took together; *money* is None where a price is missing for one of them."""
+
+    name: str
+    calls: int = 0
+    estimated: int = 0
+    use: TokenUse = TokenUse()
+    money: int | None = 0
+
+    def plus(self, row: CostRow) -> CostTotal:
+        """Return the total with *row*."""
+        mine, use = self.use, row.use
+        return CostTotal(
+            self.name,
+            self.calls + row.calls,
+            self.estimated + row.estimated,
+            TokenUse(mine.input + use.input, mine.cached + use.cached, mine.output + use.output),
+            None if self.money is None or row.money is None else self.money + row.money,
+        )
+
+
+def totals(rows: Iterable[CostRow], by: By) -> tuple[CostTotal, ...]:
+    """
+    Return the totals of *rows* for each value of *by*, the largest first; days and months in their order.
+
+    A user's calls are in the accounts of the user and of the user's groups: only one of the two is summed.
+    """
+    subject: Subject = "group" if by == "group" else "user"
+    found: dict[str, CostTotal] = {}
+    for row in rows:
+        if row.subject == subject:
+            name = _name(row, by)
+            found[name] = found.get(name, CostTotal(name)).plus(row)
+    if by in PERIODS:
+        return tuple(found[name] for name in sorted(found))
+    return tuple(sorted(found.values(), key=lambda one: (-one.use.total, one.name)))
+
+
+def money_text(millionths: int | None) -> str:
+    """Return an amount with six decimals, and "?" for one that is not known."""
+    return "?" if millionths is None else f"{Decimal(millionths) / MILLION:.6f}"
+
+
+def days_before(now_s: float, days: int) -> str:
+    """Return the first day of the last *days*, today included."""
+    return period_at(now_s - (days - 1) * 86_400, "day")
+
+
+def _name(row: CostRow, by: By) -> str:
+    match by:
+        case "model":
+            return row.model
+        case "protocol":
+            return row.protocol
+        case "day":
+            return row.day
+        case "month":
+            return row.day[:7]
+        case _:
+            return row.name
+
+
+def _price(model: str, value: object) -> Price:
+    if not isinstance(value, Mapping) or not value.keys() <= {"input", "cached", "output"} or "input" not in value:
+        raise ValueError(model)
+    found = {str(name): _decimal(f"{model}.{name}", text) for name, text in value.items()}
+    return Price(**{"cached": found["input"], **found})
+
+
+def _decimal(name: str, text: object) -> Decimal:
+    """Return the decimal number *text*; a JSON number is none, since its digits may be others than those written."""
+    try:
+        number = Decimal(text) if isinstance(text, str) else Decimal("NaN")
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or not 0 <= number <= MILLION:
+        raise ValueError(name)
+    return number
+
+
+def _limits(name: str, value: object) -> Mapping[Period, int]:
+    if not isinstance(value, Mapping) or not value.keys() <= set(PERIODS):
+        raise ValueError(name)
+    found: dict[Period, int] = {}
+    for period in PERIODS:
+        number = _count(value.get(period, 0))
+        if number is None or number > MAX_TOKENS:
+            raise ValueError(f"{name}.{period}")
+        if period in value:
+            found[period] = number
+    return found
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _utc(at_s: float) -> datetime:
+    return datetime.fromtimestamp(at_s, UTC)

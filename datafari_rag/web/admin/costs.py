@@ -1,0 +1,60 @@
+"""`/admin/costs`: what the models cost, by user, group, model, protocol, day or month; for `security.admins` alone."""
+
+from __future__ import annotations
+
+from flask import Response, request
+
+from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
+from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
+from datafari_rag.web.api.exchange import WorkerContext, wants_json
+from datafari_rag.web.pages.messages import cost_names
+from datafari_rag.web.pages.reader import reader_of
+from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.responses import json_response, plain
+
+USUAL_DAYS, MOST_DAYS = 30, 731
+MOST_ROWS = 1_000
+"""Most rows that are shown; the command prints all."""
+
+
+def costs(worker: WorkerContext) -> Response:
+    """Return the totals of the last `days` by `by`, as JSON or as a page. Raises: RagError."""
+    reader = reader_of(worker)
+    if not reader.is_admin:
+        raise NotAllowed
+    ledger = worker.snapshot().accounts
+    if ledger is None:
+        raise NotFound("Nothing is counted here: limits.store is empty.")
+    by, days = _by(request.args.get("by", "user")), _days(request.args.get("days", str(USUAL_DAYS)))
+    since = days_before(worker.now(), days)
+    found = totals(ledger.costs(since), by)
+    if wants_json():
+        return json_response(plain({"since": since, "by": by, "totals": [as_json(one) for one in found]}))
+    rows = [(one, money_text(one.money)) for one in found[:MOST_ROWS]]
+    shown = {"rows": rows, "by": by, "all_by": BY, "names": cost_names(reader.translate), "days": days}
+    return page(worker, reader, "costs.html", {**shown, "left_out": len(found) - len(rows)})
+
+
+def as_json(total: CostTotal) -> dict[str, object]:
+    """Return one total as programs read it; `money` is a decimal text, null where a price is missing."""
+    return {
+        "name": total.name,
+        "calls": total.calls,
+        "estimatedCalls": total.estimated,
+        "inputTokens": total.use.input,
+        "cachedTokens": total.use.cached,
+        "outputTokens": total.use.output,
+        "money": None if total.money is None else money_text(total.money),
+    }
+
+
+def _by(text: str) -> By:
+    if text not in BY:
+        raise BadRequest(f"by must be one of {', '.join(BY)}.", field="by")
+    return text
+
+
+def _days(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MOST_DAYS):
+        raise BadRequest(f"days must be a number from 1 to {MOST_DAYS}.", field="days")
+    return int(text)

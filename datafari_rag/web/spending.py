@@ -1,0 +1,221 @@
+"""
+The model and the second judge of one request, counted: reserved before each call, settled by what the call took.
+
+Everything that calls a model goes through these two, whatever it is for: answers, steps, summaries, program prompts. A
+call that its reader breaks off is settled with what had come by then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+
+from datafari_rag.core.accounts import (
+    CappedAccount,
+    CostRow,
+    Price,
+    Spender,
+    TokenCaps,
+    TokenUse,
+    accounted_for,
+    capped_accounts,
+    period_at,
+    price_of,
+    use_in,
+)
+from datafari_rag.core.answer.prompt import Prompt, tokens_in
+from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, RagError
+from datafari_rag.core.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.ports import Ending, Ledger, Model, Relay, TextChunk
+from datafari_rag.web.runtime import ServiceSnapshot
+
+log = logging.getLogger(__name__)
+
+USUAL_ANSWER_TOKENS = 1_000
+"""What an answer without a limit of its own is taken to be before it is there."""
+
+JUDGE = "judge"
+"""The model under which the second judge is accounted."""
+
+
+@dataclass(slots=True)
+class OneCall:
+    """One call on its way: the *model* that was asked, then the one that answered, and what it took."""
+
+    model: str
+    use: TokenUse
+    is_priced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a request may spend, and where that is written."""
+
+    ledger: Ledger
+    caps: TokenCaps
+    prices: Mapping[str, Price]
+    spender: Callable[[], Spender]
+    """For whom; a call that needs to know has proved who asks."""
+    now: Callable[[], float]
+    count: Callable[[str], int]
+    """Tokens of a text, for what the model's server does not say."""
+    on_cost: Callable[[CostRow], None] = field(default=lambda row: None)
+
+    @contextmanager
+    def call(self, model: str, estimate: TokenUse) -> Iterator[OneCall]:
+        """
+        Reserve *estimate* for a call of *model*; what the call's `use` says at the end is settled.
+
+        Raises:
+            BudgetSpent: a cap is reached; it says when the next period begins.
+            AccountsUnavailable: nothing can be counted, and there is a cap to keep to.
+        """
+        spender, now_s = self.spender(), self.now()
+        accounts = capped_accounts(spender, self.caps, now_s)
+        full = self.ledger.reserve(accounts, estimate.total)
+        if full is not None:
+            raise BudgetSpent.until(full.ends_s, now_s=now_s, log=f"cap of {full.name.partition(' ')[0]}")
+        made = OneCall(model, replace(estimate, output=0, is_estimate=True))
+        try:
+            yield made
+        finally:
+            price = price_of(made.model, self.prices) if made.is_priced else Price()
+            money = None if price is None else price.of(made.use)
+            rows = [
+                CostRow(
+                    period_at(now_s, "day"),
+                    subject,
+                    name,
+                    made.model,
+                    spender.protocol,
+                    1,
+                    int(made.use.is_estimate),
+                    made.use,
+                    money,
+                )
+                for subject, name in accounted_for(spender, self.caps)
+            ]
+            self._settle(accounts, estimate.total, rows)
+
+    def _settle(self, accounts: Sequence[CappedAccount], reserved: int, rows: Sequence[CostRow]) -> None:
+        try:
+            self.ledger.settle(accounts, reserved, rows)
+        except AccountsUnavailable as error:
+            # The answer is there, and its reader has it: what was reserved for it stays counted.
+            log.warning("a call of the model is not in the accounts: %s", error.log)
+        self.on_cost(rows[0])
+
+
+class CountedModel:
+    """A `Model` whose calls are in the accounts; at a cap *instead* answers, where there is one."""
+
+    def __init__(self, model: Model, spending: Spending, *, instead: Model | None = None) -> None:
+        """Count nothing yet."""
+        self._model, self._spending, self._instead = model, spending, instead
+
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+        """Yield what the model says; a cap that is reached is an ending like any other failure."""
+        spending = self._spending
+        asked = TokenUse(tokens_in(prompt, spending.count), 0, prompt.max_tokens or USUAL_ANSWER_TOKENS)
+        try:
+            with spending.call(prompt.model, asked) as call:
+                yield from _noted(self._model.generate(prompt, is_streamed=is_streamed), call, asked, spending.count)
+        except BudgetSpent as error:
+            if self._instead is None or not spending.caps.has_fallback:
+                yield Ending(None, error)
+                return
+            for said in self._instead.generate(prompt, is_streamed=is_streamed):
+                yield replace(said, facts=replace(said.facts, is_fallback=True)) if said.facts is not None else said
+        except RagError as error:
+            yield Ending(None, error)
+
+
+def _noted(
+    said: Generator[TextChunk | Ending, None, None], call: OneCall, asked: TokenUse, count: Callable[[str], int]
+) -> Generator[TextChunk | Ending, None, None]:
+    """Yield *said*, and note in *call* what it takes, however it ends."""
+    pieces: list[str] = []
+    reported: TokenUse | None = None
+    try:
+        with closing(said):
+            for one in said:
+                if one.facts is not None:
+                    call.model = one.facts.name or call.model
+                    call.is_priced = call.model != BUILTIN_MODEL
+                    reported = use_in(one.facts.extras.get("usage")) or reported
+                if isinstance(one, TextChunk):
+                    pieces.append(one.text)
+                elif one.failure is not None and not pieces and reported is None:
+                    # Refused, or never reached: no tokens were made.
+                    reported = TokenUse()
+                yield one
+    finally:
+        call.use = reported or replace(asked, output=count("".join(pieces)), is_estimate=True)
+
+
+class CountedJudge:
+    """A `SecondJudge` whose claims and places are in the accounts; at a cap it says nothing."""
+
+    def __init__(self, judge: SecondJudge, spending: Spending) -> None:
+        """Count nothing yet."""
+        self._judge, self._spending = judge, spending
+
+    def judge(self, doubts: Sequence[Doubt]) -> Sequence[Verdict] | JudgeFailure:
+        """Return the verdicts; an outcome is a value, so nothing is raised."""
+        count = self._spending.count
+        texts = [text for doubt in doubts for text in (doubt.claim, *doubt.premises)]
+        asked = TokenUse(sum(map(count, texts)), is_estimate=True)
+        try:
+            with self._spending.call(JUDGE, asked) as call:
+                call.use = asked
+                return self._judge.judge(doubts)
+        except RagError as error:
+            return JudgeFailure("judgeUnavailable", error.log)
+
+
+class CountedRelay:
+    """A `Relay` whose replies are in the accounts."""
+
+    def __init__(self, relay: Relay, spending: Spending, model: str) -> None:
+        """Count nothing yet; *model* is the one that a body without a name is for."""
+        self._relay, self._spending, self._model = relay, spending, model
+
+    def relay(
+        self, body: Mapping[str, object], *, is_streamed: bool
+    ) -> Generator[Mapping[str, object] | Ending, None, None]:
+        """Yield the reply; a cap that is reached is an ending like any other failure."""
+        count = self._spending.count
+        limit = body.get("max_completion_tokens") or body.get("max_tokens")
+        asked = TokenUse(
+            count(str(body.get("messages"))), 0, limit if isinstance(limit, int) and limit > 0 else USUAL_ANSWER_TOKENS
+        )
+        try:
+            with self._spending.call(str(body.get("model") or self._model), asked) as call:
+                # A chunk of a stream is about a token; a whole reply says what it took.
+                written, reported = 0, None
+                try:
+                    with closing(self._relay.relay(body, is_streamed=is_streamed)) as said:
+                        for one in said:
+                            if isinstance(one, Ending):
+                                call.model = one.facts.name or call.model
+                                unsaid = TokenUse() if one.failure is not None and not written else None
+                                reported = use_in(one.facts.extras.get("usage")) or unsaid
+                            else:
+                                written += 1
+                            yield one
+                finally:
+                    call.use = reported or replace(asked, output=written, is_estimate=True)
+        except RagError as error:
+            yield Ending(None, error)
+
+
+def counted(snapshot: ServiceSnapshot, spending: Spending) -> ServiceSnapshot:
+    """Return *snapshot* with all that calls models writing to the accounts."""
+    parts = snapshot.dependencies
+    judge = None if parts.judge is None else CountedJudge(parts.judge, spending)
+    relay = None if snapshot.relay is None else CountedRelay(snapshot.relay, spending, snapshot.settings.rag_model)
+    model = CountedModel(parts.model, spending, instead=snapshot.extractive)
+    return replace(snapshot, dependencies=replace(parts, model=model, judge=judge), relay=relay)
