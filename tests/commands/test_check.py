@@ -169,6 +169,7 @@ def test_a_forbidden_file_is_said_in_a_line(tmp_path: Path) -> None:
 
 
 def test_what_is_told_of_a_model_names_the_whole_address_and_the_day(tmp_path: Path) -> None:
-    told = checked(tmp_path, "rag.api.endpoint=https://me:secret@api.openai.com/v1\nrag.model=gpt-4").stdout
+    told = checked(tmp_path, "rag.api.endpoint=https://me:secret@api.openai.com/v1?key=secret\nrag.model=gpt-4").stdout
+    assert "secret" not in told
     assert "requests go to https://***@api.openai.com/v1/chat/completions." in told
     assert "gpt-4 is switched off by its maker as of 2026-10-23" in told
