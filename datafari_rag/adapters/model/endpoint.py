@@ -23,8 +23,10 @@ from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
 from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import (
+    ContentFiltered,
     ModelError,
     ModelGarbled,
+    ModelInputTooLong,
     ModelTimeout,
     ModelUnavailable,
     NoAnswer,
@@ -61,6 +63,9 @@ AFTER_DONE_S = 0.05
 """How long the end of the body is waited for after `[DONE]`, so that the connection can be used again."""
 
 DONE = "[DONE]"
+
+UNDERSTOOD = (NoAnswer, OnlyThoughts, ThoughtsPassedOn, ModelInputTooLong, ContentFiltered)
+"""Failures of a request whose form the server took: what led to it was learned."""
 
 T = TypeVar("T")
 
@@ -121,7 +126,7 @@ class HttpModel:
                 failure = tally.failure()
             except ModelError as error:
                 failure = error
-            if failure is None or isinstance(failure, (NoAnswer, OnlyThoughts, ThoughtsPassedOn)):
+            if failure is None or isinstance(failure, UNDERSTOOD):
                 has_thoughts = tally.facts.has_thoughts or isinstance(failure, OnlyThoughts)
                 learned = (*lessons, *thinking_lesson(needs, thinking, prompt, has_thoughts=has_thoughts))
                 self.learned.keep(prompt.model, learned)

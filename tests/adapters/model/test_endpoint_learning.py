@@ -137,6 +137,15 @@ def test_a_server_that_refuses_everything_is_sent_four_requests_at_most_and_teac
         assert (len(server.bodies), ending.facts.tries, model.learned.texts()) == (4, 4, {})
 
 
+@pytest.mark.parametrize("code", ["context_length_exceeded", "content_filter"])
+def test_a_form_that_was_taken_is_learned_although_the_prompt_is_refused(code: str) -> None:
+    refusal = 400, {"error": {"message": "No.", "code": code}}
+    with model_server(*MISTRAL, lambda body: refusal) as server:
+        model = HttpModel(Endpoint(server.url))
+        tries = [answer(model, prompt())[1].facts.tries for _ in range(2)]
+        assert (tries, len(server.bodies)) == ([2, 1], 3)
+
+
 def test_the_same_refusal_again_is_not_tried_again() -> None:
     with model_server(lambda body: (400, RECORDED["OpenAI: the length's newer name"])) as server:
         _, ending = answer(HttpModel(Endpoint(server.url)), prompt())
