@@ -17,12 +17,15 @@ from tests.end_to_end.test_datafari import (
     Datafari,
     engine,  # noqa: F401 - a fixture of these tests
     test_a_filter_is_read_as_its_field_reads_it,  # noqa: F401 - run here again
+    test_a_filter_that_its_field_cannot_have_is_refused,  # noqa: F401 - as above
     test_a_pasted_list_leaves_room_for_the_question_beside_it,  # noqa: F401 - as above
     test_a_snippet_goes_on_to_the_end_of_its_sentence_whatever_the_handler_says,  # noqa: F401 - as above
     test_a_text_is_read_where_it_is,  # noqa: F401 - as above
     test_a_title_that_the_collection_does_not_copy_is_found,  # noqa: F401 - as above
     test_an_elevated_document_is_no_source_of_an_answer_and_first_in_a_plain_search,  # noqa: F401 - as above
     test_solr_says_itself_that_clauses_are_too_many,  # noqa: F401 - as above
+    test_the_doctor_has_two_ways_out_of_a_handler_that_filters_by_itself,  # noqa: F401 - as above
+    test_the_doctor_sees_what_is_in_effect_wherever_it_is_configured,  # noqa: F401 - as above
 )
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]
