@@ -15,6 +15,7 @@ from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.commands.ask import NEEDED
 from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal.document_id import DocumentId
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity
@@ -38,7 +39,14 @@ COLOURS = {"verified": "green", "supported": "cyan", "unsupported": "yellow", "c
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A text file (UTF-8) to check against; repeatable.",
 )
-@click.option("--document", "ids", multiple=True, help="Id of a document to check against; repeatable.")
+@click.option(
+    "--document",
+    "ids",
+    type=DocumentId(),
+    multiple=True,
+    metavar="ID|PATH",
+    help="A document of the index to check against; repeatable.",
+)
 @CONF
 @click.option("--user", help="Read the documents as this user. [default: anonymous]")
 @click.option("--threshold", default=str(grounding.DEFAULT_THRESHOLD), help="Minimum strength of cited proofs, 0 to 1.")

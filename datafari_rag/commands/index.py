@@ -48,7 +48,7 @@ Examples:
 Exit codes: 0 everything was indexed; 1 something could not be indexed, or the search engine refused; 2 wrong usage.
 """
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option(
     "--allow", multiple=True, metavar="TOKEN", help="Access token of users who may see the files; repeatable."
 )
@@ -96,6 +96,7 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
 
     Links are not followed. Time and memory for each file are limited; files that exceed the limits are reported.
     """
+    _require_there(paths, given["conf"])
     rights = _rights(given["allow"], given["deny"])
     try:
         settings = settings_for(given["conf"])
@@ -166,6 +167,34 @@ def indexed(
         if isinstance(writer, EmbeddingWriter) and (others := writer.unembedded()):
             listener.failed("embeddings.endpoint", OTHER_MODEL.format(others))
     return total
+
+
+def _require_there(paths: Sequence[Path], conf: Path) -> None:
+    """Refuse PATHs that are not there, and name what the index still has of them. Raises: UsageError."""
+    for path in paths:
+        if path.exists():
+            continue
+        try:
+            held = held_of(str(path), settings_for(conf))
+        except (StartRefused, ManifestError):
+            held = {}
+        number = sum(len(ids) for files in held.values() for ids in files.values())
+        still = f" The index has {counted(number, 'document')} of it: `datafari-rag forget {path}` takes them out."
+        raise click.UsageError(f"There is no file or folder {path}.{still if number else ''}")
+
+
+def held_of(name: str, settings: Settings) -> dict[str, dict[str, list[str]]]:
+    """
+    Return PATH → file → ids of what earlier runs took that is at or below the path *name*, or has it as its id.
+
+    Raises:
+        ManifestError: the list of what was indexed cannot be read.
+    """
+    file = manifest_of(settings.solr_url)
+    if not file.exists():
+        return {}
+    with closing(Manifest(file, "")) as manifest:
+        return manifest.held_of(key_of(Path(name).resolve())) or manifest.held_of(name)
 
 
 def settings_for(conf: Path) -> Settings:

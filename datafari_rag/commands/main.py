@@ -16,6 +16,7 @@ COMMANDS = {
     "demo": ("datafari_rag.commands.demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
     "serve": ("datafari_rag.commands.serve:serve", "Run the production server with a rag.properties."),
     "index": ("datafari_rag.commands.index:index", "Index files or JSONL documents."),
+    "forget": ("datafari_rag.commands.forget:forget", "Take documents out of the index again."),
     "ask": ("datafari_rag.commands.ask:ask", "Answer one question in the terminal."),
     "summarize": ("datafari_rag.commands.whole.summarize:summarize", "Summarise one document in the terminal."),
     "compare": ("datafari_rag.commands.whole.compare:compare", "Put what several documents say together."),

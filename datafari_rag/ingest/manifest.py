@@ -122,6 +122,19 @@ class Manifest:
         with self._guarded():
             return [str(path) for (path,) in self._rows.execute("SELECT path FROM files WHERE root = ?", (self._root,))]
 
+    def held_of(self, name: str) -> dict[str, dict[str, list[str]]]:
+        """Return root → file → ids of what is at or below the path *name*, or has it as its id, below whatever PATH."""
+        below, inside = f"{name.rstrip('/')}/", f"{name}#"
+        found: dict[str, dict[str, list[str]]] = {}
+        with self._guarded():
+            for root, path, document_id in self._rows.execute(
+                "SELECT root, path, id FROM documents WHERE state <> ? AND"
+                " (path = ? OR substr(path, 1, ?) = ? OR id = ? OR substr(id, 1, ?) = ?)",
+                (_REMOVING, name, len(below), below, name, len(inside), inside),
+            ):
+                found.setdefault(str(root), {}).setdefault(str(path), []).append(str(document_id))
+        return found
+
     def digests_of(self, path: str) -> dict[str, str]:
         """Return id → digest of what was taken from *path*; a digest is "" where a crash left it uncertain."""
         with self._guarded():

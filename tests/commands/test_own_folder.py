@@ -132,3 +132,47 @@ def test_a_file_is_found_by_its_name_which_is_shown_beside_its_title(own: Own, a
     assert [one["title"] for one in found] == [["Weekly round"]]
     assert f"notes › {name}" in page
     assert name in answered.split('class="sources"')[1].split("</ol>")[0]
+
+
+def test_a_folder_that_is_gone_is_named_with_what_the_index_has_of_it_and_can_be_forgotten(own: Own) -> None:
+    own.put("a.txt", "The ferry leaves at nine.")
+    own.put("in/b.txt", "The train leaves at ten.")
+    own.index()
+    moved = own.files.rename(own.files.parent / "moved")
+
+    again = own.run("index", str(own.files))
+
+    assert again.exit_code == 2
+    assert (
+        f"There is no file or folder {own.files}. The index has 2 documents of it: `datafari-rag forget" in again.stderr
+    )
+    assert own.run("forget", str(own.files / "in")).stdout == "1 document removed\n"
+    assert "at ten" not in own.run("ask", "When does the train leave?").stdout
+    assert own.run("forget", (own.files / "a.txt").as_uri()).stdout == "1 document removed\n"
+    assert "noDocuments" in own.run("ask", "When does the ferry leave?").stderr
+    unknown = own.run("forget", str(own.files))
+    assert (unknown.exit_code, unknown.stdout) == (1, "0 documents removed\n")
+    assert "The index has nothing that `index` took from" in unknown.stderr
+    assert own.run("index", str(moved)).stdout.startswith("2 documents written")
+
+
+def test_what_is_forgotten_and_still_there_comes_back_with_the_next_run(own: Own) -> None:
+    own.put("a.txt", "The ferry leaves at nine.")
+    path = own.put("b.txt", "The train leaves at ten.")
+    own.index()
+
+    assert own.run("forget", str(path)).stdout == "1 document removed\n"
+    assert own.index()[0] == "1 document written, 0 removed, 1 file unchanged, 0 problems"
+
+
+def test_a_document_is_named_by_the_path_of_its_file(own: Own, tmp_path: Path) -> None:
+    ferry = own.put("ferry times.txt", "The ferry to the island leaves at nine.")
+    train = own.put("train times.txt", "The train to the coast leaves at ten.")
+    own.index()
+    answer = tmp_path / "answer.txt"
+    answer.write_text("The ferry to the island leaves at nine.")
+
+    assert "The ferry to the island leaves at nine." in own.run("summarize", str(ferry)).stdout
+    compared = own.run("compare", str(ferry), str(train), "--question", "When does it leave?").stdout
+    assert "nine" in compared and "ten" in compared
+    assert "Proved: 100%" in own.run("check-answer", str(answer), "--document", str(ferry)).stdout

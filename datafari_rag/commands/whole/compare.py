@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal.document_id import DocumentId
 from datafari_rag.commands.whole.showing import show_work
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, DocumentWork
 
 
 @click.command()
-@click.argument("ids", metavar="ID…", nargs=-1, required=True)
+@click.argument("ids", type=DocumentId(), metavar="ID|PATH…", nargs=-1, required=True)
 @click.option(
     "--question", default="", help="What is to be compared. [default: what they have in common, and what not]"
 )
@@ -22,7 +23,7 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, DocumentWork
 @click.option("--json", "is_json", is_flag=True, help="Print the reply of POST /rest/v2.0/ai instead, whole.")
 def compare(ids: tuple[str, ...], question: str, conf: Path, user: str | None, lang: str | None, is_json: bool) -> None:
     """
-    Put together what the documents ID… say.
+    Put together what several documents say, each named by its id or by the path of its file.
 
     \b
     Examples:

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal.document_id import DocumentId
 from datafari_rag.commands.whole.showing import show_work
 from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.whole.work import SENTENCES
 
 
 @click.command()
-@click.argument("document_id", metavar="ID")
+@click.argument("document_id", type=DocumentId(), metavar="ID|PATH")
 @CONF
 @click.option("--user", help="Read as this user, with the tokens of the configured source. [default: anonymous]")
 @click.option("--length", type=click.Choice(tuple(SENTENCES)), default="medium", show_default=True)
@@ -24,12 +25,12 @@ def summarize(
     document_id: str, conf: Path, user: str | None, length: str, lang: str | None, estimate: bool, is_json: bool
 ) -> None:
     """
-    Summarise the document ID.
+    Summarise the document ID, or the one that was made of the file PATH.
 
     \b
     Examples:
       datafari-rag summarize doc-7 --conf conf/rag.properties --user alice
-      datafari-rag summarize doc-7 --length short --lang fr
+      datafari-rag summarize "notes/remote work.md" --length short --lang fr
       datafari-rag summarize doc-7 --estimate
     \b
     Exit codes: 0 summarised; 1 not, the reason is on stderr; 2 wrong usage.
