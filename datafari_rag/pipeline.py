@@ -294,6 +294,13 @@ def _parts(dependencies: Dependencies) -> StepParts:
     )
 
 
+def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
+    """Return the units of proving *chars* characters of what a model wrote, or was taken out of a document."""
+    # Every word is counted in all of the stored texts; what is read besides is little more than what the model saw.
+    stored = [len(one.document.text) for one in extracts]
+    return compared_units(chars, stored) - sum(stored) + sum([len(one.text) for one in extracts])
+
+
 def spoken(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
 ) -> Generator[Event, None, None]:
@@ -308,12 +315,14 @@ def spoken(
                 ending = said
                 break
             known = known or said.facts
-            chars = len(said.text) + output.live_chars
+            units = len(said.text)
+            if output.is_live:
+                units = proof_units(units + output.waiting_chars, prompt.extracts)
             if output.has_live_doubts:
-                doubts = dependencies.offload(partial(output.take, said.text), chars)
+                doubts = dependencies.offload(partial(output.take, said.text), units)
                 text = output.show(_verdicts(doubts, dependencies))
             else:
-                text = dependencies.offload(partial(output.feed, said.text), chars)
+                text = dependencies.offload(partial(output.feed, said.text), units)
             if text:
                 yield Delta(text, known)
     if ending.failure is not None:
@@ -321,7 +330,7 @@ def spoken(
         yield Failed(ending.failure, ending.facts)
         return
     stopwatch.lap("model")
-    units = compared_units(len(output.text), [len(extract.text) for extract in prompt.extracts])
+    units = proof_units(len(output.text), prompt.extracts)
     verdicts = _verdicts(dependencies.offload(output.take_rest, units), dependencies)
     rest = dependencies.offload(partial(output.show_rest, verdicts), units)
     log_model(ending, len(output.text), settings)

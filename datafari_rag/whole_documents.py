@@ -60,8 +60,8 @@ from datafari_rag.core.whole.central_sentences import (
 )
 from datafari_rag.core.whole.proved_summary import ProvedSummary, provable, proved
 from datafari_rag.core.whole.work import SENTENCES, EmptyDocument
-from datafari_rag.pipeline import Dependencies, fetch, sources_for, spoken
-from datafari_rag.ports import Ending, IsWanted, compared_units
+from datafari_rag.pipeline import Dependencies, fetch, proof_units, sources_for, spoken
+from datafari_rag.ports import Ending, IsWanted
 
 GENERATION = "generation"
 """The step in which the model writes."""
@@ -181,7 +181,7 @@ def _summary_of_sentences(
 ) -> Parts:
     safe = [run.filtered(one, shown) for one in sentences]
     prove = partial(provable, safe, shown, language=subject.language)
-    for one in run.dependencies.offload(prove, sum(map(len, safe))):
+    for one in run.dependencies.offload(prove, proof_units(sum(map(len, safe)), shown)):
         yield SummaryPart(one, gap=" ", is_own=True)
 
 
@@ -260,7 +260,7 @@ def _parts(run: WorkRun, subject: Subject, written: ModelText, extracts: tuple[E
     """Yield what the model wrote as the policy of all answers shows it, or what takes its place."""
     policy = SupportPolicy.of(run.settings)
     prove = partial(proved, written.text, extracts, language=subject.language, policy=policy)
-    units = compared_units(len(written.text), [len(extract.text) for extract in extracts])
+    units = proof_units(len(written.text), extracts)
     summary = run.dependencies.offload(prove, units)
     yield SummaryPart(summary, written.finish_reason, written.facts)
     if summary.support.replaced == "extractive":
@@ -388,7 +388,7 @@ def _synthesis_of_sentences(
         section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)
         written += (text := f"\n\n{section}" if written else section)
         yield Delta(text)
-    units = compared_units(len(written), [len(extract.text) for extract in extracts])
+    units = proof_units(len(written), extracts)
     prove = partial(resolve, written, extracts, language=language)
     citations = run.dependencies.offload(prove, units)
     stopwatch.lap("citations")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from datafari_rag.adapters.worker_thread import LONG_UNITS
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask, DocumentWork
@@ -333,3 +334,24 @@ def test_a_summary_has_the_policy_of_every_text_that_a_model_wrote(
     assert ["dragons" in found.text[start:end] for start, end in support.unsupported] == [True] * shown[1]
     for one in found.citations:
         assert found.text[one.answer_start : one.answer_end] == "[1]"
+
+
+VAST = Document("vast", LONG.text * 200, title="Pumps")
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, EXTRACTIVE], ids=["a model", "its own sentences"])
+@pytest.mark.parametrize("work", [SUMMARY, SYNTHESIS], ids=lambda work: work.kind)
+def test_whatever_is_proved_of_a_long_document_is_long_work(work: DocumentWork, settings: Settings) -> None:
+    proofs: list[tuple[str, int]] = []
+
+    def offload(made: Callable[[], T], units: int) -> T:
+        proofs.append((getattr(getattr(made, "func", made), "__name__", ""), units))
+        return made()
+
+    model = PumpModel()
+    found = replace(parts_of(FakeRetriever(VAST), FakeModel()), model=model, offload=offload)
+    ended(list(worked(Ask("", document_ids=("vast",)), work, ANONYMOUS, settings=settings, dependencies=found)))
+
+    of_proof = {name: units for name, units in proofs if name in ("provable", "proved", "resolve", "citations")}
+    assert of_proof
+    assert min(of_proof.values()) > LONG_UNITS

@@ -40,11 +40,15 @@ _SIGN = re.compile('["«„“]')
 
 
 class AnswerSentences:
-    """Takes an answer in pieces, and gives it back in sentences with the white space behind each; nothing is lost."""
+    """
+    Takes an answer in pieces, and gives it back in sentences with the white space behind each; nothing is lost.
+
+    *waiting* is what has not been given back yet.
+    """
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._waiting = ""
+        self.waiting = ""
         self._left = STEP_CHARS
 
     def feed(self, text: str) -> list[str]:
@@ -52,24 +56,24 @@ class AnswerSentences:
         found: list[str] = []
         at = 0
         while len(text) - at >= self._left:
-            self._waiting += text[at : at + self._left]
+            self.waiting += text[at : at + self._left]
             at += self._left
             found.extend(self._ended(is_last=False))
-            self._left = max(STEP_CHARS, len(self._waiting) // 2)
-        self._waiting += text[at:]
+            self._left = max(STEP_CHARS, len(self.waiting) // 2)
+        self.waiting += text[at:]
         self._left -= len(text) - at
         return found
 
     def end(self) -> list[str]:
         """Return the last sentences."""
         found = self._ended(is_last=True)
-        rest, self._waiting = self._waiting, ""
+        rest, self.waiting = self.waiting, ""
         return [*found, rest] if rest else found
 
     def _ended(self, *, is_last: bool) -> list[str]:
-        cuts = _cuts(self._waiting, is_last=is_last)
-        found = [self._waiting[start:end] for start, end in pairwise([0, *cuts])]
-        self._waiting = self._waiting[cuts[-1] :] if cuts else self._waiting
+        cuts = _cuts(self.waiting, is_last=is_last)
+        found = [self.waiting[start:end] for start, end in pairwise([0, *cuts])]
+        self.waiting = self.waiting[cuts[-1] :] if cuts else self.waiting
         return found
 
 
@@ -182,9 +186,9 @@ class SupportedOutput:
         self._is_plain = not prompt.extracts
         # All of it is shown as it comes: nothing but the filter is worth a call for each of the model's tokens.
         self._is_passed = self._is_plain or not (policy.is_live or policy.is_late)
-        self.live_chars = sum(len(extract.text) for extract in prompt.extracts) if policy.is_live else 0
-        """How much text of the documents one call may go through before the end."""
-        self.has_live_doubts = policy.is_live and policy.most_doubts > 0 and not self._is_plain
+        self.is_live = policy.is_live and not self._is_plain
+        """Whether sentences are compared with the documents before the end."""
+        self.has_live_doubts = self.is_live and policy.most_doubts > 0
         """Whether a second judge is heard before anything is shown: then `take` and `show` stand for `feed`."""
         self._sentences = AnswerSentences()
         self._proof = SentenceProof(prompt.extracts, prompt.language)
@@ -201,6 +205,11 @@ class SupportedOutput:
     def is_blank(self) -> bool:
         """Say whether the model wrote nothing."""
         return not self._output.text.strip()
+
+    @property
+    def waiting_chars(self) -> int:
+        """Return how much of the answer has come and was not compared yet."""
+        return len(self._sentences.waiting)
 
     @property
     def text(self) -> str:
