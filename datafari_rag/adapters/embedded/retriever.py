@@ -22,7 +22,6 @@ from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, 
 from datafari_rag.adapters.embedded.passage_texts import PassageTexts, Stored
 from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
 from datafari_rag.adapters.embedded.replies import (
-    HIGHLIGHTED_CHARS,
     Snippets,
     document_of,
     facet_counts,
@@ -32,6 +31,7 @@ from datafari_rag.adapters.embedded.replies import (
     text_of,
 )
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, analyzers, opened, translated
+from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
@@ -42,6 +42,9 @@ from datafari_rag.core.query.search_request import Browse, Search, SearchResult,
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""
+
+LONG_CHARS = 100_000
+"""A text of more is long."""
 
 MAX_WORDS = 4096
 """Words of which the terms are remembered."""
@@ -68,9 +71,9 @@ class IndexView:
 class EmbeddedRetriever:
     """A `ports.Retriever` over the index in *directory*."""
 
-    def __init__(self, directory: Path) -> None:
-        """Remember where the index is; nothing is opened yet."""
-        self._directory = directory
+    def __init__(self, directory: Path, sleep: Callable[[float], None] = MACHINE.sleep) -> None:
+        """Remember where the index is; nothing is opened yet. *sleep* lets others go on between two hits."""
+        self._directory, self._sleep = directory, sleep
         self._view: IndexView | None = None
         self._lock = Lock()
         self._texts = PassageTexts(directory)
@@ -92,12 +95,12 @@ class EmbeddedRetriever:
             whole = narrowed(query, self.filters(view, access, search.restrictions))
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
-            snippets = Snippets(view.searcher, view.index.schema, query, HIGHLIGHTED_CHARS // max(1, len(hits)))
+            snippets = Snippets(view.searcher, view.index.schema, query, len(hits))
             cards = self._cards(view, [place for _, place in hits]) if search.is_bare else {}
             found = [
                 document_of(card, field=search.content, text="", score=score)
                 if (card := cards.get(number)) is not None
-                else _document(stored_of(view.searcher.doc(place)), score, search, snippets)
+                else _document(self._stored(view, place), score, search, snippets)
                 for number, (score, place) in enumerate(hits)
             ]
             documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
@@ -116,11 +119,11 @@ class EmbeddedRetriever:
             filters = self.filters(view, access, browse.restrictions)
             whole = narrowed(query, [*filters, *_named_queries(browse, view.index.schema)])
             total, hits = _page(view.searcher, whole, browse)
-            snippets = Snippets(view.searcher, view.index.schema, query, HIGHLIGHTED_CHARS // max(1, len(hits)))
+            snippets = Snippets(view.searcher, view.index.schema, query, len(hits))
             # One document after the other: what does not fit into the reply is not held beside what does.
             room, rows, marks = ReplyRoom(_size_of), list[Mapping[str, object]](), dict[str, object]()
             for score, place in hits:
-                stored = stored_of(view.searcher.doc(place))
+                stored = self._stored(view, place)
                 identity: str = stored["id"][0]
                 rows.append(room.fitted(identity, row_of(stored, browse, score)))
                 if browse.wants_highlighting:
@@ -173,6 +176,13 @@ class EmbeddedRetriever:
     def texts(self) -> PassageTexts:
         """The passages of its documents, where there are any."""
         return self._texts
+
+    def _stored(self, view: IndexView, place: Any) -> dict[str, list[Any]]:
+        """Return the stored fields of one hit; before a long text others go on, for it takes milliseconds to read."""
+        stored = stored_of(view.searcher.doc(place))
+        if len(text_of(stored, "exactContent") or "") > LONG_CHARS:
+            self._sleep(0)
+        return stored
 
     def _cards(self, view: IndexView, places: Sequence[Any]) -> dict[int, Stored]:
         """Return what can be shown of hits without reading their texts, by their number; the others are read whole."""

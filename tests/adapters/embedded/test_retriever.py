@@ -293,3 +293,24 @@ def test_long_texts_beyond_the_room_of_a_reply_are_left_out_and_named(tmp_path: 
     found = page(EmbeddedRetriever(tmp_path), Browse("harbour", rows=4, fields=("id", "exactContent")))
     assert len(found["truncated"]) == 2
     assert sum("exactContent" in row for row in found["response"]["docs"]) == 2
+
+
+@pytest.mark.parametrize("wants_highlighting", [False, True])
+def test_others_go_on_between_two_hits_whose_texts_are_long(tmp_path: Path, wants_highlighting: bool) -> None:
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([{"id": f"{one}", "exactContent": "harbour " * 20_000, "language": "en"} for one in range(4)])
+        writer.add([{"id": f"{one} short", "exactContent": "harbour", "language": "en"} for one in range(4)])
+        writer.commit()
+    pauses: list[float] = []
+    browse = Browse("harbour", rows=8, fields=("id",), wants_highlighting=wants_highlighting)
+    page(EmbeddedRetriever(tmp_path, pauses.append), browse)
+    assert pauses == [0] * 4
+
+
+def test_a_text_is_looked_through_for_stretches_up_to_a_bound_though_it_is_the_only_hit(tmp_path: Path) -> None:
+    filler = "lorem ipsum " * 30_000
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([{"id": "late", "exactContent": f"{filler} harbour", "language": "en"}])
+        writer.commit()
+    found = page(EmbeddedRetriever(tmp_path), Browse("harbour", fields=("id",), wants_highlighting=True))
+    assert (found["response"]["numFound"], found["highlighting"]) == (1, {"late": {}})
