@@ -29,7 +29,7 @@ from datafari_rag.web.routes import OPENAI, ROUTES
 
 log = logging.getLogger(__name__)
 
-SHOWN = frozenset({"/", "/admin", "/admin/costs", "/demo/user"})
+SHOWN = frozenset({"/", "/admin", "/admin/costs", "/demo/user", "/docs"})
 """Paths that are pages for every caller."""
 
 

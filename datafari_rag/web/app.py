@@ -24,7 +24,7 @@ from datafari_rag.web.admission import OPEN_PATHS, admit, refused
 from datafari_rag.web.api.answer_events import internal
 from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import Exchange, WorkerContext, exchanged
-from datafari_rag.web.api.openapi import openapi_view
+from datafari_rag.web.api.openapi import openapi_page, openapi_view
 from datafari_rag.web.forms import CountedRequest
 from datafari_rag.web.ops import cors, health, request_context
 from datafari_rag.web.ops.cors import missing
@@ -83,6 +83,7 @@ def register(
         app.add_url_rule(path, path, _plain_view(worker, probe), methods=["GET"])
     add_pages(app, worker)
     app.add_url_rule("/openapi.json", "openapi", lambda: openapi_view(worker, app.url_map), methods=["GET"])
+    app.add_url_rule("/docs", "docs", lambda: openapi_page(worker, app.url_map), methods=["GET"])
     _add_edges(app, worker)
     return worker
 

@@ -168,6 +168,8 @@ class _Scope:
 class _Reader:
     becomes: str | None
     read: Callable[[Sequence[str], _Scope], tuple[Any, bool]]
+    says: str
+    refused: str = "An invalid value is ignored."
 
 
 def _noted(names: Sequence[str]) -> tuple[str, ...]:
@@ -298,31 +300,54 @@ def _few(name: str, values: Sequence[str]) -> Sequence[str]:
     return values
 
 
+_OF_MANY = f"More than {MAX_VALUES} values: 400. An invalid value is ignored."
+_OF_FILTERS = f"One on such a field that cannot be read, or more than {MAX_VALUES}: 400. Any other is ignored."
+
 READERS: Mapping[str, _Reader] = {
-    "q": _Reader("text", _text),
-    "prompt": _Reader("text", _text),
-    "action": _Reader("action", _word),
-    "format": _Reader("answer_format", _format),
-    "linebreaks": _Reader("linebreaks", _linebreaks),
-    "lang": _Reader("language", _language),
-    "stream": _Reader("is_streamed", _flag),
-    "trace": _Reader("wants_trace", _flag),
-    "effort": _Reader("effort", _effort),
-    "max_searches": _Reader("max_searches", _positive),
-    "max_model_calls": _Reader("max_model_calls", _limit),
-    "max_tokens": _Reader("max_tokens", _limit),
-    "max_seconds": _Reader("max_seconds", _seconds),
-    "id": _Reader(None, _word),
-    "fq": _Reader("restrictions", _restrictions),
-    "start": _Reader("start", _start),
-    "rows": _Reader("rows", _rows),
-    "sort": _Reader("sort", _sort),
-    "facet": _Reader("is_counted", _flag),
-    "facet.field": _Reader("facet_fields", _facet_fields),
-    "hl": _Reader("wants_highlighting", _flag),
-    "fl": _Reader("fields", _fields),
-    "relax": _Reader("is_relaxed", _flag),
+    "q": _Reader("text", _text, "The question or the words.", "Blank: 422. Over 4000 characters: 413."),
+    "prompt": _Reader("text", _text, "Read as q when q is absent."),
+    "action": _Reader(
+        "action", _word, "rag for an answer; absent or search for a plain search.", "Any other value: 400."
+    ),
+    "format": _Reader("answer_format", _format, "bulletpoint, text, stepbystep or default."),
+    "linebreaks": _Reader(
+        "linebreaks",
+        _linebreaks,
+        "escaped, newline or html: how line breaks are written in the message; absent: rag.linebreaks.",
+    ),
+    "lang": _Reader("language", _language, "Language of the answer."),
+    "stream": _Reader("is_streamed", _flag, "true: events, one per line."),
+    "trace": _Reader("wants_trace", _flag, "true: the answer shows how it was made."),
+    "effort": _Reader(
+        "effort", _effort, "none, minimal, low or medium: in how many steps is searched; absent: rag.effort."
+    ),
+    "max_searches": _Reader(
+        "max_searches", _positive, "Most searches of these steps, from 1; the settings have their own limit."
+    ),
+    "max_model_calls": _Reader("max_model_calls", _limit, "Most calls of the model before the answer."),
+    "max_tokens": _Reader("max_tokens", _limit, "Most tokens of the model before the answer."),
+    "max_seconds": _Reader("max_seconds", _seconds, "How long after the question further steps may begin."),
+    "id": _Reader(None, _word, "A search session; not a document."),
+    "fq": _Reader(
+        "restrictions", _restrictions, "field:value or field:[a TO b] on a field of solr.facets.", _OF_FILTERS
+    ),
+    "start": _Reader("start", _start, "First hit."),
+    "rows": _Reader("rows", _rows, "Hits per page, at most 100."),
+    "sort": _Reader("sort", _sort, "score, title or last_modified, asc or desc.", _OF_MANY),
+    "facet": _Reader("is_counted", _flag, "true: count facet.field."),
+    "facet.field": _Reader("facet_fields", _facet_fields, "A field of solr.facets.", _OF_MANY),
+    "hl": _Reader("wants_highlighting", _flag, "true: snippets."),
+    "fl": _Reader("fields", _fields, "Stored fields.", _OF_MANY),
+    "relax": _Reader(
+        "is_relaxed",
+        _flag,
+        "Relax the search as for an answer: require fewer words if no document contains all of them. `relaxation` in "
+        "the reply shows it, with questions to ask instead.",
+    ),
 }
-"""The whitelist: each name, the field of `SelectParameters` it becomes, and its reader. `q` comes before `prompt`."""
+"""
+The whitelist: each name, the field of `SelectParameters` it becomes, its reader, and what callers are told of it. `q`
+comes before `prompt`.
+"""
 
 FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl", "relax"})

@@ -1,5 +1,6 @@
 """
-`/openapi.json`: every path of the service, made of `resources/openapi.json`, its routes, settings and errors.
+`/openapi.json`, and `/docs` as a page: every path of the service, made of its routes, the records of what callers send,
+settings, errors, and what is written down in `resources/openapi.json`.
 
 Pages are listed without their forms. A stream's media type names the schema of a line: OpenAPI 3.1 has no word for it.
 """
@@ -7,6 +8,7 @@ Pages are listed without their forms. A stream's media type names the schema of 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +28,8 @@ from datafari_rag.protocols.ai.conversations import ConversationTitle
 from datafari_rag.protocols.grounding import GroundingRequest
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.pages.reader import reader_of
+from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.responses import json_response, plain
 
 Json = dict[str, Any]
@@ -41,6 +45,35 @@ _OF_CHAT = tuple(status for status in _EVERY if status != 422)
 def openapi_view(worker: WorkerContext, rules: Map) -> Response:
     """Return the description under the settings of now."""
     return json_response(plain(description(rules, worker.snapshot().settings)))
+
+
+def openapi_page(worker: WorkerContext, rules: Map) -> Response:
+    """Return the page of all paths in *rules* and of all schemas, under the settings of now."""
+    described = description(rules, worker.snapshot().settings)
+    operations = list(_operations(described["paths"]))
+    groups = [(tag, [one for one in operations if tag["name"] in one["tags"]]) for tag in described["tags"]]
+    shown = {"groups": groups, "schemas": described["components"]["schemas"], "kind_of": kind_of}
+    return page(worker, reader_of(worker), "openapi.html", shown)
+
+
+def _operations(paths: Json) -> Iterator[Json]:
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            yield {**operation, "path": path, "method": method.upper()}
+
+
+def kind_of(schema: Json) -> str:
+    """Return the type of *schema* in a few words; a reference is the name of its schema."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            return " or ".join(dict.fromkeys(map(kind_of, schema[several])))
+    if "const" in schema or "enum" in schema:
+        return ", ".join("null" if one is None else repr(one) for one in schema.get("enum", [schema.get("const")]))
+    kinds = schema.get("type", "any")
+    named = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    return f"{named} of {kind_of(schema['items'])}" if schema.get("items") else named
 
 
 def description(rules: Map, settings: Settings) -> Json:
@@ -75,16 +108,39 @@ def _schemes(settings: Settings) -> Json:
 @cache
 def written() -> Json:
     """
-    Return the part that is written down: tags, operations, parameters, schemas.
+    Return the part that is written down: tags, operations, parameters, schemas of replies.
 
-    An operation's *replies* and *lines* name schemas, *lines* one for each media type of a stream; *request* names the
-    schema of a JSON body, *with_files* whether it may also come as multipart; *error* is the shape of a failure,
-    *statuses* the HTTP statuses it may have; *has_page* says that people get a page in place of JSON,
-    *has_receipt* that some requests have no reply but that they came (202); *methods* what is different for a method.
-    A parameter's *refused* says which of its values are errors; any other that does not fit is ignored.
+    An operation stands under all paths that it is the same for. Its *replies* and *lines* name schemas, *lines* one for
+    each media type of a stream; *request* names the record of a JSON body, *with_files* whether it may also come as
+    multipart; *page* is the media type of what a page or its scripts get; *error* is the shape of a failure, *statuses*
+    the HTTP statuses it may have; *has_page* says that people get a page in place of JSON, *has_receipt* that some
+    requests have no reply but that they came (202); *methods* what is different for a method.
+
+    In a schema a reference is a name, properties are required unless *optional* names them or is true, and *also* names
+    a schema whose properties may be there too.
     """
     found: Json = orjson.loads((Path(resources.__file__).parent / "openapi.json").read_bytes())
-    return found
+    operations = {path: one for paths, one in found["operations"].items() for path in paths.split()}
+    schemas = {name: _whole(schema, found["schemas"]) for name, schema in found["schemas"].items()}
+    return {**found, "operations": operations, "schemas": schemas}
+
+
+def _whole(schema: Any, known: Json) -> Any:
+    """Return *schema* with what its short form leaves out."""
+    if isinstance(schema, list):
+        return [_whole(one, known) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _ref(schema["$ref"])
+    whole = {key: _whole(one, known) for key, one in schema.items() if key not in ("optional", "also")}
+    if "properties" not in schema:
+        return whole
+    optional = schema.get("optional", [])
+    required = [name for name in whole["properties"] if optional is not True and name not in optional]
+    more = _whole(known[schema["also"]], known)["properties"] if "also" in schema else {}
+    whole["properties"] = {**whole["properties"], **more}
+    return {"type": "object", **whole, **({"required": required} if required else {})}
 
 
 @cache
@@ -121,16 +177,13 @@ def _path(rule: Rule) -> str:
 
 def _operation(rule: Rule, method: str) -> Json:
     path = _path(rule)
-    known = written()["operations"].get(path)
-    operation_id = f"{method.lower()}_{path.strip('/').replace('/', '_').replace('.', '_')}".rstrip("_")
-    if known is None:
-        return {"operationId": operation_id, "tags": ["pages"], "parameters": _in_path(rule), **_page()}
+    known = written()["operations"][path]
     known = {**known, **known.get("methods", {}).get(method, {})}
     described: Json = {
-        "operationId": operation_id,
+        "operationId": f"{method.lower()}_{path.strip('/').replace('/', '_').replace('.', '_')}".rstrip("_"),
         "summary": known["summary"],
         "tags": [known.get("tag", "answers")],
-        "responses": _responses(known),
+        "responses": _page(known) if known.get("tag") == "pages" else _responses(known),
     }
     if rule.arguments:
         described["parameters"] = _in_path(rule)
@@ -146,20 +199,18 @@ def _names(known: Json) -> tuple[str, ...]:
 
 
 def _parameter(name: str) -> Json:
-    found: Json = written()["parameters"].get(name, {"description": ""})
-    if name not in READERS:
-        return found
-    about = f"{found['description']} {found.get('refused', 'An invalid value is ignored.')}".strip()
-    return {"name": name, "in": "query", "required": False, "description": about, "schema": STRING}
+    row = READERS.get(name)
+    found = written()["parameters"][name] if row is None else {"name": name, "description": f"{row.says} {row.refused}"}
+    return {"in": "query", "required": False, "schema": STRING, **found}
 
 
 def _in_path(rule: Rule) -> list[Json]:
     return [{"name": name, "in": "path", "required": True, "schema": STRING} for name in sorted(rule.arguments)]
 
 
-def _page() -> Json:
-    good = {"description": "The page.", "content": {"text/html": {"schema": STRING}}}
-    return {"summary": "A page.", "responses": {"200": good, "default": {"description": "Anything else."}}}
+def _page(known: Json) -> Json:
+    good = {"description": "Success.", "content": {known.get("page", "text/html"): {}}}
+    return {"200": good, "default": {"description": "Anything else."}}
 
 
 def _body(known: Json) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import partial
@@ -28,7 +29,6 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
-from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ROLES
 from datafari_rag.web.api.openapi import written
@@ -74,7 +74,29 @@ def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
     assert message["items"]["properties"]["role"]["enum"] == list(ROLES)
     assert f"at most {MAX_QUESTION_CHARS} characters" in message["description"]
     assert (ratio["minimum"], ratio["maximum"]) == (RATIO_LOWEST, RATIO_HIGHEST)
-    assert set(written()["parameters"]) >= set(READERS)
+
+
+def test_every_path_has_a_sentence_of_its_own(document: Any) -> None:
+    """The same under another prefix is the same."""
+    known = written()["operations"]
+    first: dict[str, str] = {}
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            assert known[first.setdefault(operation["summary"], path)] == known[path]
+
+
+def test_the_page_shows_every_path_and_every_schema_and_takes_nothing_from_elsewhere(document: Any) -> None:
+    response = APP.test_client().get("/docs")
+    shown = response.get_data(as_text=True)
+
+    assert response.mimetype == "text/html" and "default-src 'none'" in response.headers["Content-Security-Policy"]
+    for path, methods in document["paths"].items():
+        assert all(f"{method.upper()} {path}</code>" in shown for method in methods)
+    assert all(f'id="{name}"' in shown for name in document["components"]["schemas"])
+    assert set(re.findall(r'(?:src|href)="([^"#?]*)', shown)) - {""} <= {"/", "/openapi.json", *STATIC_FILES, "/docs"}
+
+
+STATIC_FILES = {"/static/mark.svg", "/static/page.css", "/static/fresh.js"}
 
 
 def test_every_override_and_every_failure_is_in_it(document: Any) -> None:
