@@ -17,12 +17,6 @@ run: $(RUN_STAMP)
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN_STAMP): setup.cfg pyproject.toml requirements.lock | $(VENV)/bin/python
-	@echo "Installing datafari_rag (once)…"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-	@touch $@
-
 # uv installs in a tenth of pip's time. Where it is absent, or cannot reach the index that pip is configured for, pip
 # does the same: $(call install,PYTHON,OPTIONS).
 UV := $(BIN)/uv
@@ -31,6 +25,12 @@ install = $(UV) pip install --quiet --python $(1) $(2) \
 
 $(UV): | $(VENV)/bin/python
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+
+$(RUN_STAMP): setup.cfg pyproject.toml requirements.lock | $(UV)
+	@echo "Installing datafari_rag (once)…"
+	@$(call install,$(BIN)/python,--require-hashes -r requirements.lock)
+	@$(call install,$(BIN)/python,--no-deps -e .)
+	@touch $@
 
 $(DEV_STAMP): export UV_COMPILE_BYTECODE = 1
 $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(UV)

@@ -79,7 +79,7 @@ export class Comparison {
     for (const box of this.boxes) box.disabled = isFull && !box.checked;
     this.dock.hidden = !count;
     this.button.disabled = count < FEWEST;
-    this.counted.textContent = filled(count < FEWEST ? words.choose_more : isFull ? words.chosen_all : words.chosen, { count, most });
+    this.counted.textContent = filled(count < FEWEST ? words.choose_more : isFull ? words.chosen_all : words.chosen_count, { count, most });
     return this.counted.textContent;
   }
 

@@ -6,7 +6,7 @@ No sentence distinguishes "there is nothing" from "there is something that you m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 Translate = Callable[[str], str]
@@ -160,8 +160,13 @@ def replacements(_: Translate) -> Mapping[str, str]:
 
 def script_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the page's scripts, by the name they have there."""
+    return {name: words for part in script_parts(_) for name, words in part.items()}
+
+
+def script_parts(_: Translate) -> Sequence[Mapping[str, object]]:
+    """Return the parts of `script_words`, no two of which have the same name."""
     told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
-    return {**told, **_card_words(_), **_made_words(_), **_page_words(_), **_comparison_words(_)}
+    return told, _card_words(_), _made_words(_), _page_words(_), _comparison_words(_)
 
 
 def summary_words(_: Translate) -> Mapping[str, object]:
@@ -291,7 +296,7 @@ def _comparison_words(_: Translate) -> Mapping[str, object]:
     return {
         "choose": _("Choose “{title}” to compare"),
         "choose_more": _("Choose at least two documents to compare."),
-        "chosen": _("{count} documents chosen, of at most {most}"),
+        "chosen_count": _("{count} documents chosen, of at most {most}"),
         "chosen_all": _("{count} documents chosen: more cannot be compared at a time."),
         "compare": _("Compare"),
         "compare_again": _("Compare again"),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from babel.messages.pofile import read_po
+
+from datafari_rag.web.pages.messages import script_parts
 
 ROOT = Path(__file__).parents[3]
 MEND = "run: python docs/write_catalogues.py"
@@ -38,3 +41,9 @@ def test_no_translation_loses_a_place_for_a_value(writer: Any) -> None:
             for message in read_po(file):
                 places = [sorted(re.findall(r"{\w+}", str(text))) for text in (message.id, message.string)]
                 assert not message.id or places[0] == places[1], message.id
+
+
+def test_no_two_parts_of_the_scripts_words_have_the_same_name() -> None:
+    """The second one would take the place of the first on every page."""
+    names = Counter(name for part in script_parts(str) for name in part)
+    assert [name for name, number in names.items() if number > 1] == []
