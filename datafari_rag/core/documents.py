@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from datafari_rag.core.places import Place, place_at
 from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap
 
 Retrieval = Literal["words", "vector", "both"]
@@ -67,9 +68,13 @@ def stored_span(document: Document, start: int, end: int) -> tuple[int, int]:
     return (start, end) if first is None or last is None else (first, last + 1)
 
 
-def whole_text(document: Document) -> str | None:
-    """Return the stored text of *document*, None where only parts of it were read."""
-    return document.text if document.origins is NO_ORIGINS else None
+def place_of(document: Document, offset: int) -> Place | None:
+    """Return the place in its file of the character *offset* of the stored text, None where it is not known."""
+    for run in document.origins.runs:
+        if run.stored <= offset < run.stored + run.length:
+            return place_at(document.places, document.text[run.start : run.start + run.length], offset, run.stored)
+    # Nothing is counted in what was not read.
+    return place_at(document.places, document.text, offset, 0 if document.origins is NO_ORIGINS else offset + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ one mark for each run of them, since every row is a separate line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 PLACES_FIELD = "place_marks"
@@ -61,12 +61,12 @@ def written(marks: Iterable[PlaceMark]) -> str:
     return "\n".join(lines)
 
 
-def place_at(stored: str | None, text: str | None, offset: int) -> Place | None:
+def place_at(stored: str | None, text: str, offset: int, start: int = 0) -> Place | None:
     """
-    Return the place of the character *offset* of the stored *text*; None where *stored*, its marks, has none.
+    Return the place of the character *offset* of a text; None where *stored*, its marks, has none.
 
-    What is not in the form of `written` says nothing. Without the text (None) no rows are counted: a row is then its
-    sheet, and none where the sheet has no name.
+    *text* is what is known of it, from its character *start* on. What is not in the form of `written` says nothing. No
+    rows can be counted from a mark before *start*: a row is then its sheet, and none where the sheet has no name.
     """
     if not stored or len(stored) > MAX_STORED_CHARS:
         return None
@@ -79,9 +79,39 @@ def place_at(stored: str | None, text: str | None, offset: int) -> Place | None:
         if begin > offset:
             break
         last, at = line, begin
-    if text is None:
+    if at < start:
         return _without_row(_place(last, 0))
-    return _place(last, text.count("\n", at, offset))
+    return _place(last, text.count("\n", at - start, offset - start))
+
+
+def with_rows_at(stored: str, text: str, starts: Iterable[int]) -> str:
+    """
+    Return *stored*, the marks of *text*, with a mark at each of *starts*, in order, that is within the rows of a sheet.
+
+    So the rows of a part of the text can be counted from its beginning. Unchanged where there were too many marks.
+    """
+    lines = stored.split("\n") if stored else []
+    begins = [_number(line.partition(" ")[0]) for line in lines]
+    if not any(line.split(" ")[1:2] == ["row"] for line in lines) or None in begins:
+        return stored
+    known = [PlaceMark(begin or 0, _place(line, 0)) for begin, line in zip(begins, lines, strict=True)]
+    marks = list(_with_rows(known, text, starts))
+    return written(marks) if len(marks) <= MAX_MARKS else stored
+
+
+def _with_rows(known: Sequence[PlaceMark], text: str, starts: Iterable[int]) -> Iterator[PlaceMark]:
+    """Yield the marks *known* and those at *starts* within rows, in order; *text* is looked through once."""
+    rest = iter(starts)
+    start = next(rest, None)
+    for mark, end in zip(known, [*(one.offset for one in known[1:]), len(text)], strict=True):
+        yield mark
+        last = mark
+        while start is not None and start < end:
+            if start > last.offset and last.place is not None and last.place.kind == "row":
+                lines = text.count("\n", last.offset, start)
+                last = PlaceMark(start, replace(last.place, number=last.place.number + lines))
+                yield last
+            start = next(rest, None)
 
 
 def _without_row(place: Place | None) -> Place | None:

@@ -30,7 +30,7 @@ from datafari_rag.core.citations import (
 from datafari_rag.core.citations import links as links_of_citations
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
-from datafari_rag.core.meaning import cutting, passage_records, stored_parts
+from datafari_rag.core.meaning import cutting, passage_records
 from datafari_rag.core.model import refusals, replies, sse
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages import (
@@ -45,6 +45,7 @@ from datafari_rag.core.passages import (
     reranking,
     selection,
     snippet,
+    stored_parts,
     term_matching,
 )
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, extracts_for
@@ -315,6 +316,9 @@ READERS: dict[str, Reader] = {
         places.place_at(stored, text, len(text))
         for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
     ],
+    "core.places.with_rows_at": lambda text: [
+        places.with_rows_at(stored, text, range(0, len(text), 50)) for stored in (text, f"0 {text}", "0 row 1 Q3")
+    ],
     "core.query.dates.moment_of": lambda text: (dates.moment_of(text), dates.date_math_of(f"NOW{text}")),
     "core.query.proposals.topics_of": lambda text: example_questions.topics_of([(text, text), (text, f"## {text}")]),
     "core.query.proposals.near_word": lambda text: proposals.near_word("holidays", hits_with(text)),
@@ -425,9 +429,13 @@ READERS: dict[str, Reader] = {
     "core.answer.output_filter.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
     "core.meaning.passage_records.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
-    "core.meaning.stored_parts.with_parts": lambda text: stored_parts.with_parts(
+    "core.passages.stored_parts.with_parts": lambda text: stored_parts.with_parts(
         Document(id="a", text=""),
         [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
+    ),
+    "core.passages.stored_parts.passages_in": stored_parts.passages_in,
+    "core.passages.stored_parts.parts_around": lambda text: stored_parts.parts_around(
+        text, text[:400].split()[:20], 4000
     ),
     "core.solr.parameters.numbered": parameters.numbered,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),

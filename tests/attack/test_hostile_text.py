@@ -155,7 +155,8 @@ def _takes_text(function: object) -> bool:
 
 
 THROUGH = {
-    "core.documents.whole_text": "core.citations.resolution.resolve, both",
+    "core.passages.stored_parts.in_parts": "core.passages.stored_parts.parts_around",
+    "core.documents.place_of": "core.citations.resolution.resolve, both",
     "core.citations.claims.claims_of": "core.citations.claims.marks_in",
     "core.citations.claims.stated_in": "core.citations.text_check.checked_against",
     "core.citations.resolution.citation_at": "core.citations.resolution.resolve, both",
@@ -178,7 +179,7 @@ THROUGH = {
     "core.query.dates.date_math_of": "core.query.dates.moment_of",
     "core.passages.evidence_threshold.stopped": "core.passages.budget_fitting.evidence_for, a document",
     "core.passages.budget_fitting.answering_for": "core.passages.budget_fitting.evidence_for, a document",
-    "core.documents.stored_span": "core.meaning.stored_parts.with_parts",
+    "core.documents.stored_span": "core.passages.stored_parts.with_parts",
     "core.meaning.cutting.context_of": "core.meaning.cutting.pieces_of",
     "core.meaning.passage_records.model_mark": "core.meaning.passage_records.cuts_of",
     "core.meaning.passage_records.stamp_of": "core.meaning.passage_records.cuts_of",
@@ -195,7 +196,7 @@ THROUGH = {
     "core.meaning.result_list.pulled_of": "core.query.proposals.near_word",
     "core.meaning.result_list.far_of": "core.query.proposals.near_word",
     "core.meaning.result_list.behind": "core.query.proposals.near_word",
-    "core.meaning.stored_parts.favourites": "core.meaning.stored_parts.with_parts",
+    "core.passages.stored_parts.favourites": "core.passages.stored_parts.with_parts",
     "core.passages.candidate_regions.is_crumb": "core.passages.candidate_regions.bounds_in",
     "core.passages.phrase_matching.letters_of": "core.passages.phrase_matching.heading_at",
     "core.meaning.cutting.units_of": "core.meaning.cutting.pieces_of",

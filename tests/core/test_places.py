@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.places import MAX_MARKS, MAX_STORED_CHARS, Place, PlaceMark, place_at, written
+from datafari_rag.core.places import MAX_MARKS, MAX_STORED_CHARS, Place, PlaceMark, place_at, with_rows_at, written
 
 TEXT = "Sheet\nhead\nrow\nrow\n\nlast\nOther"
 MARKS = (
@@ -95,4 +95,23 @@ def test_how_a_place_is_named(place: Place, language: str, label: str) -> None:
 def test_without_the_text_a_row_is_its_sheet() -> None:
     row, nameless, page = Place("row", 3, "Q3"), Place("row", 1), Place("page", 2)
     marks = written([PlaceMark(0, row), PlaceMark(20, nameless), PlaceMark(40, page)])
-    assert [place_at(marks, None, offset) for offset in (5, 25, 45)] == [Place("sheet", 1, "Q3"), None, page]
+    assert [place_at(marks, "", offset, offset + 1) for offset in (5, 25, 45)] == [Place("sheet", 1, "Q3"), None, page]
+
+
+def test_rows_of_a_part_are_counted_from_its_beginning() -> None:
+    """Marks at the beginnings of the parts say of each character what those of the whole text say."""
+    text = "About\n" + "".join(f"row {number}\n" for number in range(3, 40)) + "Page"
+    marks = written(
+        [PlaceMark(0, Place("page", 1)), PlaceMark(6, Place("row", 3, "Q3")), PlaceMark(len(text) - 4, None)]
+    )
+    starts = [0, 6, 41, 42, 90, len(text) - 2]
+    cut = with_rows_at(marks, text, starts)
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        for offset in range(start, end):
+            assert place_at(cut, text[start:end], offset, start) == place_at(marks, text, offset) or start == 0
+    assert with_rows_at(cut, text, starts) == cut and len(cut.split("\n")) == 6
+
+
+@pytest.mark.parametrize("stored", ["", "0 page 1", "no marks\n0 row 1", "0 row 1\n-"])
+def test_marks_without_rows_and_what_is_none_stay_as_they_are(stored: str) -> None:
+    assert with_rows_at(stored, "a\nb\nc", [0, 2, 4]) == stored

@@ -13,7 +13,8 @@ from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, select
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.places import Place, PlaceMark, written
+from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.ingest.documents import Rights, from_file, from_line
 from datafari_rag.protocols.chat_reply_parts import citation
 from datafari_rag.protocols.openai.source_nodes import nodes_of
@@ -57,3 +58,22 @@ def test_a_document_without_marks_has_no_places(tmp_path: Path) -> None:
         writer.commit()
     document = EmbeddedRetriever(tmp_path / "index").fetch("a", "exactContent", EVERYBODY)
     assert document is not None and document.places is None
+
+
+def test_a_row_of_a_long_sheet_of_which_parts_are_read_has_its_number(tmp_path: Path) -> None:
+    rows = [
+        f"Hall {number} | valve | checked and found to be in order by the people of hall {number}"
+        for number in range(2, 6000)
+    ]
+    rows[4709] = "Hall 4711 | zephyr valve | it leaks, and was closed by hand by the people of the next hall"
+    content = "Name | Part | State\n" + "\n".join(rows)
+    marks = written([PlaceMark(0, Place("row", 1, "Q3"))])
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        writer.add([{"id": "a", "exactContent": content, "language": "en", "place_marks": marks}])
+        writer.commit()
+    asked = Search("zephyr valve", Step("asked", ("zephyr", "valve")), 5)
+    (found,) = EmbeddedRetriever(tmp_path / "index").search(asked, EVERYBODY).documents
+
+    chosen = select("zephyr valve", [found], limit=Limit(400, 3), language="en").chosen
+    (citation_of_row,) = resolve(f'"{rows[4709]}" [1].', extracts_for(chosen, is_cleaned=True))
+    assert len(found.text) < len(content) / 4 and citation_of_row.place == "Sheet Q3, row 4711"

@@ -1,81 +1,121 @@
 """
 Which passages of the candidates are read in the embedded index, by words and meaning; the others stay where they are.
 
-Nothing here knows of users: the rows that may be looked at are handed in.
+Nothing here knows of users: the blocks of documents that may be looked at are handed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from datafari_rag.adapters.embedded.passage_texts import Card, PassageText, PassageTexts, block_of, key_of
+from datafari_rag.core.passages.stored_parts import (
+    FAVOURITES,
+    MAX_CHARS,
+    MAX_PARTS,
+    SURE,
+    StoredPart,
+    best_first,
+    within_budget,
+)
 
-from datafari_rag.adapters.embedded.passage_files import Floats
-from datafari_rag.adapters.embedded.passage_texts import PassageTexts, key_of
-from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.stored_parts import SPREAD_WORTH, StoredPart
+FAVOUR = 4.0
+"""What the passages of the best document by words have before those of one with no score, in words."""
 
-PARTS, FAVOUR = 400, 2.0
-"""
-Passages that are read for an answer, and what those of the likely documents have before others, in words.
+BEFORE, AFTER = 0.3, 0.5
+"""Shares of what a passage is worth for its words that the passages before and after it have: answers go on there."""
 
-More than over Solr, where each of them is sent. Contracts, answers in 1,000 / 2,000 / 4,000 / 8,000 characters (106
-questions): with 165 and 1 64.2 / 68.9 / 76.4 / 83.0, with these 65.1 / 71.7 / 82.1 / 90.6, with whole documents 64.2 /
-71.7 / 80.2 / 92.5, by words alone 65.1 / 73.6 / 80.2 / 90.6.
-"""
-
-SURE = 1000.0
-"""Ranks a passage above all others: a document's first passage, which introduces it, and its nearest one."""
+Near = Callable[[Iterable[int]], Mapping[int, float]]
+"""Returns the cosines of passages, by key: of those asked for, and of the nearest ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class BlockScores:
-    """The cosines of all passages of a document, in order; its *block* names them. *is_first*: more of it is read."""
-
-    block: int
-    cosines: Floats
-    is_first: bool
-
-
-def parts_of(blocks: Sequence[BlockScores], search: NearSearch, texts: PassageTexts) -> Mapping[int, list[StoredPart]]:
+class PartsSearch:
     """
-    Return the best passages of *blocks*, all of them together at most `PARTS`, by block.
+    What is looked for in passages: *words* of *language*, and what is *near*.
 
-    A block of which a passage is absent is left out. Raises: SearchUnavailable.
+    *worth* is by how many words a passage is worth more for each unit of its cosine.
     """
-    if not blocks:
-        return {}
-    keys = np.concatenate([key_of(one.block, 0) + np.arange(len(one.cosines), dtype=np.uint64) for one in blocks])
-    cosines = np.concatenate([one.cosines for one in blocks])
-    worth = cosines * (SPREAD_WORTH / (search.spread or 1.0))
-    at = 0
-    for one in blocks:
-        worth[at : at + len(one.cosines)] += FAVOUR * one.is_first
-        worth[at] += SURE
-        worth[at + int(one.cosines.argmax())] += SURE
-        at += len(one.cosines)
-    matched = texts.matched(search.words, search.language, [one.block for one in blocks])
-    words, held = np.array([*matched], dtype=np.uint64), np.array([*matched.values()], dtype=np.float64)
-    order = np.argsort(keys)
-    places = order[np.minimum(np.searchsorted(keys, words, sorter=order), len(keys) - 1)]
-    # A passage without a vector does not belong to the current version of these documents.
-    is_known = keys[places] == words
-    worth[places[is_known]] += held[is_known]
-    # Of equals the first: a stable order that depends on nothing but what is compared.
-    best = np.lexsort((keys, -worth))[:PARTS]
-    return _read(keys[best], cosines[best], texts)
+
+    words: Sequence[str]
+    language: str
+    near: Near | None = None
+    worth: float = 0.0
 
 
-def _read(keys: Floats, cosines: Floats, texts: PassageTexts) -> dict[int, list[StoredPart]]:
-    known = texts.texts([int(key) for key in keys])
-    found: dict[int, list[StoredPart]] = {}
-    absent: set[int] = set()
-    for key, cosine in zip(keys, cosines, strict=True):
-        block = int(key) // key_of(1, 0)
-        passage = known.get(int(key))
-        if passage is None:
-            absent.add(block)
-        else:
-            found.setdefault(block, []).append(StoredPart(passage.start, passage.text, float(cosine)))
-    return {block: parts for block, parts in found.items() if block not in absent}
+def parts_of(
+    texts: PassageTexts, cards: Mapping[int, Card], favour: Mapping[int, float], search: PartsSearch
+) -> dict[int, list[StoredPart]]:
+    """
+    Return the best passages of the documents of *cards*, within the budget of one search, by block.
+
+    *favour* is what each document is worth by itself, 0 to 1. A block of which a passage is absent is left out.
+    Raises: SearchUnavailable.
+    """
+    firsts = {key_of(block, 0): card.first for block, card in cards.items()}
+    order = _every_key(cards)
+    near: Mapping[int, float] = {}
+    if order is None:
+        words = texts.matched(search.words, search.language, [*cards])
+        near = {} if search.near is None else search.near([*firsts, *words])
+        order = best_first(_worth(cards, favour, (words, near), search.worth), block_of)
+    elif search.near is not None:
+        near = search.near(order)
+    found: dict[int, list[StoredPart]] = {block: [] for block in cards}
+    for key, part in within_budget(_read(order, firsts, near, texts)):
+        if part is None:
+            found.pop(block_of(key), None)
+        elif block_of(key) in found:
+            found[block_of(key)].append(part)
+    return {block: parts for block, parts in found.items() if parts}
+
+
+def _worth(
+    cards: Mapping[int, Card],
+    favour: Mapping[int, float],
+    found: tuple[Mapping[int, float], Mapping[int, float]],
+    worth_of_cosine: float,
+) -> dict[int, float]:
+    """
+    Return what passages are worth, by key: for words, for *found* words beside them, for meaning, for their document.
+
+    Of the best documents all passages may be read, of others those with words, what is near, and the beginning.
+    """
+    words, near = found
+    worth = {key_of(block, 0): 0.0 for block in cards}
+    for block in sorted(cards, key=lambda one: (-favour.get(one, 0.0), one))[:FAVOURITES]:
+        last = min(MAX_PARTS, cards[block].number or 1)
+        worth.update(dict.fromkeys(range(key_of(block, 1), key_of(block, last)), 0.0))
+        worth[key_of(block, 0)] = SURE
+    for key, score in words.items():
+        worth[key] = worth.get(key, 0.0) + score
+        number, last = key % key_of(1, 0), (cards[block_of(key)].number or 1) - 1
+        if number > 0:
+            worth[key - 1] = worth.get(key - 1, 0.0) + BEFORE * score
+        if number < last:
+            worth[key + 1] = worth.get(key + 1, 0.0) + AFTER * score
+    for key, cosine in near.items():
+        worth[key] = worth.get(key, 0.0) + worth_of_cosine * cosine
+    return {
+        key: own + FAVOUR * favour.get(block, 0.0) for key, own in worth.items() if (block := block_of(key)) in cards
+    }
+
+
+def _every_key(cards: Mapping[int, Card]) -> list[int] | None:
+    """Return all passages of *cards*, None where these are more than are read."""
+    known = [(block, card.number, card.chars) for block, card in cards.items() if card.number and card.chars]
+    if len(known) < len(cards) or sum(chars for *_, chars in known) > MAX_CHARS:
+        return None
+    keys = [key_of(block, number) for block, count, _ in known for number in range(count)]
+    return keys if len(keys) <= MAX_PARTS else None
+
+
+def _read(
+    keys: Sequence[int], firsts: Mapping[int, PassageText], near: Mapping[int, float], texts: PassageTexts
+) -> Iterator[tuple[int, StoredPart | None]]:
+    """Yield the passages *keys* in order, each read when it is its turn; None for one that is not there."""
+    rest = texts.texts([key for key in keys[:MAX_PARTS] if key not in firsts])
+    for key in keys:
+        passage = firsts[key] if key in firsts else next(rest, None)
+        yield key, None if passage is None else StoredPart(passage.start, passage.text, near.get(key))

@@ -66,10 +66,9 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class VectorFiles:
-    """All vectors beside an index: one generation for each model, the newest last; *next_block* was never used."""
+    """All vectors beside an index: one generation for each model, the newest last."""
 
     generations: tuple[Generation, ...] = ()
-    next_block: int = 1
 
 
 def rows_type(dimensions: int) -> np.dtype[Any]:
@@ -100,7 +99,7 @@ def listed(directory: Path) -> VectorFiles:
         if content["form"] != FORM:
             raise _unusable(directory, "were made by another version")
         generations = tuple(_generation(one) for one in content["generations"])
-        return VectorFiles(generations, int(content["next_block"]))
+        return VectorFiles(generations)
     except FileNotFoundError:
         return VectorFiles()
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -119,7 +118,7 @@ def write_list(directory: Path, wanted: VectorFiles) -> None:
         }
         for one in wanted.generations
     ]
-    content = {"form": FORM, "next_block": wanted.next_block, "generations": generations}
+    content = {"form": FORM, "generations": generations}
     write_whole(directory / LIST_FILE, json.dumps(content))
 
 

@@ -3,15 +3,17 @@ The words and the texts of passages beside an embedded index, in a separate inde
 
 A passage is known by its key, the block of its document and its number there, as its vector is. It has no rights:
 nothing here is searched or read but by blocks and keys of documents that the search under the user's filter let
-through. A word counts the same in every passage, so hidden passages change nothing. A document's first passage
-carries its card, which is all that a hit shows besides the text. What no document names any more nothing finds.
+through. How rare a word is, is counted in the passages of these documents alone, so hidden ones change nothing. A
+document's first passage carries its card, which is all that a hit shows besides the text. What no document names any
+more nothing finds.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Any
 
 from tantivy import Document, Index, Occur, Order, Query, Schema, SchemaBuilder, Searcher
 
-from datafari_rag.adapters.embedded.files import META_FILE, Stamp
+from datafari_rag.adapters.embedded.files import META_FILE, Stamp, write_whole
 from datafari_rag.adapters.embedded.filters import narrowed
 from datafari_rag.adapters.embedded.schema import (
     LANGUAGES,
@@ -28,6 +30,7 @@ from datafari_rag.adapters.embedded.schema import (
     analyzer_of,
     analyzers,
     created,
+    damaged,
     opened,
     translated,
 )
@@ -46,10 +49,18 @@ MAX_NUMBER = 1 << 16
 """Most passages of one document: a key has this many bits for their numbers."""
 
 MAX_MATCHES = 1000
-"""Passages with words of the question that are looked at, those with most words first."""
+"""Passages with words of the question that are looked at, those with the most and the rarest words first."""
+
+BLOCKS_FILE, VECTORS_FILE = "blocks.json", "passages.json"
+"""What numbers were given to documents; in an index of an earlier version the list of the vectors says that."""
+
+STRAY_SHARE, FEW_STRAYS = 2, 20
+"""Passages of documents that are gone are removed when there are those of so many times as many documents, and more."""
 
 HEAP_BYTES = 50_000_000
 MAX_WORDS = 4096
+
+_NUMBER, _CHARS = "passages", "chars"
 
 Stored = dict[str, list[Any]]
 
@@ -63,6 +74,28 @@ class PassageText:
 
 
 @dataclass(frozen=True, slots=True)
+class Card:
+    """
+    What is known of a document without its texts, and its *first* passage.
+
+    *number* is how many passages it has, of *chars* characters together; None where an earlier version wrote them.
+    """
+
+    stored: Stored
+    first: PassageText
+    number: int | None = None
+    chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBlocks:
+    """*next_block* was never given to a document; passages of about so many documents are *kept*."""
+
+    next_block: int = 1
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class _View:
     stamp: Stamp
     index: Index
@@ -73,12 +106,25 @@ class _View:
 class PassageTextWriter:
     """Writes passages for the writer of the index in *directory*, which commits here before its own commit."""
 
-    def __init__(self, directory: Path) -> None:
-        """Take them for itself. Raises: SearchUnavailable: taken, damaged, or of another version."""
+    def __init__(self, directory: Path, least_block: int = 1) -> None:
+        """
+        Take them for itself; documents of the index have blocks below *least_block*.
+
+        Raises:
+            SearchUnavailable: taken, damaged, or of another version.
+        """
         self._directory = directory / FOLDER
         index = created(self._directory, _schema)
         with translated(self._directory):
             self._writer = index.writer(HEAP_BYTES, 1)
+            given = _given_blocks(directory)
+            self._given = replace(given, next_block=max(given.next_block, least_block))
+
+    def new_block(self) -> int:
+        """Return a number that no document ever had."""
+        given = self._given
+        self._given = GivenBlocks(given.next_block + 1, given.kept + 1)
+        return given.next_block
 
     def add(self, block: int, card: Mapping[str, str], passages: Sequence[PassageText]) -> None:
         """Take the *passages* of *block*, in order. Raises: EmbeddingsGarbled: too many of them."""
@@ -95,12 +141,18 @@ class PassageTextWriter:
             if language in LANGUAGES:
                 entry.add_text(f"words_{language}", passage.text)
             if number == 0:
-                entry.add_bytes("card", json.dumps(card).encode())
+                whole = {_NUMBER: len(passages), _CHARS: sum(len(one.text) for one in passages)}
+                entry.add_bytes("card", json.dumps({**card, **whole}).encode())
             self._writer.add_document(entry)
 
     def commit(self) -> None:
-        """Bring all passages to the disk."""
+        """Bring all passages to the disk, after what numbers their documents were given."""
+        self._keep(self._given)
         self._writer.commit()
+
+    def has_strays(self, live: int) -> bool:
+        """Say whether it is worth it to remove passages of documents that are gone, *live* of them being there."""
+        return self._given.kept > STRAY_SHARE * live + FEW_STRAYS
 
     def keep_only(self, blocks: Sequence[int]) -> None:
         """Remove the passages of all other blocks."""
@@ -108,11 +160,16 @@ class PassageTextWriter:
         others = Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, live)])
         self._writer.delete_documents_by_query(others)
         self._writer.commit()
+        self._keep(replace(self._given, kept=len(blocks)))
 
     def close(self) -> None:
         """Give up what was not committed."""
         self._writer.rollback()
         self._writer.wait_merging_threads()
+
+    def _keep(self, given: GivenBlocks) -> None:
+        self._given = given
+        write_whole(self._directory / BLOCKS_FILE, json.dumps(asdict(given)))
 
 
 class PassageTexts:
@@ -121,55 +178,71 @@ class PassageTexts:
     def __init__(self, directory: Path) -> None:
         """Remember where they are; nothing is opened yet."""
         self._directory = directory / FOLDER
+        self._meta = self._directory / META_FILE
         self._view: _View | None = None
         self._lock = Lock()
 
     def are_there(self) -> bool:
         """Say whether there are any: an index of an earlier version has none."""
-        return (self._directory / META_FILE).exists()
+        return self._meta.exists()
 
-    def cards(self, blocks: Sequence[int]) -> dict[int, Stored]:
-        """Return what is stored of the documents of *blocks*, by block, without texts. Raises: SearchUnavailable."""
+    def cards(self, blocks: Sequence[int]) -> dict[int, Card]:
+        """Return what is known of the documents of *blocks*, by block. Raises: SearchUnavailable."""
         if not blocks or not self.are_there():
             return {}
         with translated(self._directory):
             found = self._read([key_of(block, 0) for block in blocks])
-            return {key // MAX_NUMBER: _card(entry["card"][0]) for key, entry in found.items() if "card" in entry}
+            return {block_of(key): _card(entry) for key, entry in found if entry is not None and "card" in entry}
 
     def matched(self, words: Sequence[str], language: str, blocks: Sequence[int]) -> dict[int, float]:
-        """Return how many of *words* the passages of *blocks* hold, by key. Raises: SearchUnavailable."""
+        """
+        Return what the passages of *blocks* hold of *words*, by key: each word counts by how rare it is in them.
+
+        All words together count as many as they are. Raises: SearchUnavailable.
+        """
+        if not blocks:
+            return {}
         with translated(self._directory):
             view = self._current()
+            within = [_any_of("block", blocks, view)]
             known = [query for word in usable_words(words, language) if (query := _word_query(word, language, view))]
-            if not known or not blocks:
+            rarity = _rarity(known, within, view)
+            if not any(rarity):
                 return {}
-            any_word = Query.boolean_query([(Occur.Should, query) for query in known])
-            within = Query.term_set_query(view.index.schema, "block", list(blocks))
-            hits = view.searcher.search(narrowed(any_word, [within]), limit=MAX_MATCHES, count=False).hits
+            unit = len(known) / sum(rarity)
+            rated = [
+                (Occur.Should, Query.const_score_query(query, unit * rare))
+                for query, rare in zip(known, rarity, strict=True)
+                if rare
+            ]
+            hits = view.searcher.search(
+                narrowed(Query.boolean_query(rated), within), limit=MAX_MATCHES, count=False
+            ).hits
             if len(hits) == MAX_MATCHES:
                 # Which of the equal ones at the end came in depends on files, and so on what others wrote.
                 hits = [hit for hit in hits if hit[0] > hits[-1][0]]
             keys = view.searcher.fast_field_values("key", [place for _, place in hits])
             return {int(key or 0): float(score) for (score, _), key in zip(hits, keys, strict=True)}
 
-    def texts(self, keys: Sequence[int]) -> dict[int, PassageText]:
-        """Return the passages *keys* that are there, by key. Raises: SearchUnavailable."""
+    def texts(self, keys: Sequence[int]) -> Iterator[PassageText | None]:
+        """Yield the passages *keys* in order, each read when it is its turn; None for one that is not there."""
         with translated(self._directory):
-            found = self._read(keys)
-            return {key: PassageText(int(one["start"][0]), one["text"][0].decode()) for key, one in found.items()}
+            for _, entry in self._read(keys):
+                yield None if entry is None else _passage(entry)
 
-    def _read(self, keys: Sequence[int]) -> dict[int, Stored]:
+    def _read(self, keys: Sequence[int]) -> Iterator[tuple[int, Stored | None]]:
         view = self._current()
-        wanted = Query.term_set_query(view.index.schema, "key", list(keys))
+        wanted = _any_of("key", keys, view)
         hits = view.searcher.search(
             wanted, limit=max(1, len(keys)), count=False, order_by_field="key", order=Order.Asc
         ).hits
-        return {int(key): view.searcher.doc(place).to_dict() for key, place in hits}
+        places = {int(key): place for key, place in hits}
+        return ((key, view.searcher.doc(places[key]).to_dict() if key in places else None) for key in keys)
 
     def _current(self) -> _View:
         """Return the passages as the last commit left them. Raises: SearchUnavailable."""
         with self._lock:
-            status = (self._directory / META_FILE).stat()
+            status = self._meta.stat()
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if self._view is None:
                 self._view = _viewed(opened(self._directory), stamp)
@@ -189,15 +262,57 @@ def card_of(document: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name in CARD_FIELDS if (text := document.get(name, ""))}
 
 
-def _card(raw: bytes) -> Stored:
-    fields: dict[str, str] = json.loads(raw)
+def block_of(key: int) -> int:
+    """Return the block of the passage *key*."""
+    return key // MAX_NUMBER
+
+
+def _given_blocks(directory: Path) -> GivenBlocks:
+    """Return what numbers were given, as it was kept; an earlier version kept the next one with the vectors."""
+    for path in (directory / FOLDER / BLOCKS_FILE, directory / VECTORS_FILE):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            number = int(content["next_block"])
+            return GivenBlocks(number, int(content.get("kept", number - 1)))
+        except FileNotFoundError:
+            continue
+        except (ValueError, LookupError, TypeError) as error:
+            raise damaged(directory) from error
+    return GivenBlocks()
+
+
+def _passage(entry: Stored) -> PassageText:
+    return PassageText(int(entry["start"][0]), entry["text"][0].decode())
+
+
+def _card(entry: Stored) -> Card:
+    fields = json.loads(entry["card"][0])
+    number, chars = fields.pop(_NUMBER, None), fields.pop(_CHARS, None)
     stored: Stored = {name: [text] for name, text in fields.items()}
     moment: datetime | None = moment_of(fields.get("last_modified", ""))
     if moment is None:
         stored.pop("last_modified", None)
     else:
         stored["last_modified"] = [moment]
-    return stored
+    return Card(stored, _passage(entry), number, chars)
+
+
+def _any_of(field: str, numbers: Sequence[int], view: _View) -> Query:
+    """Return what finds passages with one of *numbers*; as a set of terms it takes ten times as long."""
+    return Query.boolean_query(
+        [(Occur.Should, Query.term_query(view.index.schema, field, number)) for number in numbers]
+    )
+
+
+def _rarity(words: Sequence[Query], within: Sequence[Query], view: _View) -> list[float]:
+    """Return BM25's idf of each of *words* over the passages *within*, 0 for one that none of them has."""
+    total = _number_of(Query.all_query(), within, view)
+    counts = [_number_of(word, within, view) for word in words]
+    return [math.log(1 + (total - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
+
+
+def _number_of(query: Query, within: Sequence[Query], view: _View) -> int:
+    return int(getattr(view.searcher.search(narrowed(query, within), limit=1), "count", None) or 0)
 
 
 def _word_query(word: str, language: str, view: _View) -> Query | None:

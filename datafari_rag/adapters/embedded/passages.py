@@ -9,7 +9,7 @@ ranked, and what is not chosen is not even read.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,12 +17,12 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from tantivy import Order, Query
+from tantivy import Query
 
 from datafari_rag.adapters.embedded.files import stamp_of
 from datafari_rag.adapters.embedded.filters import blocks_of, narrowed
 from datafari_rag.adapters.embedded.nearest import best, cosines
-from datafari_rag.adapters.embedded.part_reading import BlockScores, parts_of
+from datafari_rag.adapters.embedded.part_reading import Near, PartsSearch
 from datafari_rag.adapters.embedded.passage_files import (
     LIST_FILE,
     Floats,
@@ -33,7 +33,7 @@ from datafari_rag.adapters.embedded.passage_files import (
     mapped,
     read_steadily,
 )
-from datafari_rag.adapters.embedded.passage_texts import Stored
+from datafari_rag.adapters.embedded.passage_texts import Card, key_of
 from datafari_rag.adapters.embedded.replies import document_of, stored_of, text_of
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, IndexView
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, translated
@@ -42,7 +42,7 @@ from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.stored_parts import favourites, with_parts
+from datafari_rag.core.passages.stored_parts import MAX_CHARS, MAX_PARTS, SPREAD_WORTH, favourites, in_parts
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.text.folding import is_unicode
 
@@ -99,69 +99,51 @@ class EmbeddedPassages:
             firsts = np.flatnonzero(np.diff(vectors.blocks, prepend=np.uint64(0)))
             highest = np.maximum.reduceat(scores, firsts)
             nearest = {int(vectors.blocks[firsts[place]]): highest[place] for place in best(highest, search.documents)}
-            if self._reads_parts(search.content, is_whole=search.is_whole):
-                cards = self._retriever.texts.cards([*nearest])
+            if _reads_parts(search.content, is_whole=search.is_whole):
+                cards = self._retriever.cards([*nearest])
                 if len(cards) == len(nearest):
                     return tuple(_bare(cards[block], float(cosine)) for block, cosine in nearest.items())
             found = [self._document(vectors, block, scores, search=search, access=access) for block in nearest]
         return tuple(document for document in found if document is not None)
 
     def reads_texts(self, search: Search) -> bool:
-        """Return whether texts are read from the passages; false if an earlier version wrote them."""
-        return self._reads_parts(search.content)
+        """Return whether texts are read from the passages."""
+        return _reads_parts(search.content)
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return *documents* with their pieces, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        whole = [one.id for one in documents if one.text and not one.near]
-        near = self.nearness(whole, search, access) if whole else {}
-        bare = [one for one in documents if not one.text]
-        read = self._read(bare, search, access)
-        known = {one.id: one if one.near else replace(one, near=near.get(one.id, ())) for one in documents if one.text}
-        return tuple({**known, **read}[one.id] for one in documents if one.id in known or one.id in read)
-
-    def _reads_parts(self, content: str, *, is_whole: bool = False) -> bool:
-        return content == "exactContent" and not is_whole and self._retriever.texts.are_there()
+        known = {one.id: one for one in documents if one.text}
+        known |= self._read([one for one in documents if not one.text], search, access)
+        return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
 
     def _read(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> dict[str, Document]:
-        """Return those of *documents* that *access* lets through, with their best parts, by id; whole without any."""
+        """Return those of *documents* that *access* lets through, with their best parts, by id."""
         if not documents:
             return {}
+        wanted = PartsSearch(search.words, search.language)
         with translated(self._retriever.directory):
             vectors = self._current(search.model_key)
+            _require_size(vectors, search)
+            cards = self._retriever.cards(self._blocks(vectors.view, documents, access))
+            own = {block: places for block in cards if (places := vectors.places_of(block))[0] < places[1]}
             scores = self._scored(vectors, replace(search, restrictions=()), access)
             first = {*favourites(documents)}
-            blocks: dict[int, Document] = {}
-            own: list[BlockScores] = []
-            for one in documents:
-                block = _block_of(vectors.view, one.id)
-                low, high = (0, 0) if block is None else vectors.places_of(block)
-                # All rows of a document are seen, or none.
-                if block is not None and low < high and np.isfinite(scores[low]):
-                    blocks[block] = one
-                    own.append(BlockScores(block, scores[low:high], one.id in first))
-            parts = parts_of(own, search, self._retriever.texts)
-        found = {blocks[block].id: with_parts(blocks[block], these) for block, these in parts.items()}
+            favour = {block: float(card.stored["id"][0] in first) for block, card in cards.items()}
+            near = replace(wanted, near=_near_of(own, scores), worth=SPREAD_WORTH / (search.spread or 1.0))
+            found = {one.id: one for one in self._retriever.read(cards, favour, near).values()}
         for one in documents:
             if one.id not in found and (whole := self._retriever.fetch(one.id, search.content, access)) is not None:
-                found[one.id] = replace(whole, score=one.score)
+                found[one.id] = whole if search.is_whole else in_parts(whole, wanted.words, MAX_CHARS // len(documents))
         return found
 
-    def nearness(
-        self, document_ids: Sequence[str], search: NearSearch, access: Filter
-    ) -> Mapping[str, tuple[Nearness, ...]]:
-        """Return the pieces of those documents by id. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        with translated(self._retriever.directory):
-            vectors = self._current(search.model_key)
-            wanted = self._wanted(vectors, replace(search, restrictions=()), access)
-            own: dict[str, tuple[int, int]] = {}
-            mask = np.zeros(len(vectors.blocks), dtype=np.bool_)
-            for document_id in filter(is_unicode, document_ids):
-                if (block := _block_of(vectors.view, document_id)) is not None:
-                    low, high = own[document_id] = vectors.places_of(block)
-                    mask[low:high] = True
-            _require_size(vectors, search)
-            scores = cosines(vectors.files, mask & wanted, search.vector)
-            return {one: near for one, (low, high) in own.items() if (near := _near(vectors, scores, low, high))}
+    def _blocks(self, view: IndexView, documents: Sequence[Document], access: Filter) -> list[int]:
+        """Return the blocks of those of *documents* that *access* lets through."""
+        same = Query.term_set_query(view.index.schema, "id", [one.id for one in documents if is_unicode(one.id)])
+        hits = view.searcher.search(
+            narrowed(same, self._retriever.filters(view, access, ())), limit=len(documents), count=False
+        ).hits
+        blocks = view.searcher.fast_field_values(BLOCK_FIELD, [place for _, place in hits])
+        return [int(block) for block in blocks if block is not None]
 
     def spread(self, model: EmbeddingModel) -> float | None:
         """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
@@ -266,9 +248,29 @@ def _scorer(files: Sequence[Rows], visible: Callable[[Filter], Rows], number: in
     return scores_for
 
 
-def _bare(card: Stored, cosine: float) -> Document:
+def _reads_parts(content: str, *, is_whole: bool = False) -> bool:
+    return content == "exactContent" and not is_whole
+
+
+def _near_of(own: Mapping[int, tuple[int, int]], scores: Floats) -> Near:
+    """Return what tells the cosines of the passages of the blocks *own*, which have the rows from and to there."""
+    keys = np.concatenate(
+        [key_of(block, 0) + np.arange(high - low, dtype=np.uint64) for block, (low, high) in own.items()]
+        or [np.zeros(0, dtype=np.uint64)]
+    )
+    values = np.concatenate([scores[low:high] for low, high in own.values()] or [np.zeros(0)])
+
+    def near(asked: Iterable[int]) -> dict[int, float]:
+        wanted = np.array([*asked], dtype=np.uint64)
+        places = np.flatnonzero(np.isin(keys, wanted))
+        return {int(keys[place]): float(values[place]) for place in (*places, *best(values, MAX_PARTS))}
+
+    return near
+
+
+def _bare(card: Card, cosine: float) -> Document:
     """Return a document of which nothing was read yet, and how near it is."""
-    found = document_of(card, field="exactContent", text="", score=0.0)
+    found = document_of(card.stored, field="exactContent", text="", score=0.0)
     return replace(found, near=(Nearness(0, 0, cosine),))
 
 
@@ -301,12 +303,6 @@ def _rows_of(blocks: Rows, wanted: Sequence[int]) -> Mask:
     at = np.minimum(np.searchsorted(sought, blocks), len(sought) - 1)
     found: Mask = sought[at] == blocks
     return found
-
-
-def _block_of(view: IndexView, document_id: str) -> int | None:
-    same_id = Query.term_query(view.index.schema, "id", document_id)
-    hits = view.searcher.search(same_id, limit=1, count=False, order_by_field=BLOCK_FIELD, order=Order.Asc).hits
-    return None if not hits or hits[0][0] is None else int(hits[0][0])
 
 
 def _generation(generations: Sequence[Generation], key: str) -> Generation | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
@@ -19,7 +19,8 @@ from tantivy import Index, Occur, Order, Query, Schema, Searcher
 
 from datafari_rag.adapters.embedded.files import META_FILE, Stamp, stamp_of
 from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
-from datafari_rag.adapters.embedded.passage_texts import PassageTexts, Stored
+from datafari_rag.adapters.embedded.part_reading import PartsSearch, parts_of
+from datafari_rag.adapters.embedded.passage_texts import Card, PassageTexts
 from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
 from datafari_rag.adapters.embedded.replies import (
     Snippets,
@@ -37,6 +38,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
+from datafari_rag.core.passages.stored_parts import MAX_CHARS, in_parts, with_parts
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
 
@@ -95,14 +97,7 @@ class EmbeddedRetriever:
             whole = narrowed(query, self.filters(view, access, search.restrictions))
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
-            snippets = Snippets(view.searcher, view.index.schema, query, len(hits))
-            cards = self._cards(view, [place for _, place in hits]) if search.is_bare else {}
-            found = [
-                document_of(card, field=search.content, text="", score=score)
-                if (card := cards.get(number)) is not None
-                else _document(self._stored(view, place), score, search, snippets)
-                for number, (score, place) in enumerate(hits)
-            ]
+            found = self._documents(view, hits, search, query)
             documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
@@ -184,17 +179,58 @@ class EmbeddedRetriever:
             self._sleep(0)
         return stored
 
-    def _cards(self, view: IndexView, places: Sequence[Any]) -> dict[int, Stored]:
-        """Return what can be shown of hits without reading their texts, by their number; the others are read whole."""
-        blocks = view.searcher.fast_field_values(BLOCK_FIELD, list(places))
-        try:
-            known = self._texts.cards([int(block) for block in blocks if block is not None])
-        except SearchUnavailable:
-            # Passages that cannot be read: then none of them is used.
-            return {}
+    def read(self, cards: Mapping[int, Card], favour: Mapping[int, float], search: PartsSearch) -> dict[int, Document]:
+        """
+        Return the documents of *cards* with the parts of their texts that answer best, by block.
+
+        *favour* is what each is worth by itself, 0 to 1. A block of which a passage is absent is left out. Raises:
+        SearchUnavailable.
+        """
         return {
-            number: known[int(block)] for number, block in enumerate(blocks) if block is not None and block in known
+            block: with_parts(_carded(cards[block]), parts, cards[block].chars)
+            for block, parts in parts_of(self._texts, cards, favour, search).items()
         }
+
+    def _documents(
+        self, view: IndexView, hits: Sequence[tuple[float, Any]], search: Search, query: Query
+    ) -> list[Document]:
+        """Return the documents of *hits* with what *search* wants of their texts."""
+        if search.is_bare or (search.content == "exactContent" and not search.is_whole):
+            return self._in_parts(view, hits, search)
+        snippets = Snippets(view.searcher, view.index.schema, query, len(hits))
+        return [replace(_document(self._stored(view, place), search, snippets), score=score) for score, place in hits]
+
+    def _in_parts(self, view: IndexView, hits: Sequence[tuple[float, Any]], search: Search) -> list[Document]:
+        """Return the documents of *hits* with the best parts of their texts, without them where *search* is bare."""
+        best = max((score for score, _ in hits), default=0.0) or 1.0
+        blocks = self._blocks(view, [place for _, place in hits])
+        favour = {block: score / best for block, (score, _) in zip(blocks, hits, strict=True) if block is not None}
+        cards, wanted = self.cards([*favour]), PartsSearch(search.step.words, search.language)
+        if search.is_bare:
+            read = {block: _carded(card) for block, card in cards.items()}
+        else:
+            read = self.read(cards, favour, wanted)
+        found: list[Document] = []
+        for block, (score, place) in zip(blocks, hits, strict=True):
+            one = None if block is None else read.get(block)
+            if one is None:
+                # Nobody has cut it: an earlier version wrote it, or it was written a moment ago.
+                stored = self._stored(view, place)
+                one = document_of(stored, field="exactContent", text=text_of(stored, "exactContent") or "", score=0.0)
+                one = in_parts(one, wanted.words, MAX_CHARS // len(hits))
+            found.append(replace(one, score=score))
+        return found
+
+    def _blocks(self, view: IndexView, places: Sequence[Any]) -> list[int | None]:
+        found = view.searcher.fast_field_values(BLOCK_FIELD, list(places))
+        return [None if block is None else int(block) for block in found]
+
+    def cards(self, blocks: Sequence[int]) -> dict[int, Card]:
+        """Return what is known of the documents of *blocks* without reading their texts; nothing of damaged ones."""
+        try:
+            return self._texts.cards(blocks)
+        except SearchUnavailable:
+            return {}
 
     def filters(self, view: IndexView, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
         """Return what every search of *view* is narrowed to. Raises: BadSetting (mode plugin)."""
@@ -231,13 +267,17 @@ def _viewed(index: Index, stamp: Stamp) -> IndexView:
     return IndexView(stamp, index, Vocabulary(searcher, schema, analyze), rights)
 
 
-def _document(stored: dict[str, list[Any]], score: float, search: Search, snippets: Snippets) -> Document:
+def _carded(card: Card) -> Document:
+    """Return a document of which nothing was read yet."""
+    return document_of(card.stored, field="exactContent", text="", score=0.0)
+
+
+def _document(stored: dict[str, list[Any]], search: Search, snippets: Snippets) -> Document:
     if search.content != "highlighting":
-        text = text_of(stored, search.content) or ""
-        return document_of(stored, field=search.content, text=text, score=score)
+        return document_of(stored, field=search.content, text=text_of(stored, search.content) or "", score=0.0)
     whole = text_of(stored, "exactContent") or ""
     cut = snippets.of(whole, _language(stored), search.fragment_chars)
-    return document_of(stored, field="highlighting", text=cut or "", score=score)
+    return document_of(stored, field="highlighting", text=cut or "", score=0.0)
 
 
 def _marked(stored: dict[str, list[Any]], snippets: Snippets, step: Step | None) -> dict[str, list[str]]:

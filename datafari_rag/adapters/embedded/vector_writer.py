@@ -41,13 +41,16 @@ class VectorWriter:
         remove_unlisted(directory, self._listed)
         self._made: Generation | None = None
         self._draft: FileDraft | None = None
-        self._next_block = self._listed.next_block
 
     def add(
-        self, lengths: Mapping[str, int], pieces: Mapping[str, Sequence[PieceVector]], made: EmbeddingModel
-    ) -> dict[str, int]:
+        self,
+        lengths: Mapping[str, int],
+        pieces: Mapping[str, Sequence[PieceVector]],
+        made: EmbeddingModel,
+        blocks: Mapping[str, int],
+    ) -> None:
         """
-        Write the vectors of *pieces* by id; *lengths* are those of the documents' texts. Return each one's block.
+        Write the vectors of *pieces* by id under their *blocks*; *lengths* are those of the documents' texts.
 
         Raises:
             EmbeddingsGarbled: a vector or a place that cannot be; a document's pieces are taken whole or not at all.
@@ -62,13 +65,8 @@ class VectorWriter:
         self._made = generation
         check(lengths.items(), pieces.items(), generation.dimensions)
         self._draft = self._draft or FileDraft(self._directory, generation.dimensions)
-        blocks: dict[str, int] = {}
-        for document_id, own in pieces.items():
-            if own:
-                self._draft.add(self._next_block, own)
-                blocks[document_id] = self._next_block
-                self._next_block += 1
-        return blocks
+        for document_id, block in blocks.items():
+            self._draft.add(block, pieces[document_id])
 
     def secure(self) -> None:
         """Bring all vectors to the disk and into the list. Raises: OSError."""
@@ -76,20 +74,20 @@ class VectorWriter:
             return
         made = replace(self._made, files=(*self._made.files, self._draft.finished()))
         others = tuple(one for one in self._listed.generations if one.key != made.key)
-        self._listed = VectorFiles((*others, made), self._next_block)
+        self._listed = VectorFiles((*others, made))
         write_list(self._directory, self._listed)
         self._draft = self._made = None
 
-    def tidy(self, live_blocks: Callable[[], Sequence[int]]) -> bool:
+    def tidy(self, live_blocks: Callable[[], Sequence[int]]) -> None:
         """
-        Drop what no document refers to any more, and log it, if it is worth it: other models, many files.
+        Drop what no document refers to any more, if it is worth it: other models, many files.
 
         Raises:
             SearchUnavailable, OSError: a file cannot be read or written; the list is as it was then.
         """
         generations = self._listed.generations
         if len(generations) < 2 and all(len(one.files) <= MAX_FILES for one in generations):
-            return False
+            return
         live = np.array(live_blocks(), dtype=np.uint64)
         kept = [one for one in generations if one is generations[-1] or self._has_any(one, live)]
         kept = [put_together(self._directory, one, live) if len(one.files) > MAX_FILES else one for one in kept]
@@ -97,7 +95,6 @@ class VectorWriter:
             self._listed = replace(self._listed, generations=tuple(kept))
             write_list(self._directory, self._listed)
             remove_unlisted(self._directory, self._listed)
-        return True
 
     def foreign(self, made: EmbeddingModel, live_blocks: Sequence[int]) -> int:
         """Return how many of *live_blocks* are not of *made*. Raises: SearchUnavailable."""

@@ -30,7 +30,8 @@ from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.meaning.passage_records import held_ends
+from datafari_rag.core.passages.stored_parts import held_ends, passages_in
+from datafari_rag.core.places import PLACES_FIELD, with_rows_at
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.text.folding import encodable, is_unicode
 
@@ -61,12 +62,27 @@ class EmbeddedWriter:
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Take *documents* in place of those with the same ids. Raises: SearchUnavailable."""
-        writer = self._open_writer()
+        writer, texts = self._open_writer(), self._open_texts()
         with translated(self._directory):
             for document in documents:
-                stored = _stored(document)
-                writer.delete_documents_by_term("id", _id(document))
-                writer.add_document(stored)
+                self._add(document, writer, texts, passages_in(_text(document, "exactContent")), None)
+
+    def _add(
+        self,
+        document: Mapping[str, object],
+        writer: IndexWriter,
+        texts: PassageTextWriter,
+        bounds: Sequence[tuple[int, int]],
+        block: int | None,
+    ) -> None:
+        """Write one document and its passages, which *bounds* are where they begin and end."""
+        stored = _stored(document)
+        if bounds:
+            number = texts.new_block() if block is None else block
+            stored.add_unsigned(BLOCK_FIELD, number)
+            texts.add(number, *_card_and_passages(document, bounds))
+        writer.delete_documents_by_term("id", _id(document))
+        writer.add_document(stored)
 
     def add_embedded(
         self,
@@ -77,15 +93,15 @@ class EmbeddedWriter:
         """Take *documents* with the vectors of their *pieces*. Raises: EmbeddingsGarbled, SearchUnavailable."""
         writer, vectors, texts = self._open_writer(), self._open_vectors(), self._open_texts()
         with translated(self._directory):
-            stored = [(_id(document), _stored(document)) for document in documents]
-            lengths = ((_id(document), len(_text(document, "exactContent"))) for document in documents)
-            blocks = vectors.add(dict(lengths), pieces, made)
-            for (document_id, one), document in zip(stored, documents, strict=True):
-                if document_id in blocks:
-                    one.add_unsigned(BLOCK_FIELD, blocks[document_id])
-                    texts.add(blocks[document_id], *_card_and_passages(document, pieces[document_id]))
-                writer.delete_documents_by_term("id", document_id)
-                writer.add_document(one)
+            lengths = {_id(document): len(_text(document, "exactContent")) for document in documents}
+            blocks = {one: texts.new_block() for one, own in pieces.items() if own}
+            vectors.add(lengths, pieces, made, blocks)
+            for document in documents:
+                own = [(piece.start, piece.end) for piece in pieces.get(_id(document), ())]
+                length = lengths[_id(document)]
+                bounds = list(zip([start for start, _ in own], held_ends(own, length), strict=True))
+                bounds = bounds or passages_in(_text(document, "exactContent"))
+                self._add(document, writer, texts, bounds, blocks.get(_id(document)))
 
     def unembedded(self, made: EmbeddingModel) -> int:
         """Return how many documents have vectors of other models than *made*. Raises: SearchUnavailable."""
@@ -103,16 +119,25 @@ class EmbeddedWriter:
         """Return when all can be found: readers see it at their next search. Raises: SearchUnavailable."""
         writer = self._open_writer()
         with translated(self._directory):
-            # Vectors first: a document that can be found must find its own, and those without a document harm nothing.
-            # Their list before their texts: a block that was given away must not be given to another document.
+            # Vectors and passages first: a document that can be found must find its own, and those without a document
+            # harm nothing.
             if self._vectors is not None:
                 self._vectors.secure()
             if self._texts is not None:
                 self._texts.commit()
             writer.commit()
-            if self._vectors is not None and self._vectors.tidy(lambda: live_blocks(self._index)):
-                self._open_texts().keep_only(live_blocks(self._index))
+            if self._vectors is not None:
+                self._vectors.tidy(lambda: live_blocks(self._index))
+            self._remove_strays()
             made_private(self._directory)
+
+    def _remove_strays(self) -> None:
+        """Remove passages that no document names any more, where they are many."""
+        if self._texts is None:
+            return
+        self._index.reload()
+        if self._texts.has_strays(self._index.searcher().num_docs):
+            self._texts.keep_only(live_blocks(self._index))
 
     def close(self) -> None:
         """Give the index back; what was not committed is given up. Merges that run are waited for."""
@@ -137,7 +162,8 @@ class EmbeddedWriter:
 
     def _open_texts(self) -> PassageTextWriter:
         if self._texts is None:
-            self._texts = PassageTextWriter(self._directory)
+            # Also where the folder of the passages was removed no number is given twice.
+            self._texts = PassageTextWriter(self._directory, max(live_blocks(self._index), default=0) + 1)
         return self._texts
 
     def _open_writer(self) -> IndexWriter:
@@ -179,12 +205,13 @@ def _stored(document: Mapping[str, object]) -> Document:
 
 
 def _card_and_passages(
-    document: Mapping[str, object], pieces: Sequence[PieceVector]
+    document: Mapping[str, object], bounds: Sequence[tuple[int, int]]
 ) -> tuple[dict[str, str], list[PassageText]]:
     text = _text(document, "exactContent")
-    ends = held_ends([(piece.start, piece.end) for piece in pieces], len(text))
-    passages = [PassageText(piece.start, text[piece.start : end]) for piece, end in zip(pieces, ends, strict=True)]
-    return card_of({name: _text(document, name) for name in CARD_FIELDS}), passages
+    passages = [PassageText(start, text[start:end]) for start, end in bounds]
+    shown = {name: _text(document, name) for name in CARD_FIELDS}
+    shown[PLACES_FIELD] = with_rows_at(shown[PLACES_FIELD], text, [start for start, _ in bounds])
+    return card_of(shown), passages
 
 
 def _id(document: Mapping[str, object]) -> str:

@@ -25,7 +25,7 @@ from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchE
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.passage_records import model_mark
-from datafari_rag.core.meaning.stored_parts import StoredPart, favourites, with_parts
+from datafari_rag.core.passages.stored_parts import StoredPart, favourites, with_parts
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
 from datafari_rag.core.solr.passage_parameters import (

@@ -25,8 +25,7 @@ from datafari_rag.core.citations.verification import (
     Work,
     states,
 )
-from datafari_rag.core.documents import Citation, Extract, stored_span, whole_text
-from datafari_rag.core.places import place_at
+from datafari_rag.core.documents import Citation, Extract, place_of, stored_span
 from datafari_rag.core.text.folding import without_invisible
 
 UNKNOWN = "unknown"
@@ -75,7 +74,7 @@ def citation_at(mark: Mark, seen: CheckedExtract, finding: ClaimFinding, languag
     """Return the citation of a *finding*: its status, and the place of the stored text that gives it, if any."""
     document, place = seen.extract.document, finding.place
     stored = stored_span(document, *place) if place else None
-    where = place_at(document.places, whole_text(document), stored[0]) if stored else None
+    where = place_of(document, stored[0]) if stored else None
     return Citation(
         seen.extract.label,
         finding.status,

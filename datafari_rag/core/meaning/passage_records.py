@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from datafari_rag.core.meaning.cutting import context_of, pieces_of
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.passages.stored_parts import held_ends
 
 FORM = 1
 """Counts changes of how documents are cut and of what is kept, after which all passages are made again."""
-
-MAX_SPACE_CHARS = 12
-"""White space up to this long between two passages is kept with the first; over more of it they are apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +74,6 @@ def cuts_of(text: str, title: str, model_key: str) -> list[Cut]:
         context = context_of(piece, text, title)
         found.append(Cut(piece.start, text[piece.start : end], context, _digest(model_key, context)))
     return found
-
-
-def held_ends(bounds: Sequence[tuple[int, int]], length: int) -> list[int]:
-    """Return where what each passage of *bounds* holds ends, in a text of *length*: with the white space behind it."""
-    nexts = [start for start, _ in bounds[1:]] + [length]
-    return [
-        following if 0 <= following - end <= MAX_SPACE_CHARS else end
-        for (_, end), following in zip(bounds, nexts, strict=True)
-    ]
 
 
 def model_mark(key: str) -> str:

@@ -228,6 +228,7 @@ def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iter
             restrictions=ask.restrictions,
             min_score=settings.rag_score_min if ask.min_score is None else ask.min_score,
             index=ask.index,
+            is_whole=settings.rag_extract != "passages",
         )
 
 

@@ -86,6 +86,8 @@ class Search:
     index: str | None = None
     is_bare: bool = False
     """The texts of the documents are read later; an engine may leave them out."""
+    is_whole: bool = False
+    """Parts of a text are not enough: its beginning is wanted."""
 
 
 @dataclass(frozen=True, slots=True)

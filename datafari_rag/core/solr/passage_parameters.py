@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.stored_parts import FAVOUR, PARTS, SPREAD_WORTH
 from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.passages.stored_parts import FAVOUR, PARTS, SPREAD_WORTH
 from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,

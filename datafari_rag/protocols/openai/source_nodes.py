@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.documents import Extract, Passage, stored_span, whole_text
-from datafari_rag.core.places import place_at
+from datafari_rag.core.documents import Extract, Passage, place_of, stored_span
 
 Node = dict[str, object]
 
@@ -35,7 +34,7 @@ def _nodes(extract: Extract) -> Iterator[Node]:
 
 def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:
     document = extract.document
-    where = place_at(document.places, whole_text(document), start)
+    where = place_of(document, start)
     return {
         "doc_id": document.id,
         "node_id": f"{document.id}#{start}-{end}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -10,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tantivy import Query
 
-from datafari_rag.adapters.embedded.part_reading import PARTS
-from datafari_rag.adapters.embedded.passage_files import MAX_FILES
+from datafari_rag.adapters.embedded.filters import blocks_of, narrowed
+from datafari_rag.adapters.embedded.part_reading import PartsSearch, parts_of
 from datafari_rag.adapters.embedded.passage_texts import (
+    BLOCKS_FILE,
+    FEW_STRAYS,
     FOLDER,
     MAX_MATCHES,
     MAX_NUMBER,
+    VECTORS_FILE,
     PassageText,
     PassageTexts,
     PassageTextWriter,
@@ -26,14 +31,16 @@ from datafari_rag.adapters.embedded.passages import EmbeddedPassages
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
-from datafari_rag.core.documents import Document, stored_span
+from datafari_rag.core.documents import GAP, Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
 from datafari_rag.core.meaning.cutting import pieces_of
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.passages.stored_parts import MAX_CHARS
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.offset_map import NO_ORIGINS
 from datafari_rag.ports import Meaning
 from datafari_rag.retrieval import Engines, browsed
 
@@ -92,7 +99,7 @@ def test_a_bare_search_shows_cards_without_texts(folder: Path) -> None:
     bare = retriever.search(search("manual"), ANYBODY).documents
 
     assert passages.reads_texts(search("manual"))
-    assert [replace(one, text="") for one in whole] == [*bare] and all(one.text for one in whole)
+    assert [replace(one, text="", origins=NO_ORIGINS) for one in whole] == [*bare] and all(one.text for one in whole)
 
 
 def test_of_long_documents_the_beginning_the_near_and_the_worded_passages_are_read(folder: Path) -> None:
@@ -104,7 +111,7 @@ def test_of_long_documents_the_beginning_the_near_and_the_worded_passages_are_re
     assert {*read} == {"word", "meaning"}
     assert "zephyr valve is closed" in read["word"].text and "lighthouse guides" in read["meaning"].text
     assert all(one.text.startswith("The first passage of a manual.") for one in read.values())
-    assert sum(len(one.text) for one in read.values()) <= PARTS * 400 < len(LONG)
+    assert sum(len(one.text) for one in read.values()) <= MAX_CHARS < len(LONG)
     assert max(near.cosine for near in read["meaning"].near) == pytest.approx(1.0, abs=0.01)
 
 
@@ -157,16 +164,18 @@ def test_a_document_changed_or_removed_between_two_looks_is_read_as_it_is_now(tm
     assert read["a"].startswith("The harbour is closed.")
 
 
-def test_passages_of_an_earlier_version_are_not_there_and_documents_are_read_whole(tmp_path: Path) -> None:
-    write(tmp_path, manual("a", "The ferry leaves. " * 9))
-    for file in sorted((tmp_path / FOLDER).iterdir()):
-        file.unlink()
+def test_passages_of_an_earlier_version_are_not_there_and_texts_are_cut_when_they_are_asked_for(tmp_path: Path) -> None:
+    text = "The harbour is closed. " * 9000 + "The ferry leaves at nine. " + "The harbour is open. " * 9000
+    write(tmp_path, manual("a", text))
+    shutil.rmtree(tmp_path / FOLDER)
     retriever, passages = opened(tmp_path)
 
-    assert not passages.reads_texts(search("ferry"))
-    assert retriever.search(search("ferry"), ANYBODY).documents[0].text.startswith("The ferry")
+    (found,) = retriever.search(search("ferry", is_bare=False), ANYBODY).documents
+    assert found.text.startswith("The harbour is closed.") and "The ferry leaves at nine." in found.text
+    assert len(found.text) <= 2 * MAX_CHARS and found.origins is not NO_ORIGINS
     (near,) = passages.nearest(question("ferry"), ANYBODY)
-    assert near.text.startswith("The ferry") and passages.compared([near], question("ferry"), ANYBODY) == (near,)
+    (read,) = passages.compared([replace(near, text="")], question("ferry"), ANYBODY)
+    assert (read.text, read.near) == (found.text, ())
 
 
 def test_damaged_passages_are_left_alone_and_words_find_what_they_found(tmp_path: Path) -> None:
@@ -177,19 +186,19 @@ def test_damaged_passages_are_left_alone_and_words_find_what_they_found(tmp_path
 
     (found,) = retriever.search(search("ferry"), ANYBODY).documents
     assert found.text.startswith("The ferry")
-    with pytest.raises(SearchUnavailable):
-        passages.compared([Document("a", "")], question("ferry"), ANYBODY)
+    (read,) = passages.compared([Document("a", "")], question("ferry"), ANYBODY)
+    assert read.text == found.text
 
 
-def test_passages_that_no_document_names_go_when_files_are_put_together(tmp_path: Path) -> None:
-    for number in range(MAX_FILES + 2):
+def test_passages_that_no_document_names_go_when_they_are_many(tmp_path: Path) -> None:
+    for number in range(FEW_STRAYS + 4):
         write(tmp_path, manual("a", f"Version {number} of the timetable. " * 9))
     texts = PassageTexts(tmp_path)
 
-    assert next(block for block in range(1, MAX_FILES + 3) if texts.cards([block])) > 1
+    assert next(block for block in range(1, FEW_STRAYS + 5) if texts.cards([block])) > 1
     _, passages = opened(tmp_path)
     (found,) = passages.compared([Document("a", "")], question("timetable"), ANYBODY)
-    assert f"Version {MAX_FILES + 1} " in found.text
+    assert f"Version {FEW_STRAYS + 3} " in found.text
 
 
 def test_passages_of_a_commit_that_never_came_are_read_by_nobody(tmp_path: Path) -> None:
@@ -249,6 +258,83 @@ def test_hidden_documents_change_nothing_of_what_is_read(tmp_path: Path) -> None
             assert {one.id for one in passages.nearest(asked, ANYBODY)} == {*names}
             told.append(passages.compared([Document(one, "") for one in names], asked, ANYBODY))
         assert told[0] == told[1] and len(told[0]) == len(names)
+
+
+def test_hidden_documents_change_no_passage_that_words_find(tmp_path: Path) -> None:
+    """With words alone: the same documents, in the same parts, as in an index that never held the others."""
+    rng = random.Random(35)
+    words = [f"word{n}" for n in range(30)]
+
+    def long_text(of: Sequence[str]) -> str:
+        return " ".join(f"The {rng.choice(of)} is {rng.choice(of)}." for _ in range(1500))
+
+    for number in range(3):
+        seen = [manual(f"s{number}-{n}", long_text(words)) for n in range(2)]
+        hidden = [manual(f"h{number}-{n}", long_text(words[:4]), allow_token_document=["staff"]) for n in range(3)]
+        for name, documents in (("whole", [*hidden[:2], *seen, *hidden[2:]]), ("open", seen)):
+            with closing(EmbeddedWriter(tmp_path / name)) as writer:
+                writer.add(documents)
+                writer.commit()
+    retrievers = [EmbeddedRetriever(tmp_path / name) for name in ("whole", "open")]
+    for _ in range(20):
+        asked = search(*rng.sample(words, rng.randint(1, 4)), is_bare=False)
+        # The order of documents knows how rare words are in all of them; what is read of each does not.
+        found = [{one.id: one for one in retriever.search(asked, ANYBODY).documents} for retriever in retrievers]
+        assert {*found[0]} == {*found[1]} and all(name.startswith("s") for name in found[0])
+        assert sum(len(one.text) for one in found[0].values()) <= MAX_CHARS + 20 * len(GAP)
+        same = parts_of_equals(retrievers, asked)
+        assert same[0] == same[1] and len(same[0]) == len(found[0])
+
+
+def parts_of_equals(retrievers: Sequence[EmbeddedRetriever], asked: Search) -> list[dict[str, Sequence[object]]]:
+    """Return for each index the parts of what *asked* finds, no document being worth more than another, by id."""
+    told: list[dict[str, Sequence[object]]] = []
+    for retriever in retrievers:
+        view = retriever.view()
+        visible = blocks_of(view.searcher, narrowed(Query.all_query(), retriever.filters(view, ANYBODY, ())))
+        cards = retriever.texts.cards(visible)
+        read = parts_of(retriever.texts, cards, {}, PartsSearch(asked.step.words, asked.language))
+        told.append({cards[block].stored["id"][0]: parts for block, parts in read.items()})
+    return told
+
+
+def test_words_alone_read_parts_of_long_documents_and_short_ones_as_a_whole(tmp_path: Path) -> None:
+    middle = len(LONG) // 2
+    by_word = LONG[:middle] + "\nThe zephyr valve is closed by hand.\n" + LONG[middle:]
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([manual("long", by_word), manual("short", "A zephyr blows. Nobody knows why.")])
+        writer.commit()
+    retriever = EmbeddedRetriever(tmp_path)
+    found = {one.id: one for one in retriever.search(search("zephyr", is_bare=False), ANYBODY).documents}
+
+    assert "zephyr valve is closed" in found["long"].text and len(found["long"].text) < MAX_CHARS
+    assert found["long"].text.startswith("The first passage of a manual.")
+    assert (found["short"].text, found["short"].origins) == ("A zephyr blows. Nobody knows why.", NO_ORIGINS)
+    whole = retriever.search(replace(search("zephyr", is_bare=False), is_whole=True), ANYBODY).documents
+    assert {one.text for one in whole} == {by_word, found["short"].text}
+    few = retriever.search(search("short", is_bare=False), ANYBODY).documents
+    assert [(one.text, one.origins) for one in few] == [(found["short"].text, NO_ORIGINS)], "all of them fits"
+
+
+def test_no_number_is_given_twice_where_passages_were_removed(tmp_path: Path) -> None:
+    """A document whose passages are gone must not be read as another one's."""
+    for name in ("a", "b"):
+        with closing(EmbeddedWriter(tmp_path)) as writer:
+            writer.add([manual(name, f"The ferry {name}. " * 9)])
+            writer.commit()
+        if name == "a":
+            shutil.rmtree(tmp_path / FOLDER)
+    found = EmbeddedRetriever(tmp_path).search(search("ferry", is_bare=False), ANYBODY).documents
+    assert {one.id: one.text[:12] for one in found} == {"a": "The ferry a.", "b": "The ferry b."}
+
+
+def test_numbers_that_an_earlier_version_gave_are_not_given_again(tmp_path: Path) -> None:
+    (tmp_path / VECTORS_FILE).write_text('{"form": 1, "next_block": 7, "generations": []}', encoding="utf-8")
+    with closing(PassageTextWriter(tmp_path)) as passages:
+        assert [passages.new_block(), passages.new_block()] == [7, 8]
+    (tmp_path / FOLDER / BLOCKS_FILE).write_text("{", encoding="utf-8")
+    with pytest.raises(SearchUnavailable):
+        PassageTextWriter(tmp_path)
 
 
 def test_a_list_of_the_index_is_arranged_by_meaning_and_its_pages_stay_whole(tmp_path: Path) -> None:

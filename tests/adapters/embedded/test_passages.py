@@ -17,7 +17,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
@@ -148,6 +148,14 @@ def test_a_user_finds_what_brute_force_finds_in_what_he_may_see_and_hidden_piece
     assert hidden_ones > corpora_in_all and found_ones > corpora_in_all
 
 
+def nearness(
+    index: EmbeddedPassages, names: Sequence[str], search: NearSearch, access: Filter
+) -> Mapping[str, Sequence[Nearness]]:
+    """Return the pieces of those of the documents *names* that are read with any, by id."""
+    read = index.compared([Document(name, "") for name in names], search, access)
+    return {one.id: one.near for one in read if one.near}
+
+
 def checked(corpus: Corpus, whole: EmbeddedPassages, open_: EmbeddedPassages) -> Sequence[Document]:
     access = filter_for(User("u", corpus.tokens), mode="tokens", anonymous="public")
     search = asked(corpus.question, corpus.most, restrictions=(Restriction("source", corpus.source),))
@@ -159,8 +167,8 @@ def checked(corpus: Corpus, whole: EmbeddedPassages, open_: EmbeddedPassages) ->
     assert scores == sorted(scores, reverse=True)
     assert all(expected[name] <= scores[-1] + 1e-4 for name in expected if name not in ids(found))
     assert told(found) == told(open_.nearest(search, access))
-    near = whole.nearness([*corpus.rights], search, access)
-    assert near == open_.nearness([*corpus.rights], search, access) and {*near} == {*expected}
+    near = nearness(whole, [*corpus.rights], search, access)
+    assert near == nearness(open_, [*corpus.rights], search, access) and {*near} == {*expected}
     return found
 
 
@@ -170,7 +178,7 @@ def test_a_right_that_was_revoked_counts_at_the_next_search(tmp_path: Path) -> N
     assert ids(index.nearest(asked(axis(1)), ANYBODY)) == ["a"]
     write(tmp_path, [doc("a", allow_token_document=["s1"])], {"a": [axis(1)]})
     assert index.nearest(asked(axis(1)), ANYBODY) == ()
-    assert index.nearness(["a"], asked(axis(1)), ANYBODY) == {}
+    assert index.compared([Document("a", "")], asked(axis(1)), ANYBODY) == ()
 
 
 def test_mode_none_sees_everything(tmp_path: Path) -> None:
@@ -235,7 +243,7 @@ def test_documents_without_vectors_are_not_found_and_harm_nothing(tmp_path: Path
         writer.commit()
     index = passages(tmp_path)
     assert ids(index.nearest(asked(axis(1)), ANYBODY)) == ["a"]
-    assert [*index.nearness(["plain", "a", "absent", "\ud800"], asked(axis(1)), ANYBODY)] == ["a"]
+    assert [*nearness(index, ["plain", "a", "absent", "\ud800"], asked(axis(1)), ANYBODY)] == ["a"]
 
 
 def test_a_document_that_is_deleted_or_written_again_leaves_no_piece_behind(tmp_path: Path) -> None:

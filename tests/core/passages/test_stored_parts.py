@@ -4,8 +4,20 @@ import pytest
 
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import GAP, Document, Nearness, Passage, stored_span
-from datafari_rag.core.meaning.stored_parts import StoredPart, favourites, with_parts
 from datafari_rag.core.passages.extracts import JOINT, extracts_for
+from datafari_rag.core.passages.stored_parts import (
+    MAX_PARTS,
+    MAX_PASSAGES,
+    PASSAGE_CHARS,
+    StoredPart,
+    best_first,
+    favourites,
+    in_parts,
+    parts_around,
+    passages_in,
+    with_parts,
+    within_budget,
+)
 
 STORED = "The ferry leaves at nine. The captain is called Ann. Nobody swims here. The island has two lanterns."
 
@@ -81,3 +93,47 @@ def test_more_is_read_of_the_first_by_words_and_of_the_nearest_of_the_others() -
     by_meaning = [Document(name, "", near=(Nearness(0, 0, 0.9),)) for name in "yz"]
     assert favourites([*by_words, *by_meaning]) == ["a", "b", "c", "y"]
     assert favourites([]) == []
+
+
+def test_passages_are_all_of_a_text_and_end_with_sentences() -> None:
+    text = "The captain reads a long letter to all of them. " * 400 + "\n\nName | Age\nAnn | 40\nBob | 50\n"
+    bounds = passages_in(text)
+
+    assert "".join(text[start:end] for start, end in bounds) == text
+    assert all(PASSAGE_CHARS <= end - start < 2 * PASSAGE_CHARS for start, end in bounds[:15])
+    assert passages_in("") == passages_in(" \n ") == []
+
+
+def test_a_very_long_text_has_no_more_passages_than_one_document_may() -> None:
+    assert MAX_PASSAGES / 3 < len(passages_in("a b. " * 4_000_000)) <= MAX_PASSAGES
+
+
+def test_the_best_passage_of_each_document_comes_before_all_others() -> None:
+    worth = {11: 1.0, 12: 9.0, 13: 8.0, 21: 0.0, 22: 0.5}
+    assert best_first(worth, lambda key: key // 10) == [12, 22, 13, 11, 21]
+
+
+def test_no_more_is_read_than_the_budget_of_one_search() -> None:
+    few = [(number, StoredPart(number, "x" * 30_000)) for number in range(9)]
+    many = [(number, StoredPart(number, "x")) for number in range(MAX_PARTS + 9)]
+    assert [key for key, _ in within_budget(few)] == [0, 1]
+    assert len(list(within_budget(many))) == MAX_PARTS
+    assert list(within_budget([(1, None)])) == [(1, None)], "one that is absent is told"
+
+
+def test_of_an_uncut_text_the_beginning_and_the_places_with_most_words_are_read() -> None:
+    filler = "Nothing of use to anybody is said in this sentence. "
+    text = filler * 500 + "The red Lantern hangs here. " + filler * 500 + "A lantern, blue. " + filler * 500
+    found = in_parts(Document("a", text), ["lantern", "red"], 3000)
+
+    assert found.text.startswith(filler) and "The red Lantern hangs here." in found.text
+    assert len(found.text) < 5000 and len(found.origins.runs) == 3
+    for run in found.origins.runs:
+        assert text[run.stored : run.stored + run.length] == found.text[run.start : run.start + run.length]
+    assert in_parts(Document("a", "short"), ["lantern"], 3000) == Document("a", "short")
+
+
+def test_a_word_that_is_everywhere_or_nowhere_is_looked_for_no_longer_than_others() -> None:
+    text = "pump " * 1_000_000
+    found = parts_around(text, ["pump", "absent", ""], 5000)
+    assert len(found) <= 5 and found[0].start == 0 and sum(len(one.text) for one in found) < 10_000
