@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp .venvs/.litellm .venvs/.llamacpp
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history
+.PHONY: run wheel test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -37,6 +37,11 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(UV)
 	$(call install,$(BIN)/python,--require-hashes -r requirements-dev.lock)
 	$(call install,$(BIN)/python,--no-deps --no-build-isolation -e .)
 	@touch $@ $(RUN_STAMP)
+
+# The wheel for other machines: pip install 'dist/NAME.whl[ingest,jwt]'.
+wheel: | $(VENV)/bin/python
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/datafari_rag-*.whl
 
 # Clients that others wrote: those from npm, and Python ones in environments of their own.
 clients: $(CLIENT_STAMPS)

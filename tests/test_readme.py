@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from datafari_rag.bootstrap import create_app
+from datafari_rag.commands.main import commands
+from datafari_rag.core.settings.table import row_for
 from tests.waiting import until
-
-pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -95,6 +96,7 @@ def test_the_first_block_is_the_one_command_a_newcomer_needs() -> None:
     assert blocks()[0].command == "make run\n"
 
 
+@pytest.mark.slow
 def test_make_run_prints_three_curl_lines_that_work_as_they_stand(served: Path) -> None:
     lines = re.findall(r"^curl .*$", (served.parent / "run.log").read_text(encoding="utf-8"), re.M)
     answers = [subprocess.run(["bash", "-euc", line], capture_output=True, text=True, check=True) for line in lines]
@@ -113,6 +115,7 @@ def run(block: Block, place: Path) -> str:
     return done.stdout.replace(str(place), "/home/you/datafari_rag")
 
 
+@pytest.mark.slow
 def test_every_other_block_runs_and_shows_what_the_readme_shows(served: Path) -> None:
     seen = [(block, run(block, served)) for block in blocks()[1:]]
     if os.environ.get("README_UPDATE"):
@@ -135,3 +138,26 @@ def test_every_link_of_the_readme_leads_to_a_file_of_the_repository() -> None:
 
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_door_and_every_key_of_the_readme_is_one_of_the_service() -> None:
+    text = README.read_text(encoding="utf-8")
+    rules = {rule.rule for rule in create_app(None).url_map.iter_rules()}
+    inner = re.compile(r"/Datafari|/static|/admin/|/demo/|/\.well-known|.*<")
+    doors = {rule for rule in rules if not inner.match(rule)}
+    table = text.partition("## Every door")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(/[a-z0-9_./]*)(?:\?action=rag)?`", table))
+    keys = re.findall(r"^\| `([a-z]\S+)`", text.partition("## Settings")[2], re.M)
+
+    assert doors - named == set()
+    assert named - rules == set()
+    assert keys and [key for key in keys if row_for(key) is None] == []
+
+
+def test_the_readme_is_short_and_names_commands_that_there_are() -> None:
+    text = README.read_text(encoding="utf-8")
+    called = set(re.findall(r"datafari-rag ([a-z][a-z-]+)", text))
+
+    assert text.count("\n") <= 200
+    assert max((block.shown or "").count("\n") for block in blocks()) <= 20
+    assert called - commands().keys() == set()
