@@ -35,6 +35,7 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.passage_records import model_mark
 from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 
@@ -97,7 +98,7 @@ def solr_passages(bench: Bench) -> Result:
     (FOLDER / solr_process.JAVA_OPTIONS).write_text(f"-Xmx{HEAP}\n-XX:TieredStopAtLevel=4\n", encoding="ascii")
     try:
         running = solr_process.started(FOLDER, owner=os.getpid())
-        settings = Settings(solr_url=running.url, solr_timeout_s=120)
+        settings = Settings(solr_url=running.url, solr_limits=SolrLimits(wait_s=120))
         found = _filled(settings)
         size = sum(one.stat().st_size for one in (FOLDER / "node1" / "VectorMain").rglob("*") if one.is_file())
         facts = {"mb": size / 1e6, "segments": _segments(settings), "heap": HEAP, "rows": {}}

@@ -345,8 +345,8 @@ def conversations_for(settings: Settings, machine: Machine = MACHINE) -> Convers
     """Return what keeps conversations in `chat.store.folder`, None when none are kept."""
     if not settings.chat_store_folder:
         return None
-    per_user, whole = settings.chat_store_max_user_mb * 1_000_000, settings.chat_store_max_mb * 1_000_000
-    limits = ConversationLimits(settings.chat_store_max_age_days * 86_400.0, per_user, whole)
+    most = settings.chat_store_limits
+    limits = ConversationLimits(most.age_days * 86_400.0, most.user_mb * 1_000_000, most.whole_mb * 1_000_000)
     return ConversationFile(Path(settings.chat_store_folder), limits, machine)
 
 

@@ -269,8 +269,8 @@ def _selected(
     chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
     instructed = dependencies.counter.count(dependencies.instructions)
-    if instructed > settings.openai_reserve_tokens:
-        settings = replace(settings, openai_reserve_tokens=instructed)
+    if instructed > settings.openai_limits.reserve_tokens:
+        settings = replace(settings, openai_limits=replace(settings.openai_limits, reserve_tokens=instructed))
     choose = partial(
         answering_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )

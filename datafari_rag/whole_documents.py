@@ -367,7 +367,7 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
 def _reserved_tokens(run: WorkRun) -> int:
     """Return what the choice of passages keeps free in a window that is only the documents' here."""
     count = run.dependencies.counter.count
-    return run.settings.answer_tokens + run.settings.openai_reserve_tokens + count(run.ask.question)
+    return run.settings.answer_tokens + run.settings.openai_limits.reserve_tokens + count(run.ask.question)
 
 
 def _by_model(

@@ -91,8 +91,8 @@ def test_the_probes_ask_paths_that_are_there_and_wait_longer_than_the_service() 
 
     assert container["livenessProbe"]["httpGet"]["path"] == "/health/live"
     assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
-    assert container["readinessProbe"]["timeoutSeconds"] > settings.solr_connect_timeout_s + settings.solr_timeout_s
-    assert pod["terminationGracePeriodSeconds"] > settings.server_grace_s
+    assert container["readinessProbe"]["timeoutSeconds"] > settings.solr_limits.connect_s + settings.solr_limits.wait_s
+    assert pod["terminationGracePeriodSeconds"] > settings.server_limits.grace_s
     assert container["ports"][0]["containerPort"] == settings.server_port
 
 

@@ -124,7 +124,7 @@ JUDGE_FORMATS: Mapping[str, JudgeFormat] = {
     "nli": JudgeFormat(nli_bodies, nli_verdicts),
     "lettucedetect": JudgeFormat(span_bodies, span_verdicts),
 }
-"""The formats by the values of `answer.judge.format`."""
+"""The formats by the values of format in `answer.judge.options`."""
 
 
 log = logging.getLogger(__name__)
@@ -216,11 +216,8 @@ def judge_for(settings: Settings, machine: Machine = MACHINE) -> SecondJudge | N
     # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
     from datafari_rag.adapters.judge import EndpointJudge, JudgeOptions
 
+    call = settings.answer_judge_options
     options = JudgeOptions(
-        format=settings.answer_judge_format,
-        token=settings.answer_judge_token,
-        timeout_s=settings.answer_judge_timeout_s,
-        least_score=settings.answer_judge_min_score,
-        tls=settings.tls.judge,
+        call.format, settings.answer_judge_token, call.timeout_s, least_score=call.min_score, tls=settings.tls.judge
     )
     return EndpointJudge(settings.answer_judge_endpoint, options, clock=machine.monotonic)

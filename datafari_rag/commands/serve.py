@@ -63,9 +63,9 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
         host=settings.server_host,
         port=settings.server_port,
         workers=settings.server_workers or os.cpu_count() or 1,
-        grace_s=settings.server_grace_s,
-        header_timeout_s=settings.server_header_timeout_s,
-        max_connections=settings.server_max_connections,
+        grace_s=settings.server_limits.grace_s,
+        header_timeout_s=settings.server_limits.header_s,
+        max_connections=settings.server_limits.connections,
     )
     where = f"http://{listening.host}:{listening.port}"
     announce = on_ready or (lambda: click.echo(f"Serving on {where} with {listening.workers} workers.", err=True))

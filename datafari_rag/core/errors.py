@@ -250,7 +250,7 @@ class QueryTooLong(RagError):
 
 
 class BodyTooLarge(RagError):
-    """The body is over `server.max_body_bytes`."""
+    """The body is over `body_bytes` of `server.limits`."""
 
     label, code, sentence = "bodyTooLarge", 413, "The request body is larger than this service accepts."
 

@@ -119,7 +119,7 @@ def state_of(body: Mapping[str, object], settings: Settings) -> object:
     most = MAX_STATE_BYTES
     if settings.chat_memory_enabled and session_state.is_ours(body[key]):
         # One that was issued here is as large as the setting lets it be, in braces and with its key.
-        most = max(most, settings.chat_memory_max_bytes + _STATE_FRAME_BYTES)
+        most = max(most, settings.chat_limits.memory_bytes + _STATE_FRAME_BYTES)
     if len(json.dumps(body[key])) > most:
         raise BadRequest(f"{key} must have at most {most} bytes.", field=key)
     return body[key]
@@ -174,15 +174,14 @@ def _history(said: ChatMessages, state: object, incoming: Incoming, settings: Se
         turns = [turn for turn in turns if turn.role != "system"]
     asked = incoming.count_tokens(said.question)
     window = Window(settings.llm_context_window, is_estimated=settings.token_counter == ESTIMATE)
-    budget = min(settings.chat_history_tokens, checked(asked, window) // HISTORY_SHARE)
+    budget = min(settings.chat_limits.history_tokens, checked(asked, window) // HISTORY_SHARE)
     return conversation.within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
 def memory_limits(settings: Settings) -> session_state.StateLimits:
     """Return how much a memory may carry."""
-    return session_state.StateLimits(
-        settings.chat_memory_history_size, settings.chat_memory_max_bytes, float(settings.chat_memory_max_age_s)
-    )
+    limits = settings.chat_limits
+    return session_state.StateLimits(settings.chat_memory_history_size, limits.memory_bytes, float(limits.memory_age_s))
 
 
 def _searchable(ask: Ask) -> Ask:

@@ -1,7 +1,7 @@
 """
 Datafari's `search/select?action=rag` (Datafari RagAPI; its stream as Datafari 7 has it): the envelope and its events.
 
-Pure: parameters in, dicts out. Line breaks inside a message follow `rag.linebreaks`, or the request's own `linebreaks`,
+Pure: parameters in, dicts out. Line breaks inside a message follow `rag.reply`, or the request's own `linebreaks`,
 character by character, so that the joined deltas equal the whole message.
 """
 
@@ -92,8 +92,8 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
-    """Return the envelope of a failure, nested as RagAPI's example has it; HTTP 200 unless `rag.http.errors`."""
-    status = error.code if settings.rag_http_errors else 200
+    """Return the envelope of a failure, nested as RagAPI's example has it; HTTP 200 unless `rag.reply` says."""
+    status = error.code if settings.rag_reply.http_errors else 200
     return status, {"status": "ERROR", "content": {"error": _error(error)}}
 
 
@@ -112,7 +112,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     settings = context.settings
     content: dict[str, object] = {
         "message": _broken(context)(finished.text),
-        "documents": SHAPES[settings.rag_documents_shape]([_document(extract) for extract in sources.extracts]),
+        "documents": SHAPES[settings.rag_reply.documents]([_document(extract) for extract in sources.extracts]),
         "citations": [citation(one) for one in finished.citations],
         **partial(sources),
         **support(finished),
@@ -157,7 +157,7 @@ def _event(kind: str, data: Mapping[str, object], context: ReplyContext) -> dict
 
 def _broken(context: ReplyContext) -> Callable[[str], str]:
     """Return how line breaks are written: the request decides, else the settings."""
-    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag_linebreaks]
+    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag_reply.linebreaks]
 
 
 def _escaped(text: str) -> str:

@@ -113,9 +113,9 @@ def _bound_body(request: Request, settings: Settings) -> None:
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
         raise WrongType("This service does not accept compressed bodies.")
     is_form = request.mimetype == URLENCODED
-    largest = min(settings.server_max_body_bytes, FORM_BYTES) if is_form else settings.server_max_body_bytes
+    largest = min(settings.server_limits.body_bytes, FORM_BYTES) if is_form else settings.server_limits.body_bytes
     request.max_content_length = largest
-    request.max_form_memory_size = min(settings.server_max_body_bytes, FORM_BYTES)
+    request.max_form_memory_size = min(settings.server_limits.body_bytes, FORM_BYTES)
     request.max_form_parts = MAX_PARTS
     if (request.content_length or 0) > largest:
         raise BodyTooLarge

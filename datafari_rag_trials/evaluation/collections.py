@@ -49,7 +49,7 @@ IN_STEPS: Mapping[tuple[str, ...], tuple[str, ...]] = {("multihop",): ("minimal"
 BY_LANGUAGE, BY_KIND = "xquad", "structure"
 """The sets whose languages, and whose kinds of answers, are counted apart."""
 
-PATIENT = {"solr.timeout_s": "120", "solr.connect_timeout_s": "60"}
+PATIENT = {"solr.limits": '{"wait_s": 120, "connect_s": 60}'}
 """
 On a machine with other work Solr may need longer than a reader would wait.
 

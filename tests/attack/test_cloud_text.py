@@ -12,6 +12,7 @@ from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge
 from tests.attack.syntaxes import ALL, LOUD_MACROS, ROUTES
@@ -46,7 +47,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SolrRetrieve
         writer.add([{"id": "loud", "exactContent": "quoteprobe", "source": '"', "language": "en"}])
         writer.commit()
         writer.close()
-        found = retriever_for(Settings(solr_url=started.url, solr_timeout_s=30.0))
+        found = retriever_for(Settings(solr_url=started.url, solr_limits=SolrLimits(wait_s=30.0)))
         yield found
         found.close()
 

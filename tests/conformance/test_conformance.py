@@ -31,6 +31,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.model.replies import ModelLimits
+from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -39,7 +40,7 @@ from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, 
 from tests.stub import raw_server
 
 QUESTION = "When does the plane take off?"
-SETTINGS = replace(Settings(), rag_linebreaks="newline")
+SETTINGS = replace(Settings(), rag_reply=ReplyShape(linebreaks="newline"))
 """RagAPI with real line breaks, so that texts can be compared letter by letter."""
 
 ODD = 'He said: "C:\\Users"\n\n\tÉté — 漢字 👩‍👩‍👧‍👦 at 15h50 [1].\u2028End {x} %s a < b &amp; c'

@@ -15,6 +15,7 @@ from datafari_rag.adapters.model.factory import ExtractiveModel
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import TextChunk
 from tests.conformance.dialects import DIALECTS, chunks_of, events_of
@@ -42,7 +43,9 @@ class OddModel(ExtractiveModel):
 def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     folder = tmp_path_factory.mktemp("cited") / "index"
     build_demo_index(folder)
-    settings = replace(Settings(), solr_url=f"embedded:{folder}", rag_linebreaks="newline", rag_max_json_length=6000)
+    settings = replace(
+        Settings(), solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"), rag_max_json_length=6000
+    )
     line = fake_snapshot(settings=settings)
     parts = replace(line.dependencies, retriever=retriever_for(settings), model=OddModel())
     return app_of(replace(line, dependencies=parts)).test_client()

@@ -11,6 +11,7 @@ import pytest
 
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from tests.conformance.dialects import DIALECTS, Dialect
 from tests.fakes import app_of, fake_snapshot
@@ -19,7 +20,7 @@ from tests.model_server import model_server
 QUESTION = "When does the plane take off?"
 THOUGHT = "WELL [1] as `it` says [2].\nSo:"
 ANSWER = "The flight takes off at 15h50 [1]."
-SETTINGS = replace(Settings(), rag_linebreaks="newline", rag_model="qwen3:8b")
+SETTINGS = replace(Settings(), rag_reply=ReplyShape(linebreaks="newline"), rag_model="qwen3:8b")
 
 REPLIES = {
     "between marks": f"<think>{THOUGHT}</think>\n\n{ANSWER}",

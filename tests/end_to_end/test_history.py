@@ -31,6 +31,7 @@ from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from tests.end_to_end.history import Anomaly, Read, Write, anomalies, rows, unexcused
@@ -157,7 +158,7 @@ class History:
     def read_all(self, url: str, token: str) -> None:
         """Ask for everything with *token* until it is over."""
         access = filter_for(User("ann", frozenset({token})), mode="tokens", anonymous="public")
-        retriever = retriever_for(Settings(solr_url=url, solr_timeout_s=5.0))
+        retriever = retriever_for(Settings(solr_url=url, solr_limits=SolrLimits(wait_s=5.0)))
         while not self.is_over.is_set():
             sent_s = time.monotonic()
             try:

@@ -11,6 +11,7 @@ from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr.process import Running
 from tests.end_to_end.conftest import Fill
@@ -35,7 +36,7 @@ def cloud(fill_cloud: Fill) -> Running:
 
 @pytest.fixture
 def retriever(cloud: Running) -> Iterator[SolrRetriever]:
-    engine = retriever_for(Settings(solr_url=cloud.url, solr_timeout_s=5.0))
+    engine = retriever_for(Settings(solr_url=cloud.url, solr_limits=SolrLimits(wait_s=5.0)))
     yield engine
     engine.close()
 

@@ -27,6 +27,7 @@ from datafari_rag.adapters.solr.zookeeper import FRESH_S
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
 from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.process import CONFIG_SET, Process, Running
@@ -143,7 +144,7 @@ def counted(url: str) -> Iterator[Counted]:
         sent.count = getattr(sent, "count", 0) + 1
         return {}
 
-    retriever = retriever_for(Settings(solr_url=url, solr_timeout_s=5.0), headers=headers)
+    retriever = retriever_for(Settings(solr_url=url, solr_limits=SolrLimits(wait_s=5.0)), headers=headers)
     try:
         retriever.search(PUMP, STAFF)  # the collection's description is asked for once
         yield Counted(retriever, sent)
@@ -296,8 +297,8 @@ def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_
     folder: Path, thin: str, tmp_path: Path, record_property: Record
 ) -> None:
     settings = {"solr.url": thin, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
-    strict = retriever_for(Settings(solr_url=thin, solr_timeout_s=5.0))
-    tolerant = retriever_for(Settings(solr_url=thin, solr_timeout_s=5.0, solr_shards_tolerant=True))
+    strict = retriever_for(Settings(solr_url=thin, solr_limits=SolrLimits(wait_s=5.0)))
+    tolerant = retriever_for(Settings(solr_url=thin, solr_limits=SolrLimits(wait_s=5.0), solr_shards_tolerant=True))
     assert [engine.search(PUMP, STAFF).total for engine in (strict, tolerant)] == [DOCUMENTS] * 2
     assert not tolerant.search(PUMP, STAFF).is_partial
 
@@ -331,7 +332,7 @@ def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_
 
 def test_searches_go_on_while_zookeeper_is_away(cloud: Running) -> None:
     """The last one here: nodes may find long after it that their session with ZooKeeper has expired."""
-    retriever = retriever_for(Settings(solr_url=cloud.url, solr_timeout_s=5.0))
+    retriever = retriever_for(Settings(solr_url=cloud.url, solr_limits=SolrLimits(wait_s=5.0)))
     assert retriever.search(PUMP, STAFF).total == DOCUMENTS
     keeper = next(process for process in cloud.processes if process.role == "zookeeper")
     solr_process.signalled(keeper, how=signal.SIGSTOP)

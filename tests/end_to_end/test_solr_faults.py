@@ -10,6 +10,7 @@ from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from tests.real_solr import Collection
 
@@ -28,7 +29,7 @@ def retriever(solr_collection: Collection) -> Iterator[SolrRetriever]:
     writer.add([{"id": "long", "exactContent": LONG, "language": "en"}])
     writer.commit()
     writer.close()
-    engine = retriever_for(Settings(solr_url=solr_collection.settings.solr_url, solr_timeout_s=20.0))
+    engine = retriever_for(Settings(solr_url=solr_collection.settings.solr_url, solr_limits=SolrLimits(wait_s=20.0)))
     yield engine
     engine.close()
     solr_collection.load([])

@@ -10,6 +10,7 @@ import pytest
 from datafari_rag.core.answer.conversations import issued
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
+from datafari_rag.core.settings.records import ChatLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
 from tests.fakes import FakeSigning
@@ -143,7 +144,9 @@ def test_the_clients_system_message_is_left_out_and_named() -> None:
 
 def test_the_oldest_turns_go_when_history_is_over_its_budget() -> None:
     body = turns(("user", "old " * 300), ("assistant", "new"), ("user", "q"))
-    assert read(body, replace(SETTINGS, chat_history_tokens=100)).history == (ChatMessage("assistant", "new"),)
+    assert read(body, replace(SETTINGS, chat_limits=ChatLimits(history_tokens=100))).history == (
+        ChatMessage("assistant", "new"),
+    )
 
 
 def test_history_never_takes_more_than_its_share_of_a_small_window() -> None:
@@ -189,7 +192,9 @@ def test_another_users_memory_is_refused() -> None:
 
 
 def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be() -> None:
-    roomy = replace(MEMORY, chat_memory_max_bytes=200_000, llm_context_window=1_000_000, chat_history_tokens=1_000_000)
+    roomy = replace(
+        MEMORY, chat_limits=ChatLimits(memory_bytes=200_000, history_tokens=1_000_000), llm_context_window=1_000_000
+    )
     talk = (ChatMessage("user", "q" * 100_000), ChatMessage("assistant", "a"))
     state = issued(talk, FakeSigning(), now_s=990.0, limits=memory_limits(roomy))
     assert read(asking(session_state=state), roomy, signing=FakeSigning()).history == talk

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from datafari_rag.core.settings.records import ReplyShape, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import app_of, fake_snapshot
 
-LOUD = Settings(rag_http_errors=True)
+LOUD = Settings(rag_reply=ReplyShape(http_errors=True))
 
 
 def client_of(settings: Settings = LOUD) -> FlaskClient:
@@ -44,7 +45,7 @@ PATHS = (
 @pytest.mark.parametrize(
     ("settings", "more", "status"),
     [
-        (replace(LOUD, server_max_body_bytes=10), {"length": 11}, 413),
+        (replace(LOUD, server_limits=ServerLimits(body_bytes=10)), {"length": 11}, 413),
         (LOUD, {"length": 1_000_001, "content_type": "application/x-www-form-urlencoded"}, 413),
         (LOUD, {"length": 5, "headers": {"Content-Encoding": "gzip"}}, 415),
         (LOUD, {"length": 5, "headers": {"Sec-Fetch-Site": "cross-site"}}, 403),
@@ -110,7 +111,7 @@ def test_a_form_that_cannot_be_read_is_no_empty_form(body: bytes, kind: str) -> 
 def test_a_body_in_chunks_that_is_cut_at_the_limit_is_refused(path: str, kind: str, body: bytes) -> None:
     """Werkzeug hands over what fits as if it were all."""
     limit = 2000 if path in ("/chat", "/api/chat") else 10_000_000
-    settings = replace(LOUD, server_max_body_bytes=limit, feedback_file="/dev/null")
+    settings = replace(LOUD, server_limits=ServerLimits(body_bytes=limit), feedback_file="/dev/null")
     chunked = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
     answer = client_of(settings).post(
         path, input_stream=io.BytesIO(body + b" "), content_type=kind, environ_overrides=chunked

@@ -26,6 +26,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.settings.records import ReplyShape, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Meaning
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -120,7 +121,7 @@ MODEL = [
 def assert_is_failure(line: ServiceSnapshot, code: int, label: str, **headers: str) -> None:
     """The same failure three times: under HTTP 200, under its own status, and before a stream's first word."""
     plain = get(line, **headers)
-    strict = replace(line, settings=replace(line.settings, rag_http_errors=True))
+    strict = replace(line, settings=replace(line.settings, rag_reply=ReplyShape(http_errors=True)))
     loud, streamed = get(strict, **headers), get(strict, f"{RAG}&stream=true", **headers)
 
     assert plain.status_code == 200
@@ -234,7 +235,7 @@ def test_a_defect_of_ours_is_an_internal_error_with_an_id_and_nothing_else() -> 
 
 
 def test_a_body_over_the_limit_is_413_in_the_dialects_shape() -> None:
-    line = fake_snapshot(settings=replace(Settings(), server_max_body_bytes=100))
+    line = fake_snapshot(settings=replace(Settings(), server_limits=ServerLimits(body_bytes=100)))
     response = client_of(line).post("/search/select?action=rag", data={"q": "a" * 200})
 
     assert response.status_code == 413
@@ -357,7 +358,9 @@ def test_a_reader_who_never_reads_frees_the_model_and_his_place() -> None:
 
 
 def test_above_the_limit_of_open_streams_a_new_one_is_refused_at_once() -> None:
-    line = fake_snapshot(settings=replace(Settings(), server_max_streams=1, rag_http_errors=True))
+    line = fake_snapshot(
+        settings=replace(Settings(), server_limits=ServerLimits(streams=1), rag_reply=ReplyShape(http_errors=True))
+    )
     app = app_of(line)
     first = app.test_client().get(f"{RAG}&stream=true", buffered=False)
     second = app.test_client().get(f"{RAG}&stream=true")

@@ -21,6 +21,7 @@ from datafari_rag.core.errors import (
     RefusedByModel,
 )
 from datafari_rag.core.events import UNKNOWN_MODEL
+from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -64,7 +65,9 @@ def shape_of(path: str, body: Any) -> str:
 )
 def test_what_cannot_be_read_is_told_in_the_paths_own_shape(path: str, how: dict[str, Any], status: int) -> None:
     limit = 100_000 if status != 413 else 2000
-    response = client_of(fake_snapshot(settings=replace(Settings(), server_max_body_bytes=limit))).post(path, **how)
+    response = client_of(
+        fake_snapshot(settings=replace(Settings(), server_limits=ServerLimits(body_bytes=limit)))
+    ).post(path, **how)
     assert (response.status_code, response.mimetype) == (status, "application/json")
     assert shape_of(path, response.get_json())
 

@@ -16,7 +16,6 @@ from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.model.servers import completed
 from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
@@ -40,7 +39,7 @@ def chain_for(
     Raises:
         ValueError: an endpoint's URL or a PEM file of `llm.tls.*` cannot be used.
     """
-    limits = limits_for(settings)
+    limits = settings.llm_limits
     links: list[ChainMember] = []
 
     def chain(last: Model | None = None) -> ModelChain:
@@ -71,19 +70,6 @@ def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     return (
         first,
         *(Endpoint(complete(url), token or "", model or None, tls, proxy) for url, model, token in further if url),
-    )
-
-
-def limits_for(settings: Settings) -> ModelLimits:
-    """Return the `llm.*` settings of time and patience."""
-    return ModelLimits(
-        connect_s=settings.llm_connect_timeout_s,
-        first_token_s=settings.llm_first_token_timeout_s,
-        stall_s=settings.llm_stall_timeout_s,
-        total_s=settings.llm_total_timeout_s,
-        retries=settings.llm_retries,
-        breaker_failures=settings.llm_breaker_failures,
-        breaker_reset_s=settings.llm_breaker_reset_s,
     )
 
 

@@ -42,10 +42,7 @@ def _file_rights(settings: Settings) -> RightsSource:
 
 
 def _authority_rights(settings: Settings, headers: Headers, watch: RightsWatch, machine: Machine) -> RightsSource:
-    limits = AuthorityLimits(
-        settings.security_authority_connect_timeout_s,
-        settings.security_authority_timeout_s,
-        settings.security_cache_s,
-    )
+    patience = settings.security_authority_limits
+    limits = AuthorityLimits(patience.connect_s, patience.wait_s, settings.security_cache_s)
     url = settings.security_authority_url
     return AuthorityRights(url, limits, headers=headers, watch=watch, machine=machine)

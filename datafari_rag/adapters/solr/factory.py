@@ -91,9 +91,9 @@ def beside(url: str, collection: str) -> str:
 def connection_of(settings: Settings) -> SolrConnection:
     """Return how to reach Solr."""
     return SolrConnection(
-        connect_timeout_s=settings.solr_connect_timeout_s,
-        timeout_s=settings.solr_timeout_s,
-        retries=settings.solr_retries,
+        connect_timeout_s=settings.solr_limits.connect_s,
+        timeout_s=settings.solr_limits.wait_s,
+        retries=settings.solr_limits.retries,
         user=settings.solr_user,
         password=settings.solr_password,
         tls=settings.tls.solr,
@@ -109,8 +109,8 @@ def _patient(settings: Settings) -> SolrConnection:
     """Return how to reach Solr while indexing."""
     return replace(
         connection_of(settings),
-        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s),
-        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
+        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_limits.wait_s),
+        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_limits.connect_s),
     )
 
 

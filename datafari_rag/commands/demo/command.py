@@ -144,7 +144,7 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
         "security.identity": "anonymous",
         "demo.progress": str(progress),
         "demo.dropped": str(dropped),
-        "server.max_body_bytes": MAX_DROPPED_BYTES,
+        "server.limits": f'{{"body_bytes": {MAX_DROPPED_BYTES}}}',
     }
 
 

@@ -134,7 +134,7 @@ def _room(ask: Ask, settings: Settings, count: Count) -> int:
     if ask.has_whole_history:
         # On /v1 max_tokens is an upper bound, lowered to what the documents leave: it takes no room from them.
         answer = min(answer, settings.answer_tokens)
-    return settings.llm_context_window - answer - said - settings.openai_reserve_tokens
+    return settings.llm_context_window - answer - said - settings.openai_limits.reserve_tokens
 
 
 def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:

@@ -149,8 +149,8 @@ def _number(lowest: float, highest: float = math.inf) -> OverrideKind:
 
 def _check_top(value: object, settings: Settings) -> object:
     number = _whole(value)
-    if number is None or not 1 <= number <= settings.chat_top_max:
-        raise ValueError(f"an integer between 1 and {settings.chat_top_max}")
+    if number is None or not 1 <= number <= settings.chat_limits.top:
+        raise ValueError(f"an integer between 1 and {settings.chat_limits.top}")
     return number
 
 

@@ -16,10 +16,12 @@ from datafari_rag.core.accounts import Price, prices_in
 from datafari_rag.core.effort import Effort, StepBudget
 from datafari_rag.core.events import Replacement, UnsupportedPolicy
 from datafari_rag.core.messages import message
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
+from datafari_rag.core.settings.records import JudgeCall, ReplyShape
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
@@ -99,9 +101,8 @@ class AnswerSettings:
             tokens=checks.integer(0, 10_000_000),
             seconds=checks.number(0, 3600),
         ),
-        help="What the steps of one question may take at most, at any effort, as a JSON object: searches, model_calls "
-        "and tokens before the answer, and the seconds after which no further step begins. Empty: "
-        '{"searches": 12, "model_calls": 6, "tokens": 12000, "seconds": 20}.',
+        help="What the steps of one question may take at most, at any effort: searches, calls of the model and tokens "
+        "before the answer, and the seconds after which no further step begins.",
     )
     rag_max_json_length: int = setting(
         "rag.maxJsonLength",
@@ -205,6 +206,34 @@ class AnswerSettings:
         "builtin:extractive gives them) or nothing (a note that the documents do not answer).",
         browser=True,
     )
+    answer_judge_endpoint: str = setting(
+        "answer.judge.endpoint",
+        "",
+        check=addresses.url(is_optional=True),
+        help="URL of a second judge, which is sent the claims that comparing words neither proves nor contradicts, "
+        "with the places of the documents that are most like them. Empty: none, and nothing is sent.",
+    )
+    answer_judge_token: str = secret(
+        "answer.judge.token",
+        "",
+        check=checks.text(),
+        help="Bearer token for the endpoint. Empty: no Authorization header.",
+    )
+    answer_judge_options: JudgeCall = setting(
+        "answer.judge.options",
+        JudgeCall(),
+        check=checks.members(
+            JudgeCall,
+            format=checks.choice("nli", "lettucedetect"),
+            timeout_s=checks.number(0.05, 60),
+            min_score=checks.number(0, 1),
+        ),
+        help="How the second judge is called. format: nli for /predict of Hugging Face text-embeddings-inference "
+        "with a model that says entailment, neutral or contradiction; lettucedetect for "
+        "/v1/lettucedetect/spans. timeout_s: maximum wait in one check; after that, the comparison of words "
+        "counts. min_score: least score, 0 to 1, at which its word counts; with lettucedetect, that of a span "
+        "that speaks against a claim.",
+    )
     rag_score_min: float = setting(
         "rag.score.min",
         0.0,
@@ -220,33 +249,26 @@ class AnswerSettings:
         "characters are always removed.",
         browser=True,
     )
-    rag_linebreaks: Literal["escaped", "newline", "html"] = setting(
-        "rag.linebreaks",
-        "escaped",
-        check=checks.choice("escaped", "newline", "html"),
-        help="How line breaks are written in the message of search/select: as the two characters \\n, as a line "
-        "break, or as <br/> in escaped HTML.",
-        browser=True,
-    )
-    rag_documents_shape: Literal["array", "object"] = setting(
-        "rag.documents.shape",
-        "array",
-        check=checks.choice("array", "object"),
-        help='Shape of the documents in search/select: an array, or an object with the keys "0", "1"…',
-        browser=True,
-    )
-    rag_http_errors: bool = setting(
-        "rag.http.errors",
-        False,
-        check=checks.flag(),
-        help="Return errors of action=rag with their own HTTP status. false: always 200, as Datafari's callers expect.",
-        browser=True,
-    )
     rag_enable_logs: bool = setting(
         "rag.enable.logs",
         False,
         check=checks.flag(),
         help="Log one line for each step of an answer: ids, counts, sizes and milliseconds, never texts.",
+        browser=True,
+    )
+    rag_reply: ReplyShape = setting(
+        "rag.reply",
+        ReplyShape(),
+        check=checks.members(
+            ReplyShape,
+            linebreaks=checks.choice("escaped", "newline", "html"),
+            documents=checks.choice("array", "object"),
+            http_errors=checks.flag(),
+        ),
+        help="Shape of RagAPI's replies (search/select). linebreaks in a message: the two characters \\n (escaped), "
+        "line breaks (newline) or <br/> in escaped HTML (html). documents: an array, or an object with the keys "
+        '"0", "1"… http_errors: errors have their own HTTP status; false: always 200, as Datafari\'s callers '
+        "expect.",
         browser=True,
     )
     retrieval_method: Literal["hybrid", "bm25", "vector", "rrf"] = setting(
@@ -310,56 +332,6 @@ class AnswerSettings:
         "the extra tokens and its vocabulary on disk.",
         browser=True,
     )
-    llm_retries: int = setting(
-        "llm.retries",
-        2,
-        check=checks.integer(0, 20),
-        help="How often a failed request to the model is retried before its first token: after a refused connection "
-        "and the statuses 429, 502, 503 and 504. 408, 500 and all other statuses are not retried.",
-        browser=True,
-    )
-    llm_connect_timeout_s: float = setting(
-        "llm.connect_timeout_s",
-        5.0,
-        check=checks.number(0.01, 3600),
-        help="Maximum time to connect to the model, in seconds.",
-        browser=True,
-    )
-    llm_first_token_timeout_s: float = setting(
-        "llm.first_token_timeout_s",
-        60.0,
-        check=checks.number(0.01, 3600),
-        help="Maximum wait for the first token of a streamed answer, in seconds.",
-        browser=True,
-    )
-    llm_stall_timeout_s: float = setting(
-        "llm.stall_timeout_s",
-        30.0,
-        check=checks.number(0.01, 3600),
-        help="Maximum pause between two tokens of a streamed answer, in seconds.",
-        browser=True,
-    )
-    llm_total_timeout_s: float = setting(
-        "llm.total_timeout_s",
-        300.0,
-        check=checks.number(0.01, 86_400),
-        help="Maximum time for a whole answer from the model, retries included, in seconds.",
-        browser=True,
-    )
-    llm_breaker_failures: int = setting(
-        "llm.breaker.failures",
-        5,
-        check=checks.integer(0, 10_000),
-        help="Number of consecutive failures after which an endpoint is not used for a while. 0: it is always used.",
-        browser=True,
-    )
-    llm_breaker_reset_s: float = setting(
-        "llm.breaker.reset_s",
-        30.0,
-        check=checks.number(0.01, 86_400),
-        help="How long such an endpoint is not used, in seconds.",
-        browser=True,
-    )
     llm_fallback: tuple[str, ...] = setting(
         "llm.fallback",
         (),
@@ -379,6 +351,25 @@ class AnswerSettings:
         check=checks.plain_list(),
         help="Tokens for the fallback endpoints, in the same order. An endpoint without a token gets no "
         "Authorization header; rag.api.token is never sent to it.",
+    )
+    llm_limits: ModelLimits = setting(
+        "llm.limits",
+        ModelLimits(),
+        check=checks.members(
+            ModelLimits,
+            connect_s=checks.number(0.01, 3600),
+            first_token_s=checks.number(0.01, 3600),
+            stall_s=checks.number(0.01, 3600),
+            total_s=checks.number(0.01, 86_400),
+            retries=checks.integer(0, 20),
+            breaker_failures=checks.integer(0, 10_000),
+            breaker_reset_s=checks.number(0.01, 86_400),
+        ),
+        help="How long the model is waited for, in seconds: to connect, for the first token of a stream, between two "
+        "tokens, and for a whole answer with its retries. retries: how often a request is repeated before its "
+        "first token, after a refused connection and the statuses 429, 502, 503 and 504. After breaker_failures "
+        "failures in a row (0: never) an endpoint is not used for breaker_reset_s.",
+        browser=True,
     )
     llm_proxy: str = secret(
         "llm.proxy",

@@ -282,7 +282,7 @@ def members(made: Callable[..., object], **checks: Check) -> Check:
             raise ValueError(wanted)
         return made(**{name: _member(checks[name], name, given[name], folder=folder) for name in given})
 
-    return Check("json", read, wanted, is_optional=True)
+    return Check("json", read, wanted)
 
 
 def frozen_mapping(**members: object) -> Mapping[str, object]:

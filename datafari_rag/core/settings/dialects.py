@@ -16,20 +16,10 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
+from datafari_rag.core.settings.records import ChatLimits, OpenaiLimits, StoreLimits
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
-
-
-def _described(tool: str) -> str:
-    """Declare the description of one tool for agents: models decide by it when to call the tool."""
-    return setting(
-        f"mcp.{tool}.description",
-        "",
-        check=checks.text(),
-        help=f"Description of the tool {tool} for agents. Empty: a built-in text.",
-        browser=True,
-    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,25 +64,18 @@ class DialectSettings(EmbeddingSettings):
         help="Models that callers of /v1 may request. Empty: any.",
         browser=True,
     )
-    openai_max_files: int | None = setting(
-        "openai.maxFiles",
-        None,
-        check=checks.integer(0, 1000, is_optional=True),
-        help="Maximum number of documents for an answer on /v1. Empty: same as rag.maxFiles. 0: as many as fit.",
-        browser=True,
-    )
-    openai_node_tokens: int = setting(
-        "openai.node_tokens",
-        500,
-        check=checks.integer(1, 1_000_000),
-        help="Maximum number of tokens in one passage on /v1.",
-        browser=True,
-    )
-    openai_reserve_tokens: int = setting(
-        "openai.reserve_tokens",
-        150,
-        check=checks.integer(0, 1_000_000),
-        help="Tokens reserved for labels, delimiters and instructions on /v1.",
+    openai_limits: OpenaiLimits = setting(
+        "openai.limits",
+        OpenaiLimits(),
+        check=checks.members(
+            OpenaiLimits,
+            files=checks.integer(0, 1000),
+            node_tokens=checks.integer(1, 1_000_000),
+            reserve_tokens=checks.integer(0, 1_000_000),
+        ),
+        help="Budgets on /v1. files: maximum number of documents for an answer, 0 for as many as fit; absent: "
+        "rag.maxFiles. node_tokens: maximum number of tokens in one passage. reserve_tokens: tokens reserved "
+        "for labels, delimiters and instructions.",
         browser=True,
     )
 
@@ -110,13 +93,6 @@ class DialectSettings(EmbeddingSettings):
         help="What chat clients receive if no documents were found: an answer that says so, or the error 428.",
         browser=True,
     )
-    chat_top_max: int = setting(
-        "chat.top.max",
-        50,
-        check=checks.integer(1, 1000),
-        help="Maximum number of documents that a chat client may request with overrides.top.",
-        browser=True,
-    )
     chat_thoughts: Literal["all", "admins", "none"] = setting(
         "chat.thoughts",
         "all",
@@ -125,12 +101,20 @@ class DialectSettings(EmbeddingSettings):
         "timings.",
         browser=True,
     )
-    chat_history_tokens: int = setting(
-        "chat.history.tokens",
-        4_000,
-        check=checks.integer(0, 100_000_000),
-        help="Maximum number of tokens from earlier messages that are sent to the model; the oldest are left out "
-        "first.",
+    chat_limits: ChatLimits = setting(
+        "chat.limits",
+        ChatLimits(),
+        check=checks.members(
+            ChatLimits,
+            top=checks.integer(1, 1000),
+            history_tokens=checks.integer(0, 100_000_000),
+            memory_bytes=checks.integer(256, 1_000_000),
+            memory_age_s=checks.integer(1, 31_536_000),
+        ),
+        help="Limits of chat clients. top: maximum number of documents that they may request with overrides.top. "
+        "history_tokens: maximum number of tokens from earlier messages that are sent to the model; the oldest "
+        "are left out first. memory_bytes: maximum size of session_state. memory_age_s: how long a "
+        "session_state is accepted.",
         browser=True,
     )
     chat_memory_enabled: bool = setting(
@@ -154,20 +138,6 @@ class DialectSettings(EmbeddingSettings):
         help="Maximum number of messages in session_state.",
         browser=True,
     )
-    chat_memory_max_bytes: int = setting(
-        "chat.memory.max_bytes",
-        16_384,
-        check=checks.integer(256, 1_000_000),
-        help="Maximum size of session_state, in bytes; the oldest messages are left out first.",
-        browser=True,
-    )
-    chat_memory_max_age_s: int = setting(
-        "chat.memory.max_age_s",
-        86_400,
-        check=checks.integer(1, 31_536_000),
-        help="How long a session_state is accepted, in seconds.",
-        browser=True,
-    )
     chat_store_folder: str = setting(
         "chat.store.folder",
         "",
@@ -175,23 +145,18 @@ class DialectSettings(EmbeddingSettings):
         help="Folder on a local disk for the conversations of signed-in users (Datafari 7's requests), in an SQLite "
         "file that only the service can read. Empty: nothing is stored.",
     )
-    chat_store_max_age_days: int = setting(
-        "chat.store.max_age_days",
-        90,
-        check=checks.integer(1, 36_500),
-        help="Days after its last question for which a conversation is stored.",
-    )
-    chat_store_max_user_mb: int = setting(
-        "chat.store.max_user_mb",
-        20,
-        check=checks.integer(1, 100_000),
-        help="Megabytes that the stored conversations of one user may take; the oldest are deleted first.",
-    )
-    chat_store_max_mb: int = setting(
-        "chat.store.max_mb",
-        1_000,
-        check=checks.integer(1, 1_000_000),
-        help="Megabytes that the file of stored conversations may take; when it is full, nothing more is stored.",
+    chat_store_limits: StoreLimits = setting(
+        "chat.store.limits",
+        StoreLimits(),
+        check=checks.members(
+            StoreLimits,
+            age_days=checks.integer(1, 36_500),
+            user_mb=checks.integer(1, 100_000),
+            whole_mb=checks.integer(1, 1_000_000),
+        ),
+        help="How long conversations are stored after their last question, in days, and the megabytes that those of "
+        "one user may take, of which the oldest are deleted first, and those of all; when these are full, "
+        "nothing more is stored.",
     )
     chat_query_rewriting_enabled: bool = setting(
         "chat.query.rewriting.enabled",
@@ -327,16 +292,11 @@ class DialectSettings(EmbeddingSettings):
         check=checks.names(),
         help="Scopes that clients request from the identity provider to get a token for /mcp. Empty: none.",
     )
-    mcp_instructions: str = setting(
-        "mcp.instructions",
-        "",
-        check=checks.text(),
-        help="Description of the whole service for agents. Empty: a built-in text.",
+    mcp_descriptions: Mapping[str, str] = mapping(
+        "mcp.descriptions",
+        MappingProxyType({}),
+        check=checks.members(checks.frozen_mapping, **dict.fromkeys(("instructions", *MCP_TOOLS), checks.text())),
+        help="What agents are told, as a JSON object: instructions describes the whole service, and each tool's name "
+        "the tool; models decide by it when to call the tool. What is absent has a built-in text.",
         browser=True,
     )
-    mcp_search_description: str = _described("search")
-    mcp_fetch_description: str = _described("fetch")
-    mcp_answer_description: str = _described("answer")
-    mcp_check_description: str = _described("check")
-    mcp_summarize_description: str = _described("summarize")
-    mcp_compare_description: str = _described("compare")

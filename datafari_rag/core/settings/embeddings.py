@@ -15,7 +15,7 @@ from types import MappingProxyType
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.judge import JudgeSettings
+from datafari_rag.core.settings.answers import AnswerSettings
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 ONNX = "onnx:"
@@ -57,7 +57,7 @@ def languages() -> checks.Check:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class EmbeddingSettings(JudgeSettings):
+class EmbeddingSettings(AnswerSettings):
     """Rows of the embedding model; a chain, because slotted classes have one base."""
 
     embeddings_endpoint: str = setting(

@@ -138,7 +138,8 @@ def _placed(problem: Problem, last: Mapping[str, Entry]) -> Problem:
 def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
     for key, entry in last.items():
         row = row_for(key)
-        if row is not None and not entry.value.strip() and not row.check.is_optional and row.group != "security":
+        is_empty = not entry.value.strip() and row is not None and not row.check.is_optional
+        if row is not None and is_empty and row.default_text and row.group != "security":
             advice = f"{key} is empty: its default, {row.default_text}, is used."
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
         if re.search(r"<[A-Z_]+>", entry.value):

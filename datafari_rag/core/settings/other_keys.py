@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.search import FIELD_NAMES
 
 ALIASES: Mapping[str, str] = {
@@ -58,6 +59,45 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
         f"rag.effort.max_{name}": ("rag.effort.limits", name)
         for name in ("searches", "model_calls", "tokens", "seconds")
     },
+    "llm.connect_timeout_s": ("llm.limits", "connect_s"),
+    "llm.first_token_timeout_s": ("llm.limits", "first_token_s"),
+    "llm.stall_timeout_s": ("llm.limits", "stall_s"),
+    "llm.total_timeout_s": ("llm.limits", "total_s"),
+    "llm.retries": ("llm.limits", "retries"),
+    "llm.breaker.failures": ("llm.limits", "breaker_failures"),
+    "llm.breaker.reset_s": ("llm.limits", "breaker_reset_s"),
+    "solr.connect_timeout_s": ("solr.limits", "connect_s"),
+    "solr.timeout_s": ("solr.limits", "wait_s"),
+    "solr.retries": ("solr.limits", "retries"),
+    "security.authority.connect_timeout_s": ("security.authority.limits", "connect_s"),
+    "security.authority.timeout_s": ("security.authority.limits", "wait_s"),
+    "server.max_streams": ("server.limits", "streams"),
+    "server.max_wait_s": ("server.limits", "wait_s"),
+    "server.max_connections": ("server.limits", "connections"),
+    "server.header_timeout_s": ("server.limits", "header_s"),
+    "server.max_body_bytes": ("server.limits", "body_bytes"),
+    "server.grace_s": ("server.limits", "grace_s"),
+    "server.max_starting": ("server.limits", "starting"),
+    "openai.maxFiles": ("openai.limits", "files"),
+    "openai.node_tokens": ("openai.limits", "node_tokens"),
+    "openai.reserve_tokens": ("openai.limits", "reserve_tokens"),
+    "chat.top.max": ("chat.limits", "top"),
+    "chat.history.tokens": ("chat.limits", "history_tokens"),
+    "chat.memory.max_bytes": ("chat.limits", "memory_bytes"),
+    "chat.memory.max_age_s": ("chat.limits", "memory_age_s"),
+    "chat.store.max_age_days": ("chat.store.limits", "age_days"),
+    "chat.store.max_user_mb": ("chat.store.limits", "user_mb"),
+    "chat.store.max_mb": ("chat.store.limits", "whole_mb"),
+    "security.jwt.user_claim": ("security.jwt.claims", "user"),
+    "security.jwt.tokens_claim": ("security.jwt.claims", "tokens"),
+    "answer.judge.format": ("answer.judge.options", "format"),
+    "answer.judge.timeout_s": ("answer.judge.options", "timeout_s"),
+    "answer.judge.min_score": ("answer.judge.options", "min_score"),
+    **{f"mcp.{tool}.description": ("mcp.descriptions", tool) for tool in MCP_TOOLS},
+    "mcp.instructions": ("mcp.descriptions", "instructions"),
+    "rag.linebreaks": ("rag.reply", "linebreaks"),
+    "rag.documents.shape": ("rag.reply", "documents"),
+    "rag.http.errors": ("rag.reply", "http_errors"),
 }
 """Former keys that are members of a JSON object now: the key of its setting, and the names down to the member."""
 

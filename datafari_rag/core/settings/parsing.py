@@ -154,9 +154,9 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("A field without access rights is expected."),
     )
     yield (
-        settings.answer_tokens + settings.openai_reserve_tokens + ROOM_TOKENS > settings.llm_context_window,
+        settings.answer_tokens + settings.openai_limits.reserve_tokens + ROOM_TOKENS > settings.llm_context_window,
         "rag.maxTokens",
-        message("Together with openai.reserve_tokens, it leaves no room for documents in llm.context.window."),
+        message("Together with openai.limits, it leaves no room for documents in llm.context.window."),
     )
     yield (
         len(settings.llm_fallback_models) > len(settings.llm_fallback),

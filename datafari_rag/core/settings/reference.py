@@ -74,6 +74,8 @@ _MORE = """\
 
 _WIDTH = 118
 
+_KINDS = {"json": "JSON object"}
+
 
 def on_one_screen() -> str:
     """Return `conf/rag.properties`: the settings that matter, Datafari's keys set, the others commented out."""
@@ -128,7 +130,7 @@ def values_text(row: SettingRow) -> str:
         return ", ".join(f"`{name}`" for name in check.choices)
     if check.low is not None and check.high is not None:
         return f"{check.low:.15g} to {check.high:.15g}"
-    return "secret" if row.is_secret else check.kind
+    return "secret" if row.is_secret else _KINDS.get(check.kind, check.kind)
 
 
 def _grouped() -> Iterator[tuple[str, Iterable[SettingRow]]]:

@@ -7,6 +7,7 @@ Pure. The rows are in `answers`, `embeddings`, `search`, `dialects` and `table`;
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,8 +49,8 @@ class SettingRow:
 
     @property
     def default_text(self) -> str:
-        """Return the default as it is written in a properties file; empty for none, and for a JSON object."""
-        return "" if self.check.kind == "json" else written(self.default)
+        """Return the default as it is written in a properties file; empty for none, and where empty is a JSON value."""
+        return "" if self.check.kind == "json" and self.check.is_optional else written(self.default)
 
 
 def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:
@@ -88,9 +89,17 @@ def written(value: object) -> str:
         return f"{value:.15g}"
     if isinstance(value, tuple):
         return ",".join(str(item) for item in value)
+    if dataclasses.is_dataclass(value):
+        members = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return "" if any(map(dataclasses.is_dataclass, members.values())) else _as_object(members)
     if isinstance(value, Mapping):
         return ",".join(f"{name}={text}" if text else str(name) for name, text in value.items())
     return str(value)
+
+
+def _as_object(members: Mapping[str, object]) -> str:
+    whole = {name: int(one) if isinstance(one, float) and one.is_integer() else one for name, one in members.items()}
+    return json.dumps({name: one for name, one in whole.items() if one is not None})
 
 
 def _declared(row: SettingRow, default: T) -> T:

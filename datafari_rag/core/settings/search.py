@@ -17,6 +17,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.dialects import DialectSettings
+from datafari_rag.core.settings.records import AuthorityPatience, JwtClaims, SolrLimits
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 ALGORITHMS = (
@@ -49,25 +50,17 @@ class SearchSettings(DialectSettings):
         check=checks.search_handler(),
         help="Solr request handler used for searches.",
     )
-    solr_connect_timeout_s: float = setting(
-        "solr.connect_timeout_s",
-        2.0,
-        check=checks.number(0.01, 3600),
-        help="Maximum time to connect to Solr, in seconds.",
-        browser=True,
-    )
-    solr_timeout_s: float = setting(
-        "solr.timeout_s",
-        10.0,
-        check=checks.number(0.01, 3600),
-        help="Maximum wait for a response from Solr, in seconds.",
-        browser=True,
-    )
-    solr_retries: int = setting(
-        "solr.retries",
-        1,
-        check=checks.integer(0, 10),
-        help="How often a failed search is retried, on another node if there is one.",
+    solr_limits: SolrLimits = setting(
+        "solr.limits",
+        SolrLimits(),
+        check=checks.members(
+            SolrLimits,
+            connect_s=checks.number(0.01, 3600),
+            wait_s=checks.number(0.01, 3600),
+            retries=checks.integer(0, 10),
+        ),
+        help="How long Solr is waited for, in seconds: to connect, and for a response. retries: how often a failed "
+        "search is repeated, on another node if there is one.",
         browser=True,
     )
     solr_shards_tolerant: bool = setting(
@@ -183,17 +176,11 @@ class SearchSettings(DialectSettings):
         check=addresses.url(is_optional=True),
         help="URL of ManifoldCF's authority service; /UserACLs is added to it.",
     )
-    security_authority_connect_timeout_s: float = setting(
-        "security.authority.connect_timeout_s",
-        2.0,
-        check=checks.number(0.01, 3600),
-        help="Maximum time to connect to the authority service, in seconds.",
-    )
-    security_authority_timeout_s: float = setting(
-        "security.authority.timeout_s",
-        10.0,
-        check=checks.number(0.01, 3600),
-        help="Maximum wait for a response from the authority service, in seconds.",
+    security_authority_limits: AuthorityPatience = setting(
+        "security.authority.limits",
+        AuthorityPatience(),
+        check=checks.members(AuthorityPatience, connect_s=checks.number(0.01, 3600), wait_s=checks.number(0.01, 3600)),
+        help="How long the authority service is waited for, in seconds: to connect, and for a response.",
     )
     security_cache_s: float = setting(
         "security.cache_s",
@@ -245,17 +232,11 @@ class SearchSettings(DialectSettings):
         check=checks.text(),
         help="Required audience of a token. Empty: the audience is not checked.",
     )
-    security_jwt_user_claim: str = setting(
-        "security.jwt.user_claim",
-        "preferred_username",
-        check=checks.claim(),
-        help="Claim with the user's name.",
-    )
-    security_jwt_tokens_claim: str = setting(
-        "security.jwt.tokens_claim",
-        "groups",
-        check=checks.claim(),
-        help="Claim with the user's access tokens, for security.tokens=claims.",
+    security_jwt_claims: JwtClaims = setting(
+        "security.jwt.claims",
+        JwtClaims(),
+        check=checks.members(JwtClaims, user=checks.claim(), tokens=checks.claim()),
+        help="Claims of a token: the user's name, and the user's access tokens for security.tokens=claims.",
     )
     security_jwt_leeway_s: float = setting(
         "security.jwt.leeway_s",

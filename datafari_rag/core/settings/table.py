@@ -19,6 +19,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
+from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.row import SettingRow, field_of, rows_of, secret, setting
 from datafari_rag.core.settings.search import SearchSettings
 
@@ -95,55 +96,30 @@ class Settings(SearchSettings):
         "/grounding/check: a search is one unit, a check one for each 100,000 characters compared. 0: no limit.",
         browser=True,
     )
-    server_max_streams: int = setting(
-        "server.max_streams",
-        2000,
-        check=checks.integer(1, 1_000_000),
-        help="Maximum number of open streams per worker; further streams are refused with 503.",
-        browser=True,
-    )
-    server_max_starting: int = setting(
-        "server.max_starting",
-        16,
-        check=checks.integer(1, 100_000),
-        help="Most answers that search at the same time in one worker; the others wait in the order they came.",
-    )
-    server_max_wait_s: float = setting(
-        "server.max_wait_s",
-        5.0,
-        check=checks.number(0.1, 600),
-        help="Longest wait for that, in seconds; a request that would wait longer gets 503 and Retry-After.",
-    )
-    server_max_connections: int = setting(
-        "server.max_connections",
-        10_000,
-        check=checks.integer(10, 1_000_000),
-        help="Maximum number of open connections per worker, idle ones included.",
-    )
-    server_header_timeout_s: float = setting(
-        "server.header_timeout_s",
-        10.0,
-        check=checks.number(0.1, 3600),
-        help="Maximum time for a caller to send the headers of a request, in seconds.",
-    )
-    server_max_body_bytes: int = setting(
-        "server.max_body_bytes",
-        10_485_760,
-        check=checks.integer(1, 2_000_000_000),
-        help="Maximum size of a request body, in bytes.",
+    server_limits: ServerLimits = setting(
+        "server.limits",
+        ServerLimits(),
+        check=checks.members(
+            ServerLimits,
+            streams=checks.integer(1, 1_000_000),
+            starting=checks.integer(1, 100_000),
+            wait_s=checks.number(0.1, 600),
+            connections=checks.integer(10, 1_000_000),
+            header_s=checks.number(0.1, 3600),
+            body_bytes=checks.integer(1, 2_000_000_000),
+            grace_s=checks.number(0, 86_400),
+        ),
+        help="Limits of each worker. streams: open ones; further ones are refused with 503. starting: answers that "
+        "search at the same time; the others wait in the order they came, and one that would wait longer than "
+        "wait_s gets 503 and Retry-After. connections: open ones, idle ones included. header_s: time to send "
+        "the headers of a request. body_bytes: size of a request body. grace_s: how long open streams may "
+        "continue during shutdown.",
     )
     server_work_timeout_s: float = setting(
         "server.work_timeout_s",
         10.0,
         check=checks.number(0.1, 600),
         help="Maximum time to process the texts of one answer, in seconds.",
-    )
-    server_grace_s: float = setting(
-        "server.grace_s",
-        30.0,
-        check=checks.number(0, 86_400),
-        help="How long open streams may continue during shutdown, in seconds.",
-        browser=True,
     )
     server_hosts: tuple[str, ...] = setting(
         "server.hosts",

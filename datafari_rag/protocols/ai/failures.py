@@ -81,10 +81,10 @@ def error_of(error: RagError, subject: str) -> Json:
 
 
 def status_of(error: RagError, settings: Settings) -> int:
-    """Return the HTTP status: 400 for a bad request, 200 for what went wrong afterwards, unless `rag.http.errors`."""
+    """Return the HTTP status: 400 for a bad request, else 200 unless `rag.reply` has errors."""
     if isinstance(error, _OF_REQUEST) and not isinstance(error, RefusedByModel):
         return 400
-    return error.code if settings.rag_http_errors or error.label in _WITH_STATUS else 200
+    return error.code if settings.rag_reply.http_errors or error.label in _WITH_STATUS else 200
 
 
 def _body_of(error: RagError, label: str, code: str, message: str) -> Json:

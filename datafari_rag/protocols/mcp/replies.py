@@ -156,7 +156,10 @@ def _initialize(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) 
 
 
 def _about(settings: Settings) -> Json:
-    return {"capabilities": dict(CAPABILITIES), "instructions": settings.mcp_instructions or INSTRUCTIONS}
+    return {
+        "capabilities": dict(CAPABILITIES),
+        "instructions": settings.mcp_descriptions.get("instructions") or INSTRUCTIONS,
+    }
 
 
 def _tools(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:

@@ -7,7 +7,7 @@ The schemas that agents see are those of the records by which arguments are read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -298,11 +298,10 @@ class Tool:
 
 def listed(tool: Tool, settings: Settings) -> Json:
     """Return *tool* as `tools/list` has it, with the administrator's text instead of the default."""
-    worded = TEXTS.get(tool.name)
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": (worded and worded(settings)) or tool.about,
+        "description": settings.mcp_descriptions.get(tool.name, "") or tool.about,
         "inputSchema": schema_of(tool.takes),
         "outputSchema": schema_of(tool.gives),
         "annotations": {"title": tool.title, **READ_ONLY},
@@ -359,13 +358,3 @@ COMPARE = Tool(
 )
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, ANSWER, CHECK, SUMMARIZE, COMPARE)}
-
-TEXTS: Mapping[str, Callable[[Settings], str]] = {
-    "search": lambda settings: settings.mcp_search_description,
-    "fetch": lambda settings: settings.mcp_fetch_description,
-    "answer": lambda settings: settings.mcp_answer_description,
-    "check": lambda settings: settings.mcp_check_description,
-    "summarize": lambda settings: settings.mcp_summarize_description,
-    "compare": lambda settings: settings.mcp_compare_description,
-}
-"""Where the administrator's text of a tool is."""

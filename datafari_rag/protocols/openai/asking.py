@@ -74,7 +74,7 @@ def _ask(
     question, history = said
     tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
     is_estimated = settings.token_counter == token_budget.ESTIMATE
-    window = token_budget.Window(settings.llm_context_window, settings.openai_reserve_tokens, is_estimated)
+    window = token_budget.Window(settings.llm_context_window, settings.openai_limits.reserve_tokens, is_estimated)
     token_budget.checked(tokens, window)
     if len(question) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field="messages")
@@ -91,7 +91,7 @@ def _ask(
         max_tokens=max_tokens,
         # A model of this service reads the same fields as in every other dialect, so that it gives the same answers.
         token_budget=None if parameters.is_plain else _budget(parameters, settings, window, (tokens, max_tokens)),
-        max_documents=settings.openai_max_files or None if parameters.is_plain else None,
+        max_documents=settings.openai_limits.files or None if parameters.is_plain else None,
         has_whole_history=True,
         sampling=own.sampling,
         ignored=own.ignored,
@@ -106,8 +106,8 @@ def _budget(
     said, max_tokens = taken
     return TokenBudget(
         token_budget.for_documents(window, said=said, max_tokens=max_tokens, ratio=parameters.ratio),
-        settings.openai_node_tokens,
-        settings.rag_max_files if settings.openai_max_files is None else settings.openai_max_files,
+        settings.openai_limits.node_tokens,
+        settings.rag_max_files if settings.openai_limits.files is None else settings.openai_limits.files,
     )
 
 

@@ -42,8 +42,8 @@ from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 AT_START = frozenset(
     {
-        *("server.host", "server.port", "server.workers", "server.max_connections", "server.header_timeout_s"),
-        *("server.grace_s", "server.secret", "server.traces.endpoint", "log.level", "log.format", "log.file"),
+        *("server.host", "server.port", "server.workers"),
+        *("server.secret", "server.traces.endpoint", "log.level", "log.format", "log.file"),
     }
 )
 """Keys that are read once, when the service starts."""

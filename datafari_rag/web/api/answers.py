@@ -61,7 +61,7 @@ class AnswerRun:
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, snapshot), worker.new_id)
         user, require_held = exchange.user(), exchange.rights.require_held
-        place = partial(worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
+        place = partial(worker.starts.place, settings.server_limits.starting, settings.server_limits.wait_s)
         if ask.work is not None:
             works = worked(ask, ask.work, user, settings=settings, dependencies=snapshot.dependencies)
             # Only the dialects that ask for works read their progress; to all others they never come.
@@ -163,7 +163,7 @@ def _whole(run: AnswerRun, events: AnswerEvents) -> Response:
 def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
     exchange = run.exchange
     row, worker = exchange.row, exchange.worker
-    with worker.streams.opened(exchange.settings.server_max_streams) as opened:
+    with worker.streams.opened(exchange.settings.server_limits.streams) as opened:
         try:
             first = begun(events.all()) if row.begins_at_once else started(events.all())
         finally:

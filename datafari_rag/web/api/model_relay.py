@@ -49,7 +49,7 @@ def relay(exchange: Exchange, passed: PassThrough) -> Response:
 
 
 def _streamed(exchange: Exchange, chunks: Generator[Said, None, None]) -> Response:
-    with exchange.worker.streams.opened(exchange.settings.server_max_streams) as opened:
+    with exchange.worker.streams.opened(exchange.settings.server_limits.streams) as opened:
         taken = taken_until(chunks, lambda _: True)
         try:
             first = _first(iter(taken))

@@ -153,7 +153,7 @@ def _schemas(settings: Settings) -> Json:
     """Return the schemas that are written down with what the settings and the table of overrides decide."""
     schemas: Json = {**written()["schemas"], **requests()}
     overrides = {name: _nullable(dict(row.kind.schema)) | {"description": row.says} for name, row in OVERRIDES.items()}
-    overrides["top"] |= {"maximum": settings.chat_top_max}
+    overrides["top"] |= {"maximum": settings.chat_limits.top}
     schemas["Overrides"] = schemas["Overrides"] | {"properties": overrides}
     completion = schemas["CompletionRequest"]
     index = completion["properties"]["index_name"] | {"enum": [*settings.openai_indexes, None]}

@@ -15,6 +15,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.query.select_parameters import read
+from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.chat_request import ask_of
@@ -61,5 +62,5 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
 
 
 def _spelled(context: ReplyContext) -> ReplyContext:
-    settings = replace(context.settings, rag_linebreaks="newline", rag_documents_shape="array")
+    settings = replace(context.settings, rag_reply=ReplyShape(linebreaks="newline", documents="array"))
     return replace(context, settings=settings)

@@ -9,7 +9,7 @@ import pytest
 
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.factory import chain_for, endpoints_for, limits_for
+from datafari_rag.adapters.model.factory import chain_for, endpoints_for
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import ModelLimits, header_value
@@ -40,10 +40,6 @@ def told(settings: Settings, model: str) -> tuple[str, Ending]:
     return "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)), ending
 
 
-def test_the_defaults_of_the_table_are_those_of_the_limits() -> None:
-    assert limits_for(Settings()) == ModelLimits()
-
-
 def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_token() -> None:
     settings = Settings(
         rag_api_endpoint="http://a/v1/chat/completions",
@@ -71,14 +67,17 @@ def test_the_built_in_model_needs_no_endpoint() -> None:
 
 
 def test_fallbacks_are_asked_in_turn_and_the_built_in_one_last(stub: Stub) -> None:
-    settings = Settings(rag_api_endpoint=stub.url, llm_fallback=(stub.url, BUILTIN), llm_retries=1)
+    settings = Settings(rag_api_endpoint=stub.url, llm_fallback=(stub.url, BUILTIN), llm_limits=ModelLimits(retries=1))
     text, ending = told(settings, "status-503")
     assert (text, header_value(ending.facts)) == ("verbatim", "builtin:extractive; tries=5; fallback=1")
 
 
 def test_a_fallback_answers_under_its_own_name(stub: Stub) -> None:
     settings = Settings(
-        rag_api_endpoint=stub.url, llm_fallback=(stub.url,), llm_fallback_models=("echo",), llm_retries=0
+        rag_api_endpoint=stub.url,
+        llm_fallback=(stub.url,),
+        llm_fallback_models=("echo",),
+        llm_limits=ModelLimits(retries=0),
     )
     text, ending = told(settings, "status-500")
     assert (text, header_value(ending.facts)) == ("What?", "echo; tries=2; fallback=1")
@@ -90,7 +89,7 @@ def test_a_retry_succeeds_and_is_counted(stub: Stub) -> None:
 
 
 def test_the_breaker_leaves_a_failing_endpoint_alone(stub: Stub) -> None:
-    settings = Settings(rag_api_endpoint=stub.url, llm_retries=0, llm_breaker_failures=2)
+    settings = Settings(rag_api_endpoint=stub.url, llm_limits=ModelLimits(retries=0, breaker_failures=2))
     chain = chain_for(settings, FakeExtractive())
     for _ in range(5):
         list(chain.generate(Prompt("q", (), None, "n", model="status-500-breaker"), is_streamed=False))

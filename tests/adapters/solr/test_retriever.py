@@ -25,6 +25,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest, RagError, SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.query.search_request import Browse, Fields, Search, Step
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
+from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.schema import Schema
 from tests.loopback import Asked, Loopback, Reply, serving
@@ -497,7 +498,7 @@ def test_the_settings_say_how_solr_is_reached() -> None:
         solr_user="u",
         solr_password="p",
         tls=TlsByServer(solr=Tls("ca.pem", "c.pem", "k.pem")),
-        solr_timeout_s=4.0,
+        solr_limits=SolrLimits(wait_s=4.0),
     )
     connection = connection_of(settings)
 

@@ -14,36 +14,31 @@ HARMLESS = {
     "how much is read of documents that this reader may see anyway": """
         rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.query.relax rag.candidates
         rag.effort rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method rrf.topK
-        rrf.rank.constant openai.maxFiles openai.node_tokens
-        chat.top.max mcp.max_tokens synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
+        rrf.rank.constant openai.limits
+        chat.limits mcp.max_tokens synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
         prompt.max.request.size""",
     "what of an answer is shown that its documents do not prove": """
         answer.unsupported answer.min_support answer.below""",
     "how a reply is spelled": """
-        rag.linebreaks rag.documents.shape rag.http.errors chat.both_shapes chat.no_documents log.format
+        rag.reply chat.both_shapes chat.no_documents log.format
         openai.sources""",
     "ids, counts and milliseconds in the log, no texts": "rag.enable.logs",
     "how tokens are counted and shared out": """
-        llm.context.window token.counter openai.reserve_tokens chat.history.tokens""",
-    "how long is waited, and how often is tried": """
-        llm.retries llm.connect_timeout_s llm.first_token_timeout_s llm.stall_timeout_s llm.total_timeout_s
-        llm.breaker.failures llm.breaker.reset_s solr.connect_timeout_s solr.timeout_s solr.retries""",
+        llm.context.window token.counter""",
+    "how long is waited, and how often is tried": "llm.limits solr.limits",
     "an answer from a part of the collection, which says so": "solr.shards.tolerant",
     "the model without documents": "openai.passthrough",
     "steps that the reader sees of his own answer; what administrators alone see stays theirs": "chat.thoughts",
     "the reader's own turns, signed for him; the secret is not changed": """
-        chat.memory.enabled chat.memory.history.size chat.memory.max_bytes chat.memory.max_age_s""",
+        chat.memory.enabled chat.memory.history.size""",
     "additional instructions for the model; fences, rights and the filter of links stay": """
         chat.query.rewriting.enabled chat.prompt_template.allowed chat.client.system""",
-    "descriptions of the tools for agents; which tools there are, and with whose rights they read, is not in it": """
-        mcp.instructions mcp.search.description mcp.fetch.description mcp.answer.description mcp.check.description
-        mcp.summarize.description mcp.compare.description""",
+    "descriptions of the tools for agents, not which tools there are and as whom they read": "mcp.descriptions",
     "whether a kind of question is answered; as whom it is read stays": """
         ai.enable.rag ai.enable.agentic ai.enable.summarization ai.enable.synthesis""",
     "load": """
         summarization.parallel
-        server.rate.user_per_minute server.rate.address_per_minute server.rate.work_per_minute
-        server.max_streams server.workers server.grace_s""",
+        server.rate.user_per_minute server.rate.address_per_minute server.rate.work_per_minute server.workers""",
 }
 """Why a browser may change these keys. A new key is in no browser until it is listed here."""
 

@@ -14,7 +14,7 @@ from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp.results import answer_result, check_result, fetched, search_result
-from datafari_rag.protocols.mcp.tools import TEXTS, TOOLS, Tool, listed
+from datafari_rag.protocols.mcp.tools import TOOLS, Tool, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room
 from tests.protocols.values import EXTRACT, FINISHED, SOURCES
 
@@ -37,7 +37,7 @@ TAKEN: dict[str, dict[str, object]] = {
 
 
 def test_the_settings_name_these_tools_and_no_others() -> None:
-    assert set(TOOLS) == set(MCP_TOOLS) == set(TEXTS)
+    assert set(TOOLS) == set(MCP_TOOLS)
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -61,7 +61,7 @@ def test_every_tool_only_reads(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_administrators_may_word_what_agents_are_told(name: str) -> None:
-    settings = Settings(**{f"mcp_{name}_description": "Ours."})
+    settings = Settings(mcp_descriptions={name: "Ours."})
     assert listed(TOOLS[name], settings)["description"] == "Ours."
     assert listed(TOOLS[name], Settings())["description"] == TOOLS[name].about
 

@@ -25,6 +25,7 @@ from datafari_rag.core.errors import (
     leaves,
 )
 from datafari_rag.core.events import Answer, Failed, Finished, Sources
+from datafari_rag.core.settings.records import OpenaiLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai import chat_completions as openai
 from datafari_rag.protocols.request import Incoming, PassThrough, Task
@@ -381,7 +382,7 @@ def test_absent_max_tokens_are_not_sent_and_the_window_decides() -> None:
 
 @pytest.mark.parametrize(("max_files", "expected"), [(None, 3), (0, 0), (7, 7)])
 def test_the_number_of_documents_is_bounded_by_its_setting(max_files: int | None, expected: int) -> None:
-    ask = read(with_index(USER), replace(SETTINGS, openai_max_files=max_files))
+    ask = read(with_index(USER), replace(SETTINGS, openai_limits=OpenaiLimits(files=max_files)))
     assert ask.token_budget is not None and ask.token_budget.max_documents == expected
 
 

@@ -17,6 +17,7 @@ from datafari_rag.core.access import User
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
 from datafari_rag.core.events import Delta, Event, ModelFacts, Sources, StepBegun
+from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
 from datafari_rag.protocols import ragapi
@@ -275,7 +276,7 @@ def test_what_is_passed_through_as_a_stream_is_audited_with_model_and_tokens() -
     "door", [one for one in DOORS if one.name in ("ai stream", "ai summarize", "openai stream", "mcp answer")]
 )
 def test_whoever_finds_no_place_to_begin_is_refused_on_streams_too(door: Door) -> None:
-    app = app_of(fake_snapshot(settings=Settings(server_max_starting=1, server_max_wait_s=0)))
+    app = app_of(fake_snapshot(settings=Settings(server_limits=ServerLimits(starting=1, wait_s=0))))
     with app.extensions["worker"].starts.place(1, 0):
         assert b"overloaded" in door.send(app.test_client()).get_data()
 

@@ -13,6 +13,7 @@ from datafari_rag.adapters.judge import EndpointJudge, JudgeOptions
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
+from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving
@@ -112,7 +113,7 @@ def test_attempts_to_name_a_user_are_counted() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_in_its_shape(how: dict[str, Any], code: int) -> None:
-    settings = Settings(server_max_body_bytes=1_000_000)
+    settings = Settings(server_limits=ServerLimits(body_bytes=1_000_000))
     response = client_of(settings=settings).post(PATH, **how)
     assert (response.status_code, response.get_json()["error"]["status"]) == (code, "INVALID_ARGUMENT")
 

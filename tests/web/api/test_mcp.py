@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.dialects import MCP_TOOLS
+from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -161,7 +162,7 @@ def test_only_posts_are_taken(method: str) -> None:
     ],
 )
 def test_what_is_no_message_is_refused(how: dict[str, Any], status: int, code: int) -> None:
-    line = fake_snapshot(settings=Settings(server_max_body_bytes=100_000))
+    line = fake_snapshot(settings=Settings(server_limits=ServerLimits(body_bytes=100_000)))
     response = client_of(line).post("/mcp", **how)
     assert (response.status_code, response.get_json()["error"]["code"]) == (status, code)
     assert response.mimetype == "application/json"

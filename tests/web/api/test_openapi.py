@@ -29,13 +29,14 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
+from datafari_rag.core.settings.records import ChatLimits, ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ROLES
 from datafari_rag.web.api.openapi import written
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
 
-CLOSED = replace(Settings(), openai_passthrough=False, rag_http_errors=True)
+CLOSED = replace(Settings(), openai_passthrough=False, rag_reply=ReplyShape(http_errors=True))
 """Nothing is passed through to a model, whose own checks are not ours."""
 
 APP = app_of(fake_snapshot(settings=CLOSED))
@@ -132,7 +133,7 @@ def test_a_chunk_of_an_answer_without_documents_is_as_described(document: Any) -
 
 
 def test_what_may_be_named_follows_the_settings() -> None:
-    known = replace(CLOSED, chat_top_max=7, openai_indexes={"hr": "", "it": ""})
+    known = replace(CLOSED, chat_limits=ChatLimits(top=7), openai_indexes={"hr": "", "it": ""})
     schemas = (
         app_of(fake_snapshot(settings=known)).test_client().get("/openapi.json").get_json()["components"]["schemas"]
     )

@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from datafari_rag.core.errors import BodyTooLarge
+from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web import dropped_files
 from tests.fakes import app_of, fake_snapshot
@@ -131,7 +132,7 @@ def test_together_they_are_bounded(
 
 
 def test_a_body_over_the_limit_is_not_kept(tmp_path: Path) -> None:
-    client = client_of(tmp_path, server_max_body_bytes=10_000)
+    client = client_of(tmp_path, server_limits=ServerLimits(body_bytes=10_000))
 
     assert sent(client, (b"x" * 20_000, "note.md")).status_code == 413
     assert kept(tmp_path) == {}

@@ -1,0 +1,107 @@
+"""
+What some settings hold: one record for each JSON object, with the defaults and the reason for each.
+
+Values only. An operator who has measured something else sets a member; the others keep what stands here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class SolrLimits:
+    """
+    How long Solr is waited for, in seconds, and how often a failed search is repeated.
+
+    One *retries*: on the other node of a pair, which answers while the first restarts.
+    """
+
+    connect_s: float = 2.0
+    wait_s: float = 10.0
+    retries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityPatience:
+    """How long ManifoldCF's authority service is waited for, in seconds."""
+
+    connect_s: float = 2.0
+    wait_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """
+    What one worker takes at most.
+
+    *streams* and *connections* are open ones, idle ones included. *starting* answers search at the same time, and the
+    others wait for at most *wait_s*. *header_s* is for the head of a request, *grace_s* for open streams at the end.
+    """
+
+    streams: int = 2_000
+    starting: int = 16
+    wait_s: float = 5.0
+    connections: int = 10_000
+    header_s: float = 10.0
+    body_bytes: int = 10_485_760
+    grace_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenaiLimits:
+    """
+    Budgets of /v1: *files* None for `rag.maxFiles`, 0 for as many as fit; tokens of a passage, and of the frame.
+
+    The numbers are those of KAITO's RAG engine, whose protocol it is.
+    """
+
+    files: int | None = None
+    node_tokens: int = 500
+    reserve_tokens: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class ChatLimits:
+    """What a chat client may send: documents it asks for, tokens of its history, bytes and age of a signed state."""
+
+    top: int = 50
+    history_tokens: int = 4_000
+    memory_bytes: int = 16_384
+    memory_age_s: int = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """How long conversations are stored after their last question, and what those of a user and of all may take."""
+
+    age_days: int = 90
+    user_mb: int = 20
+    whole_mb: int = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class JwtClaims:
+    """The claims of a token that name its user and the user's access tokens."""
+
+    user: str = "preferred_username"
+    tokens: str = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCall:
+    """How the second judge is called, how long it is waited for, and the least score that counts."""
+
+    format: Literal["nli", "lettucedetect"] = "nli"
+    timeout_s: float = 2.0
+    min_score: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyShape:
+    """The shape of RagAPI's replies, where Datafari's own documents and code differ."""
+
+    linebreaks: Literal["escaped", "newline", "html"] = "escaped"
+    documents: Literal["array", "object"] = "array"
+    http_errors: bool = False
