@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from datafari_rag.core.answer import conversations as session_state
 from datafari_rag.core.answer.prompt import ESTIMATE, Window, checked
@@ -20,19 +23,18 @@ from datafari_rag.core.errors import (
     NoQuery,
     QueryTooLong,
     RagError,
-    TooManyValues,
 )
 from datafari_rag.core.query import conversation
-from datafari_rag.core.query.chat_overrides import PATH, applied
+from datafari_rag.core.query.chat_overrides import applied
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.protocols.records import about, read
 from datafari_rag.protocols.request import Incoming
 
 MAX_MESSAGES = 1000
 """Most messages of one conversation; what goes to the model is bounded in tokens besides."""
 
-ROLES = ("user", "assistant", "system")
 STATE_KEYS = ("session_state", "sessionState")
 """Both spellings are read on every path (the protocol's own pages disagree)."""
 
@@ -45,6 +47,45 @@ HISTORY_SHARE = 4
 """History gets at most this part of the model's window, so that documents always have room."""
 
 _SYSTEM_LEFT_OUT = "Left out: chat.client.system is off, so the instructions are the service's own."
+
+
+class SentMessage(Struct, frozen=True):
+    """One message of a conversation."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str
+
+
+class ChatContext(Struct, frozen=True):
+    """What a request changes for its answer."""
+
+    overrides: Annotated[
+        dict[str, Any] | None,
+        Meta(extra_json_schema={"anyOf": [{"$ref": "#/components/schemas/Overrides"}, {"type": "null"}]}),
+    ] = None
+
+
+class ChatRequest(Struct, frozen=True, rename={"later_state": "sessionState"}):
+    """A request of the chat protocols; null is absent, and other names are ignored."""
+
+    messages: Annotated[
+        list[SentMessage],
+        about(
+            f"The last message is the user's question: not blank, at most {MAX_QUESTION_CHARS} characters.",
+            min_length=1,
+            max_length=MAX_MESSAGES,
+            extra={"must": "a list with at least one message"},
+        ),
+    ]
+    context: ChatContext | None = None
+    session_state: Annotated[Any, about("Echoed, or the signed memory that an earlier answer issued.")] = None
+    later_state: Annotated[Any, about("The newer spelling of session_state; both are accepted everywhere.")] = None
+
+
+class ChoicesRequest(ChatRequest, frozen=True):
+    """The same with choices in the reply."""
+
+    stream: Annotated[bool | None, about("Present: the reply has choices.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +108,9 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         ContextTooLong: the last message alone is larger than the model's window.
     """
     body = body_of(incoming)
-    said = _messages_in(body)
-    overrides = object_at(object_at(body, "context"), "overrides", PATH)
+    sent = read(ChatRequest, body, is_deep=True)
+    said = _messages_in(sent.messages)
+    overrides = (sent.context or ChatContext()).overrides or {}
     state = state_of(body, settings)
     history = _history(said, state, incoming, settings)
     ask = Ask(
@@ -96,16 +138,6 @@ def body_of(incoming: Incoming) -> Mapping[str, object]:
     return incoming.body
 
 
-def object_at(parent: Mapping[str, object], key: str, path: str | None = None) -> Mapping[str, object]:
-    """Return the object at *key*, an empty one when it is absent or null. Raises: BadRequest."""
-    value = parent.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise BadRequest(f"{path or key} must be an object.", field=path or key)
-    return value
-
-
 def state_of(body: Mapping[str, object], settings: Settings) -> object:
     """
     Return the client's session state under either key, None when there is none.
@@ -130,36 +162,20 @@ def state_key(body: Mapping[str, object]) -> str:
     return next((key for key in STATE_KEYS if body.get(key) is not None), STATE_KEYS[0])
 
 
-def _messages_in(body: Mapping[str, object]) -> ChatMessages:
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise BadRequest("messages must be a list with at least one message.", field="messages")
-    if len(messages) > MAX_MESSAGES:
-        raise TooManyValues.of("messages", MAX_MESSAGES)
-    turns = tuple(_turn(message, f"messages[{place}]") for place, message in enumerate(messages))
-    last = turns[-1]
+def _messages_in(sent: Sequence[SentMessage]) -> ChatMessages:
+    turns = tuple(ChatMessage(message.role, message.content) for message in sent)
+    broken = next((place for place, turn in enumerate(turns) if not is_unicode(turn.text)), None)
+    if broken is not None:
+        field = f"messages[{broken}].content"
+        raise BadRequest(f"{field} is not valid Unicode text.", field=field)
+    last, path = turns[-1], f"messages[{len(turns) - 1}]"
     if last.role != "user":
-        raise BadRequest(
-            f"messages[{len(turns) - 1}].role must be user: the last message is the question.", field="messages"
-        )
+        raise BadRequest(f"{path}.role must be user: the last message is the question.", field="messages")
     if not last.text.strip():
-        raise NoQuery(field=f"messages[{len(turns) - 1}].content")
+        raise NoQuery(field=f"{path}.content")
     if len(last.text) > MAX_QUESTION_CHARS:
-        raise QueryTooLong(field=f"messages[{len(turns) - 1}].content")
+        raise QueryTooLong(field=f"{path}.content")
     return ChatMessages(last.text, turns[:-1], any(turn.role == "system" for turn in turns))
-
-
-def _turn(message: object, path: str) -> ChatMessage:
-    if not isinstance(message, Mapping):
-        raise BadRequest(f"{path} must be an object.", field=path)
-    role, content = message.get("role"), message.get("content")
-    if role not in ROLES:
-        raise BadRequest(f"{path}.role must be user, assistant or system.", field=f"{path}.role")
-    if not isinstance(content, str):
-        raise BadRequest(f"{path}.content must be a string.", field=f"{path}.content")
-    if not is_unicode(content):
-        raise BadRequest(f"{path}.content is not valid Unicode text.", field=f"{path}.content")
-    return ChatMessage(str(role), content)
 
 
 def _history(said: ChatMessages, state: object, incoming: Incoming, settings: Settings) -> tuple[ChatMessage, ...]:

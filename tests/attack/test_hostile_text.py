@@ -242,7 +242,6 @@ THROUGH = {
     "protocols.ai.asking.agentic_ask": "protocols.ai.asking.question_ask",
     "protocols.chat.parse": "protocols.chat_request.ask_of",
     "protocols.chat_request.body_of": "protocols.chat_request.ask_of",
-    "protocols.chat_request.object_at": "protocols.chat_request.ask_of",
     "protocols.chat_request.state_key": "protocols.chat_request.ask_of",
     "protocols.chat_request.state_of": "protocols.chat_request.ask_of",
     "core.answer.conversations.recalled": "protocols.chat_request.ask_of",

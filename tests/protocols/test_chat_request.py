@@ -41,6 +41,7 @@ def test_a_follow_up_is_searched_for_with_the_turn_before_it() -> None:
 
 
 MESSAGE = {"role": "user", "content": "q"}
+OF_ROLES = "messages[0].role must be one of: assistant, system, user."
 BAD: list[tuple[str, object, str]] = [
     ("no body", None, "The body must be a JSON object."),
     ("a list as body", [], "The body must be a JSON object."),
@@ -52,10 +53,18 @@ BAD: list[tuple[str, object, str]] = [
     (
         "a role unknown",
         {"messages": [{**MESSAGE, "role": "tool"}]},
-        "messages[0].role must be user, assistant or system.",
+        OF_ROLES,
     ),
-    ("a role null", {"messages": [{**MESSAGE, "role": None}]}, "messages[0].role must be user, assistant or system."),
-    ("a role list", {"messages": [{**MESSAGE, "role": []}]}, "messages[0].role must be user, assistant or system."),
+    (
+        "a role null",
+        {"messages": [{**MESSAGE, "role": None}]},
+        OF_ROLES,
+    ),
+    (
+        "a role list",
+        {"messages": [{**MESSAGE, "role": []}]},
+        OF_ROLES,
+    ),
     ("content null", {"messages": [{**MESSAGE, "content": None}]}, "messages[0].content must be a string."),
     ("content a list", {"messages": [{**MESSAGE, "content": ["q"]}]}, "messages[0].content must be a string."),
     (

@@ -25,6 +25,7 @@ from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai.asking import AiRequest
 from datafari_rag.protocols.ai.conversations import ConversationTitle
+from datafari_rag.protocols.chat_request import ChatRequest, ChoicesRequest
 from datafari_rag.protocols.grounding import GroundingRequest
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.web.api.exchange import WorkerContext
@@ -251,5 +252,5 @@ def _ref(name: str) -> Json:
 
 REF = "#/components/schemas/{name}"
 
-RECORDS = (AiRequest, ConversationTitle, GroundingRequest)
+RECORDS = (AiRequest, ChatRequest, ChoicesRequest, ConversationTitle, GroundingRequest)
 """The bodies that callers send."""

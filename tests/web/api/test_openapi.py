@@ -31,7 +31,6 @@ from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.records import ChatLimits, ReplyShape
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_request import ROLES
 from datafari_rag.web.api.openapi import written
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
@@ -72,7 +71,7 @@ def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
 
     assert schemas["Citation"]["required"] == [one.name for one in fields(Citation)]
     assert {name for name, one in schemas["Citation"]["properties"].items() if "null" in one["type"]} >= optional
-    assert message["items"]["properties"]["role"]["enum"] == list(ROLES)
+    assert schemas["SentMessage"]["properties"]["role"]["enum"] == ["assistant", "system", "user"]
     assert f"at most {MAX_QUESTION_CHARS} characters" in message["description"]
     assert (ratio["minimum"], ratio["maximum"]) == (RATIO_LOWEST, RATIO_HIGHEST)
 
