@@ -15,7 +15,7 @@ from datafari_rag.core.errors import BadRequest, RagError
 from datafari_rag.core.events import Answer
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.work import SwitchedOff
-from datafari_rag.protocols.ai import events, phases
+from datafari_rag.protocols.ai import events
 from datafari_rag.protocols.ai.asking import agentic_ask, question_ask, work_ask
 from datafari_rag.protocols.ai.failures import error_of, status_of
 from datafari_rag.protocols.ai.replies import content_of
@@ -33,7 +33,7 @@ class AiAction:
 
     name: str
     subject: str
-    phases: phases.Phases
+    phases: events.Phases
     read: Callable[[Incoming, Settings], Ask]
     is_on: Callable[[Settings], bool] = lambda settings: True
 
@@ -97,13 +97,13 @@ def _synthesis(settings: Settings) -> bool:
 ACTIONS: Mapping[str, AiAction] = {
     one.name: one
     for one in (
-        AiAction("rag", "rag", phases.ANSWERING, partial(question_ask, action="rag"), _rag),
-        AiAction("agentic", "agentic", phases.ANSWERING, agentic_ask, _agentic),
-        AiAction("summarize", "summarization", phases.SUMMARISING, partial(work_ask, kind="summarize"), _summarization),
-        AiAction("synthesize", "synthesis", phases.SYNTHESISING, partial(work_ask, kind="synthesize"), _synthesis),
-        AiAction("search", "ai", phases.SEARCHING, partial(work_ask, kind="search")),
+        AiAction("rag", "rag", events.ANSWERING, partial(question_ask, action="rag"), _rag),
+        AiAction("agentic", "agentic", events.ANSWERING, agentic_ask, _agentic),
+        AiAction("summarize", "summarization", events.SUMMARISING, partial(work_ask, kind="summarize"), _summarization),
+        AiAction("synthesize", "synthesis", events.SYNTHESISING, partial(work_ask, kind="synthesize"), _synthesis),
+        AiAction("search", "ai", events.SEARCHING, partial(work_ask, kind="search")),
     )
 }
 
-UNKNOWN = AiAction("", "ai", phases.SEARCHING, _unknown)
+UNKNOWN = AiAction("", "ai", events.SEARCHING, _unknown)
 """What a request meets that names no action of these, and a request that cannot be read."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from datafari_rag.core.effort import ActivityStep
 from datafari_rag.core.events import Delta, Finished, Progress, Sources, StepBegun, StepEnded, StepEvent, WorkEvent
 from datafari_rag.protocols.ai.failures import error_of
-from datafari_rag.protocols.ai.phases import Phases
 from datafari_rag.protocols.ai.replies import STREAMED_CHARS, about, conversation, found, proofs, source
 from datafari_rag.protocols.chat_reply_parts import partial
 from datafari_rag.protocols.request import ReplyContext
@@ -18,6 +18,41 @@ AiEvent = WorkEvent | StepEvent
 """Besides an answer's events: the progress of work on whole documents, and the steps of a search with tools."""
 
 MEMORY_ID_CHARS = 15
+
+
+HISTORY, REWRITING = "retrieving chat history", "query rewriting"
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """
+    The phases of one action: their *subject*, those at its beginning, and what the model's is called.
+
+    *reading* is the phase in which named documents are read, one after the other.
+    """
+
+    subject: str
+    opening: tuple[str, ...]
+    generating: str = ""
+    reading: str = ""
+
+    @property
+    def generation(self) -> str:
+        """The phase in which the answer is written."""
+        return f"{self.subject}:{self.generating}"
+
+    def begun(self, context: ReplyContext) -> tuple[str, ...]:
+        """Return the phases before anything is found, those of a conversation where there is one."""
+        ask = context.ask
+        of_talk = [HISTORY] if ask.history and ask.work is None else []
+        if of_talk and context.settings.chat_query_rewriting_enabled and not ask.document_ids:
+            of_talk.append(REWRITING)
+        return tuple(f"{self.subject}:{name}" for name in (*of_talk, *self.opening))
+
+    def step(self, progress: Progress) -> str:
+        """Return the phase of one step of a work, with its number."""
+        name = self.reading if progress.step == "retrieval" else self.generating
+        return f"{self.subject}:{name} ({progress.done}/{progress.total})"
 
 
 def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
@@ -93,3 +128,9 @@ def _phase(name: str, context: ReplyContext) -> Json:
 def _event(kind: str, data: Mapping[str, object], context: ReplyContext) -> Json:
     now_s = context.clock() if context.clock is not None else context.now_s
     return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}
+
+
+ANSWERING = Phases("Rag", ("retrieval",), "response generation")
+SUMMARISING = Phases("summarize", ("start", "document retrieval"), "generation")
+SYNTHESISING = Phases("synthesis", ("start",), "summary generation", "documents retrieval")
+SEARCHING = Phases("search", ("start",))
