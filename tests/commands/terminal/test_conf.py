@@ -17,7 +17,7 @@ WITHOUT_SETTINGS = {"demo", "check", "mcp-probe", "model", "llm-service"}
 
 def commands() -> list[tuple[str, click.Command]]:
     group, found = LazyGroup(), []
-    for name in COMMANDS.keys() - WITHOUT_SETTINGS - {"demo-watch", "audit"}:
+    for name in sorted(COMMANDS.keys() - WITHOUT_SETTINGS - {"demo-watch", "audit"}):
         command = group.get_command(click.Context(group), name)
         assert command is not None
         inner = list(command.commands.values()) if isinstance(command, click.Group) else [command]
