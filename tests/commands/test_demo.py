@@ -16,6 +16,7 @@ import pytest
 
 from datafari_rag.adapters.embedded.passages import EmbeddedPassages
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.commands.demo.command import _keep_endpoint
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.meaning.calibration import PAIRS
@@ -102,7 +103,7 @@ def test_with_meaning_no_passage_of_the_shipped_documents_has_to_be_embedded(tmp
     ("arguments", "code", "sentence"),
     [
         pytest.param(["--meaning"], 1, "run `datafari-rag model get bge-small-en` once", id="without the model"),
-        pytest.param([".", "--meaning"], 2, "docs/embeddings.md", id="for a folder of one's own"),
+        pytest.param([".", "--meaning"], 1, "model get e5-small-multilingual", id="for a folder of one's own"),
     ],
 )
 def test_what_meaning_needs_is_said(arguments: list[str], code: int, sentence: str, tmp_path: Path) -> None:
@@ -131,3 +132,12 @@ def test_the_licences_of_the_sources_are_there() -> None:
     assert "https://www.postgresql.org/docs/15/" in notice
     urls = [json.loads(line)["url"] for line in gzip.decompress((DEMO / "docs.jsonl.gz").read_bytes()).splitlines()]
     assert all(url.startswith(("https://docs.python.org/3.11/", "https://www.postgresql.org/docs/15/")) for url in urls)
+
+
+def test_the_model_of_a_folder_is_kept_where_other_commands_find_it_and_taken_out_again(tmp_path: Path) -> None:
+    conf = tmp_path / "rag.properties"
+    conf.write_text("solr.url=embedded:index\n")
+    _keep_endpoint(conf, f"onnx:{tmp_path}")
+    assert f"embeddings.endpoint=onnx:{tmp_path}" in conf.read_text()
+    _keep_endpoint(conf, "")
+    assert "\nembeddings.endpoint=onnx" not in conf.read_text()

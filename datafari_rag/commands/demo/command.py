@@ -19,6 +19,14 @@ from datafari_rag.commands.terminal.conf import demo_place
 MODEL = "bge-small-en"
 """The model whose vectors of the shipped documents come with the package."""
 
+OWN_MODEL = "e5-small-multilingual"
+"""The model for files of one's own, whose languages are not known."""
+
+SLOW = (
+    "New files are read at some 7,000 characters a second on two cores, since each passage gets a vector; "
+    "the page says how far."
+)
+
 TRIES = (
     ("anyone", "", "How+do+I+copy+a+file+in+Python%3F"),
     ("alice, who may read the Python manual", "-H 'X-Remote-User: alice' ", "How+are+Enums+and+Flags+different%3F"),
@@ -33,7 +41,7 @@ MAX_DROPPED_BYTES = 50_000_000
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of worker processes.")
-@click.option("--meaning", is_flag=True, help="Search the shipped documents by meaning as well.")
+@click.option("--meaning", is_flag=True, help="Search by meaning as well.")
 @click.option("--model", metavar="URL[#NAME]", help="Let this model answer: the first that the server lists, or NAME.")
 def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: str | None) -> None:
     """
@@ -48,7 +56,8 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
     \b
     Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds; so are files
     that are dropped on the page, which are kept beside the index, never in FOLDER.
-    --meaning needs `datafari-rag model get bge-small-en`, once; the documents' vectors come with the package.
+    --meaning needs a model, once: `datafari-rag model get bge-small-en` for the shipped documents, whose vectors come
+    with the package, `datafari-rag model get e5-small-multilingual` for FOLDER.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves. With
     --model the passages that answer a question are sent there; docs/models.md has more, also for servers with a key.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to start again.
@@ -56,20 +65,19 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
     server.prepare()
     from datafari_rag.commands.serve import start
 
-    if meaning and folder is not None:
-        raise click.UsageError("--meaning is for the shipped documents; for your own see docs/embeddings.md.")
     options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
     if model is not None:
         from datafari_rag.commands.demo.model import settings_of_model
 
         options |= settings_of_model(model)
     if meaning:
-        options["embeddings.endpoint"] = _endpoint()
+        options["embeddings.endpoint"] = _endpoint(MODEL if folder is None else OWN_MODEL)
     place = demo_place(folder, is_near=meaning)
     _set_up(place)
     if folder is None:
         _index_demo(place / "index", str(options.get("embeddings.endpoint", "")))
     if folder is not None:
+        _keep_endpoint(place / "rag.properties", str(options.get("embeddings.endpoint", "")))
         options |= _watched(folder, place)
     start(
         place / "rag.properties",
@@ -78,15 +86,24 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
     )
 
 
-def _endpoint() -> str:
-    """Return the setting for the model that made the shipped vectors. Raises: ClickException: it is not here."""
+def _keep_endpoint(conf: Path, endpoint: str) -> None:
+    """Write the embedding model, "" for none, where the watcher and other commands find it too; say what it costs."""
+    from datafari_rag.adapters.settings.file import SettingsFile
+
+    SettingsFile(conf).save({"embeddings.endpoint": endpoint or None})
+    if endpoint:
+        click.echo(SLOW, err=True)
+
+
+def _endpoint(model: str) -> str:
+    """Return the setting for *model*. Raises: ClickException: it is not here."""
     from datafari_rag.commands.model.embedding_models import KNOWN_MODELS, default_folder, is_there
     from datafari_rag.core.settings.embeddings import ONNX
 
-    place = default_folder(MODEL)
-    if not is_there(KNOWN_MODELS[MODEL], place):
+    place = default_folder(model)
+    if not is_there(KNOWN_MODELS[model], place):
         raise click.ClickException(
-            f"demo --meaning needs the model {MODEL}: run `datafari-rag model get {MODEL}` once, then this again."
+            f"demo --meaning needs the model {model}: run `datafari-rag model get {model}` once, then this again."
         )
     return f"{ONNX}{place}"
 
