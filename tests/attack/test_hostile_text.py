@@ -31,6 +31,7 @@ SLOWEST = 12
 
 ELSEWHERE = {
     "core.access": "names and tokens, which are compared and no more",
+    "core.accounts": "names, which are compared and no more",
     "core.audit_record": "fields of records, which are hashed and no more",
     "core.messages": "our own words, and an administrator's settings",
     "core.meaning.fusion": "ids and numbers",
@@ -42,6 +43,7 @@ ELSEWHERE = {
     "core.settings.browser_guard": "an administrator's settings",
     "core.settings.checks": "an administrator's settings",
     "core.settings.linter": "an administrator's settings",
+    "core.settings.other_keys": "our own words",
     "core.settings.parsing": "an administrator's settings",
     "core.settings.row": "our own words",
     "core.settings.table": "an administrator's settings",
@@ -157,6 +159,7 @@ def _takes_text(function: object) -> bool:
 THROUGH = {
     "core.passages.stored_parts.in_parts": "core.passages.stored_parts.parts_around",
     "core.documents.place_of": "core.citations.resolution.resolve, both",
+    "core.citations.labels.file_name": "core.citations.labels.title_of",
     "core.citations.claims.claims_of": "core.citations.claims.marks_in",
     "core.citations.claims.stated_in": "core.citations.text_check.checked_against",
     "core.citations.resolution.citation_at": "core.citations.resolution.resolve, both",
