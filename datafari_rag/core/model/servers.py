@@ -197,7 +197,7 @@ HOSTS: tuple[tuple[str, str], ...] = (
 
 MODELS: tuple[ModelRow, ...] = (
     ModelRow(
-        re.compile(r"(o[1-9]|gpt-([5-9]|\d\d))([.:-].*)?"),
+        re.compile(r"(o[1-9]|gpt-[5-9])([.:-].*)?"),
         frozenset({"openai", "azure"}),
         "apart",
         is_bare=True,
