@@ -108,6 +108,11 @@ class UnitRow:
         return bisect_left(self._turning, start) < bisect_left(self._turning, end)
 
     @cached_property
+    def turned(self) -> frozenset[str]:
+        """Return the words that turn something."""
+        return frozenset([self.words[place] for place in self._turning])
+
+    @cached_property
     def _turning(self) -> list[int]:
         return self.language.turning.places(self.words)
 

@@ -225,5 +225,5 @@ def _date(units: Sequence[Unit], language: Language) -> Unit | None:
         number = language.months.get(month.word)
         if number is not None and _DAY.fullmatch(day.key):
             key = f"{units[2].key}-{number:02}-{int(day.key):02}"
-            return Unit(key, key, units[0].start, units[2].end, units[0].before, units[0].is_first)
+            return units[0]._replace(key=key, word=key, end=units[2].end)
     return None

@@ -18,7 +18,7 @@ from rapidfuzz.distance import LCSseq
 
 from datafari_rag.core.citations.alignment import Alignment, UnitRow, aligned, cells
 from datafari_rag.core.citations.places import SourceSentence, SourceText
-from datafari_rag.core.citations.units import BULLET, Unit, root, units_in
+from datafari_rag.core.citations.units import BULLET, Unit, units_in
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import folded
 from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in, written_languages
@@ -29,17 +29,20 @@ VERIFIED, SUPPORTED, NEAR = "verified", "supported", "near"
 CONTRADICTED, UNSUPPORTED = "contradicted", "unsupported"
 PROVED = frozenset((VERIFIED, SUPPORTED))
 
-LEAST_WORDS = 4
+LEAST_WORDS = 3
 """Fewer words that say something by themselves are together in any text: they are like none."""
 
 LEAST_UNITS = 3
 """A claim of fewer is a name or a fragment: it states nothing."""
 
-NEAR_LIKENESS = 0.62
-"""The least likeness that is called near: at most one in twelve wrong claims has it (docs/grounding.md)."""
+NEAR_LIKENESS = 0.52
+"""The least likeness that is called near: one in fifteen wrong claims has it (docs/grounding.md)."""
 
 ALTERED = 0.7
-"""From this share of a claim's units in the order of one sentence on, it is that sentence with something altered."""
+"""From this share of a claim's units in the order of one sentence on, it is taken from that sentence."""
+
+STITCHED = 0.8
+"""From this share of a claim's steps from word to word that the sentences make too, it is put together of them."""
 
 WINDOW = 3
 """So many sentences are looked at together for a likeness."""
@@ -278,13 +281,16 @@ class CheckedExtract:
         """Return the stretches of up to `WINDOW` sentences that are most like *claim*, the best first."""
         row = self._row(claim)
         wanted = content(row)
+        names = [folded(one) for one, unit in zip(row.roots, row.units, strict=True) if unit.is_name]
+        is_named = all(self._count(one) or one in self._source.names for one in names)
         found: dict[Span, float] = {}
         for block, number in self._richest(wanted):
             sentences = self._source.sentences(block)[max(0, number - WINDOW // 2) : number + WINDOW // 2 + 1]
             start, end = sentences[0].start, sentences[-1].end
             if (start, end) not in found and self._source.is_seen(start, end):
                 self._work.add(end - start)
-                found[start, end] = likeness(row, wanted, units_in(self._source.text, start, end, row.language))
+                place = UnitRow(units_in(self._source.text, start, end, row.language), row.language)
+                found[start, end] = likeness(row, wanted, place) if is_named else 0.0
         return sorted(((grade, place) for place, grade in found.items()), reverse=True)
 
     def _richest(self, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -300,13 +306,19 @@ class CheckedExtract:
         return list(islice(ordered, MAX_WINDOWS))
 
     def _is_altered(self, claim: UnitRow) -> bool:
-        """Say whether *claim* is a sentence of the document with something altered: it is no likeness then."""
+        """Say whether *claim* is sentences of the document with something altered: it is no likeness then."""
+        steps: set[tuple[str, str]] = set()
+        is_taken = False
         for block, number in self._richest(content(claim)):
             for row in self._source.rows(block, number, claim.language):
                 self._work.add(len(row.roots) + len(claim.roots))
-                if LCSseq.similarity(claim.roots, row.roots) >= ALTERED * len(claim.roots):
+                altered = is_altered(claim, row)
+                if altered:
                     return True
-        return False
+                is_taken = is_taken or altered is not None
+                steps.update(pairwise(row.roots))
+        copied = sum([step in steps for step in pairwise(claim.roots)])
+        return not is_taken and copied >= STITCHED * (len(claim.roots) - 1)
 
 
 _RANK = {VERIFIED: 0, SUPPORTED: 1, NEAR: 2, UNSUPPORTED: 3, CONTRADICTED: 4}
@@ -314,26 +326,48 @@ _RANK = {VERIFIED: 0, SUPPORTED: 1, NEAR: 2, UNSUPPORTED: 3, CONTRADICTED: 4}
 
 def content(row: UnitRow) -> list[str]:
     """Return the roots of the words of *row* that say something by themselves, each once."""
-    common = frozenset().union(*[FUNCTION_WORDS.get(code, ()) for code in row.language.code.split("+")])
+    common = _common(row.language.code)
     pairs = zip(row.words, row.roots, strict=True)
     return list(dict.fromkeys([one for word, one in pairs if word not in common and word[0].isalnum()]))
 
 
-def likeness(claim: UnitRow, wanted: Sequence[str], place: Sequence[Unit]) -> float:
+@lru_cache(maxsize=200)
+def _common(code: str) -> frozenset[str]:
+    """Return the words that say nothing by themselves in the languages of *code*."""
+    return frozenset().union(*[FUNCTION_WORDS.get(one, ()) for one in code.split("+")])
+
+
+def likeness(claim: UnitRow, wanted: Sequence[str], place: UnitRow) -> float:
     """
-    Return how much of *claim* is in *place*, 0 to 1; 0 where a number or a name of it is not.
+    Return how much of *claim* is in *place*, 0 to 1; 0 where a number or a word that turns is not.
 
     Half of it is the share of *wanted*, its words by their length, and half the share of all its units in their order.
     """
-    keys = {unit.key for unit in place}
-    roots = [root(one.word, claim.language.endings) for one in place]
-    there = set(roots)
-    for unit, one in zip(claim.units, claim.roots, strict=True):
-        if (unit.is_number and unit.key not in keys) or (unit.is_name and one not in there):
-            return 0.0
-    words = sum([len(one) for one in wanted if one in there]) / sum(map(len, wanted))
-    in_order = LCSseq.similarity(claim.roots, roots) / len(claim.roots)
+    needed = {unit.key for unit in claim.units if unit.is_number}
+    if not needed.issubset([unit.key for unit in place.units]) or not claim.turned.issubset(place.words):
+        return 0.0
+    words = sum([len(one) for one in wanted if one in place.places]) / sum(map(len, wanted))
+    in_order = LCSseq.similarity(claim.roots, place.roots) / len(claim.roots)
     return (words + in_order) / 2
+
+
+def is_altered(claim: UnitRow, place: UnitRow) -> bool | None:
+    """
+    Say whether *claim* is taken from *place* with one thing changed, two exchanged, or a word that turns left out.
+
+    None where it is not taken from there. What is only cut out of it is not altered, nor is what is said in other words
+    in several places.
+    """
+    blocks = [one for one in LCSseq.opcodes(claim.roots, place.roots) if one.tag == "equal"]
+    aligned_units = sum(one.src_end - one.src_start for one in blocks)
+    if aligned_units < ALTERED * len(claim.roots):
+        return None
+    if place.turned - claim.turned:
+        return True
+    begun = not _common(claim.language.code).issuperset(claim.words[: blocks[0].src_start])
+    changes = len(blocks) - 1 + begun + (blocks[-1].src_end < len(claim.roots))
+    known = Counter(claim.roots) & Counter(place.roots)
+    return changes == 1 or (changes == 2 and known.total() > aligned_units)
 
 
 def states(text: str, language: str) -> bool:

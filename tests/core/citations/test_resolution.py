@@ -221,15 +221,14 @@ def test_what_the_model_did_not_see_proves_nothing() -> None:
 def test_snippets_are_quoted_from_what_the_reply_shows() -> None:
     for text, status in (
         ("The <em>plan</em> covers R&amp;D costs.", "verified"),
-        ("plan covers R&amp;D costs.", "unsupported"),
-        ("The plan covers R&amp;D costs … of last year.", "unsupported"),
+        ("plan covers R&amp;D costs.", "near"),
+        ("The plan covers R&amp;D costs … of last year.", "near"),
     ):
         document = Document("d", text, field="highlighting", title="T")
         extracts = extracts_for([(document, (Passage(0, len(text)),))], is_cleaned=True)
         (citation,) = resolve("“The plan covers R&D costs” [T]", extracts)
         assert citation.status == status
-        if citation.quote is not None:
-            assert extracts[0].text[citation.start : citation.end] == citation.quote == "The plan covers R&D costs."
+        assert citation.quote == extracts[0].text[citation.start : citation.end] == extracts[0].text.strip()
 
 
 @pytest.mark.parametrize(
