@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -38,6 +37,7 @@ from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.solr.parameters import usable_words
+from datafari_rag.core.text.words import remembered
 
 FOLDER = "passages"
 """Name of the folder within that of the index."""
@@ -320,7 +320,7 @@ def _word_query(word: str, language: str, view: _View) -> Query | None:
     fields = ("plain", f"words_{language}") if language in LANGUAGES else ("plain",)
     parts = []
     for field in fields:
-        terms = view.analyze(analyzer_of(field), word)
+        terms = view.analyze(word, analyzer_of(field))
         if terms and all(view.searcher.doc_freq(field, term) for term in terms):
             whole = [(Occur.Must, Query.term_query(view.index.schema, field, term)) for term in terms]
             parts.append((Occur.Should, Query.boolean_query(whole)))
@@ -329,7 +329,7 @@ def _word_query(word: str, language: str, view: _View) -> Query | None:
 
 def _viewed(index: Index, stamp: Stamp) -> _View:
     tools = analyzers()
-    analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
+    analyze = remembered(MAX_WORDS)(lambda word, name: tuple(tools[name].analyze(word)))
     return _View(stamp, index, index.searcher(), analyze)
 
 

@@ -42,7 +42,7 @@ WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2,
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What turns words into terms: the index as it is now, and *analyze*: an analyser's name and a word → terms."""
+    """What turns words into terms: the index as it is now, and *analyze*: a word and an analyser's name → terms."""
 
     searcher: Searcher
     schema: Schema
@@ -50,7 +50,7 @@ class Vocabulary:
 
     def terms(self, field: str, word: str) -> Sequence[str]:
         """Return the terms of *word* in *field*, in order; empty when it has no letter or digit."""
-        return self.analyze(analyzer_of(field), word)
+        return self.analyze(word, analyzer_of(field))
 
     def knows(self, field: str, terms: Sequence[str]) -> bool:
         """Return whether each of *terms* occurs somewhere in *field*; deleted documents count until they are merged."""

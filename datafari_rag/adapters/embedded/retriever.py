@@ -41,6 +41,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.passages.stored_parts import MAX_CHARS, in_parts, with_parts
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
+from datafari_rag.core.text.words import remembered
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""
@@ -263,7 +264,7 @@ def _viewed(index: Index, stamp: Stamp) -> IndexView:
     rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
     tools = analyzers()
     # The same few analysers look at each word for eleven fields.
-    analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
+    analyze = remembered(MAX_WORDS)(lambda word, name: tuple(tools[name].analyze(word)))
     return IndexView(stamp, index, Vocabulary(searcher, schema, analyze), rights)
 
 

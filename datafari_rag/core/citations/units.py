@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from datafari_rag.core.text.language import Language
+from datafari_rag.core.text.words import remembered
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -109,7 +109,7 @@ def same(one: Unit, other: Unit, language: Language) -> bool:
     return a[:2] == b[:2] and a[0].islower() and _differ_in_ending(a, b, language)
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def root(word: str, endings: tuple[tuple[str, str], ...]) -> str:
     """Return what all spellings of *word* that `same` takes for one begin with; *endings* are those of its language."""
     there = {ending for pair in endings for ending in pair if ending and word.endswith(ending)}
@@ -161,7 +161,7 @@ def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
     yield at, end
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def spelled(token: str) -> str:
     """Return *token* as it is compared: typography one way, invisible characters left out, everything else as it is."""
     if token.isascii():

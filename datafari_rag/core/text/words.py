@@ -8,8 +8,10 @@ query syntax; whatever characters a question has, the output is words.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
+from typing import TypeVar, cast
 
 _ELISION = re.compile(r"(?:l|d|j|m|n|s|t|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)['’ʼ](?=\w)", re.IGNORECASE)
 _ITALIAN_ELISION = re.compile(r"(?:l|d|c|s|un|all|dell|dall|nell|sull|quell|quest|cos)['’ʼ](?=\w)", re.IGNORECASE)
@@ -174,18 +176,32 @@ LONG_UNITS = 60
 """No word of a language is so long; such ones are neither stemmed nor kept in memory."""
 
 
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def remembered(most: int) -> Callable[[Function], Function]:
+    """Return a decorator: what a function of a word found for the *most* latest words is kept, for long ones never."""
+
+    def decorated(function: Function) -> Function:
+        kept = lru_cache(most)(function)
+
+        @wraps(function)
+        def found(word: str, *others: object) -> object:
+            return (kept if len(word) <= LONG_UNITS else function)(word, *others)
+
+        return cast("Function", found)
+
+    return decorated
+
+
+@remembered(20_000)
 def stem(word: str, language: str) -> str:
     """
     Return the beginning of the lower-case *word* that its inflections share; never empty for a word that is not.
 
     A language without a table, a short word, a very long one and anything with a digit come back whole.
     """
-    return word if len(word) > LONG_UNITS else _stem(word, language)
-
-
-@lru_cache(maxsize=20_000)
-def _stem(word: str, language: str) -> str:
-    if len(word) <= _DEFAULT_MIN_STEM or language not in _TABLES or not word.isalpha():
+    if not _DEFAULT_MIN_STEM < len(word) <= LONG_UNITS or language not in _TABLES or not word.isalpha():
         return word
     least = _MIN_STEM.get(language, _DEFAULT_MIN_STEM)
     for suffix in _TABLES[language]:

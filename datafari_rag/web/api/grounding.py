@@ -47,11 +47,12 @@ def _checked(exchange: Exchange) -> Response:
         raise NotAuthenticated
     wanted = grounding.parse(exchange.incoming)
     exchange.require_settings()
+    exchange.charge()
     # Facts are the sender's own: the sender's rights are looked up only where documents are read.
     user = exchange.user() if wanted.ids else ANONYMOUS
     read, missing = documents_for(wanted.ids, user, snapshot)
     documents = [*wanted.facts, *read]
-    exchange.charge(work_units(wanted.candidate, documents))
+    exchange.charge(work_units(wanted.candidate, documents) - 1)
     found = replace(found_for(wanted.candidate, documents, snapshot), missing=missing)
     if wanted.ids:
         exchange.extracts = found.check.extracts
@@ -59,7 +60,7 @@ def _checked(exchange: Exchange) -> Response:
 
 
 def work_units(text: str, documents: Sequence[Document]) -> int:
-    """Return what a check of *text* counts against its caller's limit."""
+    """Return what a check of *text* counts against its caller's limit: the first unit before anything is read."""
     return 1 + _units(text, documents) // UNITS_OF_WORK
 
 

@@ -152,8 +152,9 @@ def _fetch(call: Call) -> Done:
 
 def _check(call: Call) -> Done:
     given = call.arguments(CheckArguments)
+    call.exchange.charge()
     documents, missing = documents_for(distinct(given.document_ids), call.user(), call.snapshot)
-    call.exchange.charge(work_units(given.text, documents))
+    call.exchange.charge(work_units(given.text, documents) - 1)
     found = found_for(given.text, documents, call.snapshot)
     checked = results.check_result(given.text, found.check.stated, found.documents, missing, call.room())
     return Done(checked, found.check.extracts, found.documents)

@@ -167,14 +167,14 @@ class RateLimits:
 
     def check_work(self, settings: Settings, caller: str, units: int) -> None:
         """
-        Count *units* of work of *caller*; a caller without any may begin work of any size.
+        Count *units* of work of *caller*; after a first unit alone there is room for work of any size.
 
         Raises:
             TooManyRequests: more than `server.rate.work_per_minute`, with the seconds until the next minute.
         """
         most = settings.server_rate_work_per_minute
         if most > 0:
-            self._hit("work", caller, most, min(units, most))
+            self._hit("work", caller, most, min(units, max(1, most - 1)))
 
     def _hit(self, kind: str, name: str, per_minute: int, units: int = 1) -> None:
         item = RateLimitItemPerMinute(per_minute)

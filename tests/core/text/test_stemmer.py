@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.words import stem
+from datafari_rag.core.text.words import LONG_UNITS, remembered, stem
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,18 @@ def test_a_stem_is_the_beginning_of_its_word(word: str, language: str) -> None:
     found = stem(word, language)
     assert word.startswith(found)
     assert bool(found) == bool(word)
+
+
+def test_what_is_found_for_a_word_is_kept_and_for_a_long_text_never() -> None:
+    asked: list[str] = []
+
+    @remembered(10)
+    def upper(word: str, sign: str) -> str:
+        asked.append(word)
+        return word.upper() + sign
+
+    short, long = "a" * LONG_UNITS, "a" * (LONG_UNITS + 1)
+    assert [upper(one, "!") for one in (short, short, long, long)] == [
+        one.upper() + "!" for one in (short,) * 2 + (long,) * 2
+    ]
+    assert asked == [short, long, long]

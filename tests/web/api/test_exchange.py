@@ -13,7 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from datafari_rag.core.access import User
+from datafari_rag.core.access import Filter, User
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
 from datafari_rag.core.events import Delta, Event, ModelFacts, Sources, StepBegun
@@ -30,7 +30,7 @@ from datafari_rag.web.api.grounding import work_units
 from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import NDJSON
 from datafari_rag.web.runtime import ServiceSnapshot
-from tests.fakes import FLIGHT, FakeIdentity, FakeModel, app_of, fake_snapshot
+from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.web.api.test_mcp import BOTH, META, FakeTrail
 
 QUESTION = "When does the plane take off?"
@@ -306,6 +306,24 @@ def test_a_caller_has_so_many_units_of_work_a_minute(name: str) -> None:
     assert outcomes == [0, 0, 0, 1]
     door.send(client, **{"X-User": "bob"}).get_data()
     assert limited(client) == 1, "another caller has another count"
+
+
+@pytest.mark.parametrize("name", ["grounding of documents", "mcp check"])
+def test_no_document_is_read_for_a_caller_without_units(name: str) -> None:
+    body = {"answerCandidate": "It flies.", "documentIds": [FLIGHT.id]}
+    several = (*DOORS, Door("grounding of documents", "/grounding/check", body))
+    door = next(one for one in several if one.name == name)
+    fetched: list[str] = []
+
+    class Noting(FakeRetriever):
+        def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+            fetched.append(document_id)
+            return super().fetch(document_id, field, access)
+
+    client = client_of(fake_snapshot(Noting(FLIGHT), settings=Settings(server_rate_work_per_minute=1)))
+    for _ in range(2):
+        door.send(client, **{"X-User": "ann"}).get_data()
+    assert limited(client) == 1 and fetched == [FLIGHT.id]
 
 
 def test_a_check_of_much_text_is_more_units() -> None:
