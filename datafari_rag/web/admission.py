@@ -20,17 +20,12 @@ from datafari_rag.web.api.exchange import DialectRoute, WorkerContext, failure_r
 from datafari_rag.web.forms import FORM_BYTES, MAX_PAIRS, MAX_PARTS, URLENCODED
 from datafari_rag.web.ops import cors
 from datafari_rag.web.ops.metrics import FinishedRequest
-from datafari_rag.web.pages.demo_folder import is_of_script
-from datafari_rag.web.pages.rendering import failure_page
-from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.pages.routes import PAGES
 from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import failure, json_response, plain, with_error_headers
 from datafari_rag.web.routes import OPENAI, ROUTES
 
 log = logging.getLogger(__name__)
-
-SHOWN = frozenset({"/", "/admin", "/admin/costs", "/demo/user", "/docs"})
-"""Paths that are pages for every caller."""
 
 
 def refused(worker: WorkerContext, error: RagError) -> Response:
@@ -40,25 +35,17 @@ def refused(worker: WorkerContext, error: RagError) -> Response:
         worker.metrics.count(FinishedRequest(row.name, error.label), settings)
         log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
         return failure_response(worker, row, error, is_of_http=True)
-    if _is_page():
-        return with_error_headers(error, failure_page(worker, error))
     status, body = failure(error, settings)
     return with_error_headers(error, json_response(plain(body), status))
 
 
-def _is_page() -> bool:
-    is_for_script = request.path == "/feedback" and request.mimetype == "application/json"
-    is_dropped = request.path == "/demo/files" and not is_of_script()
-    return request.path in SHOWN or is_dropped or (request.path == "/feedback" and not is_for_script)
-
-
 def _row_of(path: str) -> DialectRoute | None:
-    bare = path.rstrip("/")
-    route = next((route for route in ROUTES if bare in route.paths), None)
+    bare = path.rstrip("/") or "/"
+    route = next((route for route in (*ROUTES, *PAGES) if bare in route.paths), None)
     if route is not None:
         return route.row_for(bodyless())
     # Clients of OpenAI's API try other paths of it, and read its errors alone.
-    return OPENAI if path == "/v1" or path.startswith("/v1/") else PAGE if path == "/talk" else None
+    return OPENAI if path == "/v1" or path.startswith("/v1/") else None
 
 
 MAX_TARGET_BYTES = 65_536

@@ -20,18 +20,20 @@ from datafari_rag.core.errors import (
     RagError,
     UnsupportedMediaType,
 )
+from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admission import OPEN_PATHS, admit, refused
 from datafari_rag.web.api.answer_events import internal
 from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import Exchange, WorkerContext, exchanged
-from datafari_rag.web.api.openapi import openapi_page, openapi_view
+from datafari_rag.web.api.openapi import openapi_view
 from datafari_rag.web.forms import CountedRequest
 from datafari_rag.web.ops import cors, health, request_context
 from datafari_rag.web.ops.cors import missing
 from datafari_rag.web.ops.metrics import LastFailures, Metrics
 from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
-from datafari_rag.web.pages.routes import add_pages
+from datafari_rag.web.pages.routes import PAGES
+from datafari_rag.web.pages.static_files import static_file
 from datafari_rag.web.request_values import bodyless, whole_request
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.runtime import EditableSettings, Service
@@ -75,25 +77,24 @@ def register(
         failures=failures,
         came_at=lambda: g.get("came_at"),
     )
-    for route in ROUTES:
+    for route in (*ROUTES, *PAGES):
         for path in route.paths:
             view = _view(worker, route) if route.view is None else _plain_view(worker, route.view)
             app.add_url_rule(path, f"{route.name}:{path}", view, methods=list(route.methods))
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
         app.add_url_rule(path, path, _plain_view(worker, probe), methods=["GET"])
-    add_pages(app, worker)
+    app.add_url_rule("/static/<name>", "static", lambda name: static_file(worker, name), methods=["GET"])
     app.add_url_rule("/openapi.json", "openapi", lambda: openapi_view(worker, app.url_map), methods=["GET"])
-    app.add_url_rule("/docs", "docs", lambda: openapi_page(worker, app.url_map), methods=["GET"])
     _add_edges(app, worker)
     return worker
 
 
 def _view(worker: WorkerContext, route: Route) -> Callable[[], Response]:
+    def read() -> Incoming:
+        return whole_request(route.takes, worker.now()) if route.takes else bodyless()
+
     def view() -> Response:
-        row = route.row_for(bodyless())
-        return exchanged(
-            Exchange(worker, row), lambda: whole_request(route.takes, worker.now()), _work, row_for=route.row_for
-        )
+        return exchanged(Exchange(worker, route.row_for(bodyless())), read, _work, row_for=route.row_for)
 
     return view
 

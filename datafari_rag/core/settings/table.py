@@ -92,8 +92,9 @@ class Settings(SearchSettings):
         "server.rate.work_per_minute",
         300,
         check=checks.integer(0, 1_000_000),
-        help="Maximum units of work per caller (user, else address) and minute for plain searches, suggestions and "
-        "/grounding/check: a search is one unit, a check one for each 100,000 characters compared. 0: no limit.",
+        help="Maximum units of work per caller (user, else address) and minute for plain searches, suggestions, "
+        "feedback and /grounding/check: a search is one unit, a check one for each 100,000 characters compared. "
+        "0: no limit.",
         browser=True,
     )
     server_limits: ServerLimits = setting(

@@ -6,7 +6,7 @@ from flask import Response, request
 
 from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
-from datafari_rag.web.api.exchange import WorkerContext, wants_json
+from datafari_rag.web.api.exchange import Exchange, wants_json
 from datafari_rag.web.pages.messages import cost_names
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import page
@@ -17,8 +17,9 @@ MOST_ROWS = 1_000
 """Most rows that are shown; the command prints all."""
 
 
-def costs(worker: WorkerContext) -> Response:
+def costs(exchange: Exchange) -> Response:
     """Return the totals of the last `days` by `by`, as JSON or as a page. Raises: RagError."""
+    worker = exchange.worker
     reader = reader_of(worker)
     if not reader.is_admin:
         raise NotAllowed

@@ -28,7 +28,7 @@ from datafari_rag.ports import Ending
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.status import charts_of, counts_of, state_of
 from datafari_rag.web.api.answers import answered
-from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import admin_words, chart_names, script_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
@@ -211,18 +211,18 @@ class AdminRequest:
     keeper: EditableSettings
 
 
-def admin_page(worker: WorkerContext) -> Response:
+def admin_page(exchange: Exchange) -> Response:
     """Return the page; a caller who is not an administrator gets the page of a refusal."""
-    admin = _admin(worker)
+    admin = _admin(exchange)
     saved = request.args.get("saved", "")
     return _shown(
         admin, FormState(admin.keeper.written(), admin.keeper.fixed()), saved=saved if saved.isdigit() else ""
     )
 
 
-def save(worker: WorkerContext) -> Response:
+def save(exchange: Exchange) -> Response:
     """Save what the form changed, or show it again with what is wrong."""
-    admin = _admin(worker, is_form=True)
+    admin = _admin(exchange, is_form=True)
     written = admin.keeper.written()
     changes = changes_in(request.form, written)
     if request.form.get("version") != _version(admin.worker, written):
@@ -237,24 +237,24 @@ def save(worker: WorkerContext) -> Response:
     return Response(status=303, headers={"Location": f"/admin?saved={len(changes)}{later}"})
 
 
-def check(worker: WorkerContext) -> Response:
+def check(exchange: Exchange) -> Response:
     """Return what is wrong with what was typed, as `datafari-rag check` would say it, by key."""
-    return _as_json(worker, _checked)
+    return _as_json(exchange, _checked)
 
 
-def attempt(worker: WorkerContext) -> Response:
+def attempt(exchange: Exchange) -> Response:
     """Answer one question with the current settings and with those typed, both with the administrator's own rights."""
-    return _as_json(worker, _attempted)
+    return _as_json(exchange, _attempted)
 
 
-def probe(worker: WorkerContext) -> Response:
+def probe(exchange: Exchange) -> Response:
     """Ask the model one short question; return how it ended and how long it took."""
-    return _as_json(worker, _probed)
+    return _as_json(exchange, _probed)
 
 
-def now(worker: WorkerContext) -> Response:
+def now(exchange: Exchange) -> Response:
     """Return how the parts are and what was counted so far, over all workers; the page asks for it again and again."""
-    admin = _admin(worker)
+    admin, worker = _admin(exchange), exchange.worker
     state = [asdict(part) for part in state_of(worker, admin.reader.translate)]
     exposition = worker.metrics.exposition()
     charts = asdict(charts_of(exposition, chart_names(admin.reader.translate)))
@@ -280,8 +280,9 @@ def _version(worker: WorkerContext, written: Mapping[str, str]) -> str:
     return worker.signer.digest("settings", orjson.dumps(sorted(written.items())))
 
 
-def _admin(worker: WorkerContext, *, is_form: bool = False) -> AdminRequest:
+def _admin(exchange: Exchange, *, is_form: bool = False) -> AdminRequest:
     """Return the administrator who sent this. Raises: NotAllowed, NotFound, or as `reader_of`."""
+    worker = exchange.worker
     reader = reader_of(worker)
     if not reader.is_admin:
         raise NotAllowed
@@ -339,8 +340,8 @@ def latest_of(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str,
     return latest
 
 
-def _as_json(worker: WorkerContext, make: Callable[[AdminRequest], Mapping[str, object]]) -> Response:
-    return json_response(plain(make(_admin(worker, is_form=True))))
+def _as_json(exchange: Exchange, make: Callable[[AdminRequest], Mapping[str, object]]) -> Response:
+    return json_response(plain(make(_admin(exchange, is_form=True))))
 
 
 def _checked(admin: AdminRequest) -> Mapping[str, object]:

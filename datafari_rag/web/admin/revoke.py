@@ -16,7 +16,7 @@ from datafari_rag.core.access import MAX_NAME_CHARS
 from datafari_rag.core.errors import BadRequest, NotAllowed
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.query.dates import iso_at
-from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.request_values import headers_of, incoming_from
 from datafari_rag.web.responses import json_response, plain
@@ -29,9 +29,10 @@ MAX_BODY_BYTES = 10_000
 _TAKES = frozenset({"json", "form"})
 
 
-def revoke(worker: WorkerContext) -> Response:
+def revoke(exchange: Exchange) -> Response:
     """Revoke the rights of `user`, or of everybody (`*`); return whose, and since when. Raises: RagError."""
     request.max_content_length = MAX_BODY_BYTES
+    worker = exchange.worker
     reader = reader_of(worker)
     if not reader.is_admin:
         raise NotAllowed

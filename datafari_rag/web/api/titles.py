@@ -9,20 +9,12 @@ from datafari_rag.core.text.folding import is_unicode, without_invisible
 from datafari_rag.pipeline import browse
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.questionless import Questionless
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.request_values import bodyless
+from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.responses import NDJSON, json_response, plain
 
-TITLES = DialectRoute("titles", Questionless(solr_select.failure), NDJSON, is_question=False)
-"""No question: one is typed in ten looks."""
 
-
-def titles(worker: WorkerContext) -> Response:
+def titles(exchange: Exchange) -> Response:
     """Return `{"titles": […]}` for the words in `q`, best first; none for a word that has only begun."""
-    return exchanged(Exchange(worker, TITLES), bodyless, _found)
-
-
-def _found(exchange: Exchange) -> Response:
     typed, snapshot = exchange.incoming.param("q") or "", exchange.snapshot
     wanted = titles_search(typed) if is_unicode(typed) else None
     if wanted is None:
@@ -31,3 +23,7 @@ def _found(exchange: Exchange) -> Response:
     page = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
     found = (without_invisible(title) for identity, title in documents_on(page) if title != identity)
     return json_response(plain({"titles": list(dict.fromkeys(found))}))
+
+
+TITLES = DialectRoute("titles", Questionless(solr_select.failure), NDJSON, work=titles, is_question=False)
+"""No question: one is typed in ten looks."""

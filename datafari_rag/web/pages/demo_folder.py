@@ -20,7 +20,7 @@ from datafari_rag.core.errors import BodyTooLarge, NotAllowed, NotFound
 from datafari_rag.core.identity import is_trusted, networks
 from datafari_rag.core.query.proposals import ExampleTopic, topics_of
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.dropped_files import keep
 from datafari_rag.web.pages.messages import Translate
@@ -47,17 +47,17 @@ UNKNOWN: Mapping[str, Any] = {
 """What is known before the watcher has said anything."""
 
 
-def progress(worker: WorkerContext) -> Response:
+def progress(exchange: Exchange) -> Response:
     """Return how far the watcher is. Raises: NotFound: there is none."""
-    path = worker.snapshot().settings.demo_progress
+    path = exchange.settings.demo_progress
     if not path:
         raise NotFound
     return json_response(plain(_progress(path)))
 
 
-def drop(worker: WorkerContext) -> Response:
+def drop(exchange: Exchange) -> Response:
     """Keep dropped or chosen files; our script gets JSON, a plain form the first page. Raises: RagError."""
-    kept = _kept(worker)
+    kept = _kept(exchange.worker)
     if is_of_script():
         return json_response(plain({"kept": kept}))
     return Response(status=303, headers={"Location": "/"})

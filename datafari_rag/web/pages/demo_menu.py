@@ -5,15 +5,16 @@ from __future__ import annotations
 from flask import Response, request
 
 from datafari_rag.core.errors import NotAllowed, NotFound
-from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.pages.demo_users import COOKIE, DEMO_USERS, LIFE_S, PURPOSE
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.signing import TOKEN_FIELD
 
 
-def choose(worker: WorkerContext) -> Response:
+def choose(exchange: Exchange) -> Response:
     """Set or clear the cookie, and go back to the page that was open. Raises: RagError."""
+    worker = exchange.worker
     name = _chosen(worker)
     response = Response(status=303, headers={"Location": _own_address(request.form.get("here", "/"))})
     if name is None:

@@ -17,7 +17,7 @@ from flask import Response, request
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.api.exchange import Exchange
 from datafari_rag.web.forms import whole_body
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import reasons
@@ -35,15 +35,15 @@ MAX_BODY_BYTES = 200_000
 Sent = Mapping[str, object]
 
 
-def give(worker: WorkerContext) -> Response:
-    """Keep one thumb; scripts are answered in JSON, a plain form with a page. Raises: RagError."""
-    settings = worker.snapshot().settings
+def give(exchange: Exchange) -> Response:
+    """Keep one thumb, a unit of work; scripts are answered in JSON, a plain form with a page. Raises: RagError."""
+    worker, settings = exchange.worker, exchange.settings
     if not settings.feedback_file:
         raise NotFound
     headers = headers_of(request)
     request.max_content_length = MAX_BODY_BYTES
     reader = reader_of(worker)
-    worker.limits.check_user(settings, reader.name)
+    exchange.charge()
     sent = _sent()
     token = headers.get(TOKEN_HEADER) or str(sent.get(TOKEN_FIELD, ""))
     if not worker.signer.is_own_form(reader.name or "", token, headers):

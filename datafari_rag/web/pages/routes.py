@@ -4,46 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask import Flask, Response
+from flask import Response, current_app, request
 
+from datafari_rag.protocols.questionless import Questionless
+from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin import page
 from datafari_rag.web.admin.costs import costs
 from datafari_rag.web.admin.revoke import revoke
-from datafari_rag.web.api.exchange import WorkerContext
-from datafari_rag.web.api.titles import titles
-from datafari_rag.web.pages.demo_folder import drop, progress
+from datafari_rag.web.api.exchange import DialectRoute, Exchange
+from datafari_rag.web.api.openapi import openapi_page
+from datafari_rag.web.api.titles import TITLES
+from datafari_rag.web.pages.demo_folder import drop, is_of_script, progress
 from datafari_rag.web.pages.demo_menu import choose
 from datafari_rag.web.pages.feedback import give
-from datafari_rag.web.pages.search import search_page, talk
-from datafari_rag.web.pages.static_files import static_file, widget_setup
+from datafari_rag.web.pages.rendering import failure_page
+from datafari_rag.web.pages.search import PAGE, TALK_TAKES, search_page
+from datafari_rag.web.pages.static_files import widget_setup
+from datafari_rag.web.responses import NDJSON, failure
+from datafari_rag.web.routes import Route
+
+_QUESTIONLESS = Questionless(failure)
 
 
-def add_pages(app: Flask, worker: WorkerContext) -> None:
-    """Add the pages over *worker* to *app*."""
-    for path, method, view in PAGES:
-        app.add_url_rule(path, f"page:{method}:{path}", _bound(worker, view), methods=[method])
-    app.add_url_rule("/static/<name>", "static", lambda name: static_file(worker, name), methods=["GET"])
+def _row(
+    work: Callable[[Exchange], Response],
+    accepts: Callable[[Incoming], bool] | None = None,
+    *,
+    is_shown: bool = True,
+) -> DialectRoute:
+    page_of = failure_page if is_shown else None
+    return DialectRoute("pages", _QUESTIONLESS, NDJSON, accepts, work=work, is_question=False, page=page_of)
 
 
-def _bound(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[[], Response]:
-    return lambda: view(worker)
+def _route(path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = frozenset()) -> Route:
+    return Route(f"page:{method}", (path,), (method,), takes, rows)
 
 
-PAGES: tuple[tuple[str, str, Callable[[WorkerContext], Response]], ...] = (
-    ("/", "GET", search_page),
-    ("/talk", "POST", talk),
-    ("/demo/user", "POST", choose),
-    ("/search/titles", "GET", titles),
-    ("/demo/progress", "GET", progress),
-    ("/demo/files", "POST", drop),
-    ("/feedback", "POST", give),
-    ("/widget.json", "GET", widget_setup),
-    ("/admin", "GET", page.admin_page),
-    ("/admin", "POST", page.save),
-    ("/admin/now", "GET", page.now),
-    ("/admin/costs", "GET", costs),
-    ("/admin/check", "POST", page.check),
-    ("/admin/try", "POST", page.attempt),
-    ("/admin/probe", "POST", page.probe),
-    ("/admin/revoke", "POST", revoke),
+PAGES = (
+    _route("/", "GET", _row(search_page)),
+    _route("/talk", "POST", PAGE, takes=TALK_TAKES),
+    _route("/demo/user", "POST", _row(choose)),
+    _route("/search/titles", "GET", TITLES),
+    _route("/demo/progress", "GET", _row(progress, is_shown=False)),
+    _route("/demo/files", "POST", _row(drop, lambda _: is_of_script(), is_shown=False), _row(drop)),
+    _route(
+        "/feedback", "POST", _row(give, lambda _: request.mimetype == "application/json", is_shown=False), _row(give)
+    ),
+    _route("/widget.json", "GET", _row(widget_setup, is_shown=False)),
+    _route("/docs", "GET", _row(lambda exchange: openapi_page(exchange.worker, current_app.url_map))),
+    _route("/admin", "GET", _row(page.admin_page)),
+    _route("/admin", "POST", _row(page.save)),
+    _route("/admin/now", "GET", _row(page.now, is_shown=False)),
+    _route("/admin/costs", "GET", _row(costs)),
+    _route("/admin/check", "POST", _row(page.check, is_shown=False)),
+    _route("/admin/try", "POST", _row(page.attempt, is_shown=False)),
+    _route("/admin/probe", "POST", _row(page.probe, is_shown=False)),
+    _route("/admin/revoke", "POST", _row(revoke, is_shown=False)),
 )
+"""Its rows read what their forms send themselves; a failure for a script is JSON, any other one a page."""

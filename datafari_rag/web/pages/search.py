@@ -20,8 +20,8 @@ from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import answer_of, answered
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
+from datafari_rag.web.api.answers import answered
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo_folder import folder_values
@@ -39,7 +39,7 @@ from datafari_rag.web.pages.messages import (
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
-from datafari_rag.web.request_values import headers_of, whole_request
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import NDJSON
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
@@ -53,8 +53,9 @@ TALK_TAKES = frozenset({"json"})
 Arguments = Mapping[str, Sequence[str]]
 
 
-def search_page(worker: WorkerContext) -> Response:
+def search_page(exchange: Exchange) -> Response:
     """Return the page for the question in the address, the first page when there is none. Raises: RagError."""
+    worker = exchange.worker
     reader = reader_of(worker)
     arguments = {name: values for name, values in request.args.lists() if any(value.strip() for value in values)}
     question = arguments.get("q", [""])[0]
@@ -62,11 +63,6 @@ def search_page(worker: WorkerContext) -> Response:
     made = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
     of_folder = {} if question else folder_values(worker, reader.translate)
     return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **of_folder, **made})
-
-
-def talk(worker: WorkerContext) -> Response:
-    """Return the stream of the answer to a follow-up question: the last of the messages that were sent."""
-    return exchanged(Exchange(worker, PAGE), lambda: whole_request(TALK_TAKES, worker.now()), answer_of)
 
 
 def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:

@@ -13,7 +13,7 @@ import gzip
 from flask import Response, request
 
 from datafari_rag.core.errors import NotFound
-from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.pages.locale import language_of, translator
 from datafari_rag.web.pages.messages import script_words
 from datafari_rag.web.pages.rendering import STATIC, static_version
@@ -42,7 +42,7 @@ def static_file(worker: WorkerContext, name: str) -> Response:
     return compressed(response)
 
 
-def widget_setup(worker: WorkerContext) -> Response:
+def widget_setup(exchange: Exchange) -> Response:
     """Return the words that the widget needs first, in the page's language."""
     response = json_response(plain({"words": script_words(translator(language_of(request)))}))
     response.headers["Access-Control-Allow-Origin"] = "*"

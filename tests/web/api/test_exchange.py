@@ -27,8 +27,10 @@ from datafari_rag.web.api.answer_events import begun_in
 from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import DialectRoute
 from datafari_rag.web.api.grounding import work_units
+from datafari_rag.web.pages.routes import PAGES
 from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import NDJSON
+from datafari_rag.web.routes import Route
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.web.api.test_mcp import BOTH, META, FakeTrail
@@ -98,6 +100,8 @@ DOORS = (
     Door("documents page", f"/documents?id={FLIGHT.id}", headers={"Accept": "text/html"}, question=None),
     Door("talk", "/talk", CHAT),
     Door("page", "/?q=When+does+the+plane+take+off%3F"),
+    Door("first page", "/", asks=False),
+    Door("description", "/docs", asks=False),
     tool("answer", {"question": QUESTION}, QUESTION),
     tool("search", {"query": QUESTION}, QUESTION),
     tool("fetch", {"id": FLIGHT.id}),
@@ -203,17 +207,29 @@ def test_a_browser_may_use_every_method_of_a_path_of_the_api() -> None:
 
 def test_a_thousand_requests_refused_for_a_bad_setting_leave_nothing_behind() -> None:
     client = client_of(replace(fake_snapshot(), bad_setting="rag.maxFiles is wrong."))
-    door = DOORS[0]
 
     def users() -> int:
         gc.collect()
         return sum(isinstance(one, User) for one in gc.get_objects())
 
-    door.send(client, **{"X-User": "ann"})
+    first = [(door, door.send(client, **{"X-User": "ann"}).get_data()) for door in DOORS]
+    refusing = [door for door, said in first if b"rag.maxFiles" in said]
+    assert [door.name for door in DOORS if door.asks and door not in refusing] == ["documents", "documents page"]
     before = users()
     for number in range(1000):
-        assert b"rag.maxFiles" in door.send(client, **{"X-User": f"ann{number}"}).get_data()
+        door = refusing[number % len(refusing)]
+        assert b"rag.maxFiles" in door.send(client, **{"X-User": f"ann{number}"}).get_data(), door.name
     assert users() <= before
+
+
+@pytest.mark.parametrize("route", PAGES, ids=lambda route: f"{route.methods[0]} {route.paths[0]}")
+def test_no_page_is_outside_of_what_every_request_passes_through(route: Route) -> None:
+    client = client_of(fake_snapshot(identity=FakeIdentity(NotAuthenticated())))
+    response = client.open(route.paths[0], method=route.methods[0], json={}, headers={"X-Forwarded-User": "root"})
+    assert response.status_code == 401 and response.headers["WWW-Authenticate"].startswith("Bearer")
+    assert counted(client, 'datafari_rag_ignored_parameters_total{kind="identity"}') == 1
+    refused = [line for line in client.get("/metrics").text.splitlines() if 'outcome="notAuthenticated"' in line]
+    assert [line.rsplit(" ", 1)[1] for line in refused if "answers_total" in line] == ["1.0"]
 
 
 class BrokenDialect:
