@@ -9,6 +9,7 @@ from flask import Flask
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.ask import NamedDocuments
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
@@ -49,7 +50,9 @@ class FakeRetriever:
         self.searches.append((search, access))
         if self.error is not None:
             raise self.error
-        return SearchResult(self.documents, len(self.documents), self.is_partial)
+        named = [set(one.ids) for one in search.restrictions if isinstance(one, NamedDocuments)]
+        found = tuple(one for one in self.documents if all(one.id in ids for ids in named))
+        return SearchResult(found, len(found), self.is_partial)
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         self.browsed.append((browse, access))

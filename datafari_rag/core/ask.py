@@ -63,6 +63,33 @@ class Restriction:
     alternatives: tuple[Restriction, ...] = ()
 
 
+MAX_ID_CHARS = 2048
+"""Longest id of a document that is looked up."""
+
+MAX_DOCUMENTS = 1000
+"""Most documents that a search can be narrowed to by their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocuments:
+    """
+    The documents with *ids*: nothing else is found, or with *is_excluded* all but these.
+
+    An id is a value and never query text. Without any id nothing is found.
+    """
+
+    ids: tuple[str, ...]
+    is_excluded: bool = False
+
+
+Narrowing = Restriction | NamedDocuments
+
+
+def narrowings(restrictions: tuple[Restriction, ...], documents: tuple[str, ...] | None) -> tuple[Narrowing, ...]:
+    """Return what every search is narrowed by; each further step and the search by meaning copy it."""
+    return restrictions if documents is None else (*restrictions, NamedDocuments(documents))
+
+
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A text file sent along with the question: a source of this answer alone."""
@@ -108,6 +135,8 @@ class Ask:
     wants_trace: bool = False
     wants_followups: bool = False
     restrictions: tuple[Restriction, ...] = ()
+    documents: tuple[str, ...] | None = None
+    """Ids of the only documents that any search for this answer may find; None is all that the user may see."""
     max_documents: int | None = None
     temperature: float | None = None
     max_tokens: int | None = None
@@ -132,7 +161,7 @@ class Ask:
     reply_as: object = None
     """What only the dialect that made this ask reads again, when it spells the answer."""
     document_ids: tuple[str, ...] = ()
-    """The only documents that the answer may be made from; empty means those that a search finds."""
+    """Documents that are read whole in place of a search; empty means those that a search finds."""
     work: DocumentWork | None = None
     """What is wanted of whole documents in place of an answer; None for a question."""
     effort: Effort | None = None

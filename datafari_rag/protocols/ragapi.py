@@ -54,6 +54,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
             parameters.max_searches, parameters.max_model_calls, parameters.max_tokens, parameters.max_seconds
         ),
         restrictions=parameters.restrictions,
+        documents=parameters.documents,
         ignored=(*parameters.ignored, *parameters.for_search),
     )
 

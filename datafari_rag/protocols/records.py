@@ -15,14 +15,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, inspect
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.ask import MAX_DOCUMENTS, MAX_ID_CHARS, MAX_QUESTION_CHARS
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
 
 Json = dict[str, Any]
 Record = TypeVar("Record")
-
-MAX_ID_CHARS = 2048
-"""Longest id of a document that is looked up."""
 
 NOT_BLANK = r"\S"
 
@@ -32,6 +29,9 @@ Question = Annotated[
 """Words to be searched. Its notes say that there are errors of their own for none and for too many."""
 
 DocumentId = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARS, extra={"must": "the id of a document"})]
+
+DocumentIds = Annotated[list[DocumentId], Meta(max_length=MAX_DOCUMENTS, extra={"must": "a list of ids of documents"})]
+"""The only documents that may be found; none are found where it is empty."""
 
 
 def about(text: str, **bounds: Any) -> Meta:

@@ -72,6 +72,7 @@ OVERRIDES: Mapping[str, st.SearchStrategy[Any]] = {
     "minimum_search_score": st.just(0),
     "language": st.sampled_from(["en", "fr"]),
     "auth_claims": st.just({"oid": "ann", "groups": ["s1", "s2"]}),
+    "documents": st.sampled_from([[], ["TARGET"], ["TARGET", "nothing", "TARGET"]]),
     "no_such_override": st.just("x"),
 }
 
@@ -98,14 +99,22 @@ def request_for(case: Case, text: str, document_id: str) -> Request:
     return REQUESTS[case.dialect](case, text, document_id)
 
 
+def basket_of(case: Case, document_id: str) -> dict[str, Any]:
+    """Return the only documents that *case* asks of, by the name that most dialects have for them; {} for any."""
+    named = case.overrides.get("documents")
+    return {} if named is None else {"documents": [document_id if one == "TARGET" else one for one in named]}
+
+
 def _ragapi(case: Case, text: str, document_id: str) -> Request:
     pairs = [("q", text), ("action", "rag"), ("stream", str(case.is_streamed).lower()), *case.extras]
+    pairs += [("documents", one) for named in basket_of(case, document_id).values() for one in named or [""]]
     return _selected(case, pairs)
 
 
 def _select(case: Case, text: str, document_id: str) -> Request:
     counted = [("facet", "true"), ("facet.field", "source"), ("facet.field", "extension"), ("hl", "true")]
-    return _selected(case, [("q", text), *(counted if case.is_streamed else []), *case.extras])
+    named = [("documents", one) for named in basket_of(case, document_id).values() for one in named or [""]]
+    return _selected(case, [("q", text), *named, *(counted if case.is_streamed else []), *case.extras])
 
 
 def _selected(case: Case, pairs: list[tuple[str, str]]) -> Request:
@@ -123,21 +132,26 @@ def _posted(path: str, body: Mapping[str, Any], case: Case) -> Request:
     return Request("POST", path + query, data, {"Content-Type": "application/json", "AuthenticatedUserName": "ann"})
 
 
-def _messages(case: Case, text: str) -> dict[str, Any]:
-    context = {"overrides": dict(case.overrides), "auth_claims": {"oid": "ann", "groups": ["s1"]}}
+def _messages(case: Case, text: str, document_id: str) -> dict[str, Any]:
+    context = {
+        "overrides": {**case.overrides, **basket_of(case, document_id)},
+        "auth_claims": {"oid": "ann", "groups": ["s1"]},
+    }
     return {"messages": [{"role": "user", "content": text}], "context": context, "session_state": {"user": "ann"}}
 
 
 def _choices(case: Case, text: str, document_id: str) -> Request:
-    return _posted("/ask" if case.target % 2 else "/chat", {**_messages(case, text), "stream": case.is_streamed}, case)
+    return _posted(
+        "/ask" if case.target % 2 else "/chat", {**_messages(case, text, document_id), "stream": case.is_streamed}, case
+    )
 
 
 def _chat(case: Case, text: str, document_id: str) -> Request:
-    return _posted("/chat/stream" if case.is_streamed else "/chat", _messages(case, text), case)
+    return _posted("/chat/stream" if case.is_streamed else "/chat", _messages(case, text, document_id), case)
 
 
 def _published(case: Case, text: str, document_id: str) -> Request:
-    return _posted("/api/chat/stream" if case.is_streamed else "/api/chat", _messages(case, text), case)
+    return _posted("/api/chat/stream" if case.is_streamed else "/api/chat", _messages(case, text, document_id), case)
 
 
 def _openai(case: Case, text: str, document_id: str) -> Request:
@@ -147,6 +161,7 @@ def _openai(case: Case, text: str, document_id: str) -> Request:
         "messages": [{"role": "user", "content": text}],
         "stream": case.is_streamed,
         "user": "ann",
+        **basket_of(case, document_id),
     }
     return _posted("/v1/chat/completions", body, case)
 
@@ -171,14 +186,17 @@ def tool_of(case: Case) -> str:
 
 def _mcp(case: Case, text: str, document_id: str) -> Request:
     tool = tool_of(case)
-    arguments: dict[str, Any] = {
+    calls: dict[str, dict[str, Any]] = {
         "search": {"query": text, "rows": 50},
         "fetch": {"id": document_id},
         "answer": {"question": text, "effort": "low" if case.target % 3 else "minimal"},
         "check": {"text": f"The {text} is common.", "document_ids": [document_id, "nothing"]},
-    }[tool]
+    }
+    arguments = calls[tool]
     if case.overrides.get("include_category") is not None and tool in ("search", "answer"):
         arguments["filters"] = {"allow_token_document": "s1"}
+    if tool in ("search", "answer"):
+        arguments |= basket_of(case, document_id)
     meta = {**dict(case.extras), **({"progressToken": 1} if case.is_streamed else {}), "user": "ann"}
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     if case.variant.startswith("header"):
@@ -208,6 +226,8 @@ def _ai(case: Case, text: str, document_id: str) -> Request:
     elif action == "synthesize":
         body = {"action": action, "filters": {"id": [document_id, "nothing"]}}
         body |= {"query": f"common {text}"} if case.target % 2 else {}
+    elif "documents" in case.overrides:
+        body |= {"filters": {"id": basket_of(case, document_id)["documents"]}}
     elif case.overrides.get("include_category") is not None:
         body |= {"id": document_id}
     elif case.overrides.get("exclude_category") is not None:

@@ -163,6 +163,7 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
     is_narrowed |= case.dialect == "ai" and action_of(case) == "search"
     is_narrowed |= case.dialect == "mcp" and "include_category" in case.overrides
     is_narrowed |= bool(case.overrides.get("include_category")) and case.dialect in ("choices", "chat", "published")
+    is_narrowed |= case.overrides.get("documents") == []
     if target in visible and case.words in ("key", "canary") and not is_narrowed:
         if case.dialect == "select" and any(name == "fl" for name, _ in case.extras):
             return

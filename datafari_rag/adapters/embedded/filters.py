@@ -14,7 +14,7 @@ from tantivy import FieldType, Occur, Order, Query, Schema, Searcher
 
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, RAW_FIELDS
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
-from datafari_rag.core.ask import Restriction
+from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
 from datafari_rag.core.errors import BadSetting, UnfitValue
 from datafari_rag.core.query.dates import date_math_at
 from datafari_rag.core.text.folding import is_unicode
@@ -50,7 +50,7 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
     return _all(_level_query(level, tokens, schema, searcher) for level in LEVELS)
 
 
-def restriction_query(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
+def restriction_query(restriction: Narrowing, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     """
     Return what one restriction narrows to: nothing, for a field that cannot be filtered.
 
@@ -60,7 +60,10 @@ def restriction_query(restriction: Restriction, schema: Schema, values_of: Calla
     Raises:
         UnfitValue: a value is none that its field can have.
     """
-    either = [_restricted(one, schema, values_of) for one in (restriction, *restriction.alternatives)]
+    if isinstance(restriction, NamedDocuments):
+        either = [Query.term_set_query(schema, "id", [one for one in restriction.ids if is_unicode(one)])]
+    else:
+        either = [_restricted(one, schema, values_of) for one in (restriction, *restriction.alternatives)]
     found = either[0] if len(either) == 1 else Query.boolean_query([(Occur.Should, query) for query in either])
     if not restriction.is_excluded:
         return found

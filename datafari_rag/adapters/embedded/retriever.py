@@ -8,14 +8,14 @@ a search holds the worker for its few milliseconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tantivy import Index, Occur, Order, Query, Schema, Searcher
+from tantivy import Index, Order, Query, Searcher
 
 from datafari_rag.adapters.embedded.files import META_FILE, Stamp, stamp_of
 from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
@@ -34,7 +34,7 @@ from datafari_rag.adapters.embedded.replies import (
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, analyzers, opened, translated
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.core.access import Filter
-from datafari_rag.core.ask import Restriction
+from datafari_rag.core.ask import Narrowing
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
@@ -112,8 +112,7 @@ class EmbeddedRetriever:
         with translated(self._directory):
             view = self.view()
             query = _browse_query(browse, view.vocabulary)
-            filters = self.filters(view, access, browse.restrictions)
-            whole = narrowed(query, [*filters, *_named_queries(browse, view.index.schema)])
+            whole = narrowed(query, self.filters(view, access, browse.narrowings))
             total, hits = _page(view.searcher, whole, browse)
             snippets = Snippets(view.searcher, view.index.schema, query, len(hits))
             # One document after the other: what does not fit into the reply is not held beside what does.
@@ -233,7 +232,7 @@ class EmbeddedRetriever:
         except SearchUnavailable:
             return {}
 
-    def filters(self, view: IndexView, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
+    def filters(self, view: IndexView, access: Filter, restrictions: Sequence[Narrowing]) -> list[Query]:
         """Return what every search of *view* is narrowed to. Raises: BadSetting (mode plugin)."""
         rights = view.rights(access)
         within = Query.all_query() if rights is None else rights
@@ -328,15 +327,6 @@ def _page(searcher: Searcher, query: Query, browse: Browse) -> tuple[int, list[t
 def _count(result: Any) -> int:
     # The stubs do not know that a result counts.
     return int(result.count)
-
-
-def _named_queries(browse: Browse, schema: Schema) -> Iterator[Query]:
-    """Yield what leaves the documents of `ids` alone, and those of `without` out."""
-    if browse.ids is not None:
-        yield Query.term_set_query(schema, "id", [one for name in browse.ids for one in _encodable(name)])
-    if browse.without:
-        others = Query.term_set_query(schema, "id", [one for name in browse.without for one in _encodable(name)])
-        yield Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, others)])
 
 
 def _encodable(text: str) -> list[str]:

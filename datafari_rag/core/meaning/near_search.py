@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datafari_rag.core.ask import Restriction
+from datafari_rag.core.ask import Narrowing
 from datafari_rag.core.meaning.vectors import Vector
 
 
@@ -29,7 +29,7 @@ class NearSearch:
     model_key: str
     documents: int
     content: str = "exactContent"
-    restrictions: tuple[Restriction, ...] = ()
+    restrictions: tuple[Narrowing, ...] = ()
     index: str | None = None
     words: tuple[str, ...] = ()
     language: str = "en"

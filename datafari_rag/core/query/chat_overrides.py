@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.ask import MAX_DOCUMENTS, MAX_ID_CHARS, Ask, Restriction
 from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
@@ -91,9 +91,9 @@ def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings, *, pa
     return replace(ask, overrides=said, ignored=(*ask.ignored, *unknown[:_MAX_NOTED]))
 
 
-def with_steps(ask: Ask, values: Mapping[str, object], settings: Settings, *, names: Collection[str]) -> Ask:
+def searching(ask: Ask, values: Mapping[str, object], settings: Settings, *, names: Collection[str]) -> Ask:
     """
-    Return *ask* with the effort and the limits under *names* in *values*, by the same rows.
+    Return *ask* with the documents, the effort and the limits under *names* in *values*, by the same rows.
 
     For requests that have no overrides. Raises: BadRequest.
     """
@@ -209,6 +209,13 @@ def _check_names(value: object, _: Settings) -> object:
     raise ValueError("a list of strings")
 
 
+def _check_ids(value: object, _: Settings) -> object:
+    given = value if isinstance(value, list) else [None]
+    if len(given) > MAX_DOCUMENTS or not all(isinstance(one, str) and 0 < len(one) <= MAX_ID_CHARS for one in given):
+        raise ValueError(f"a list of at most {MAX_DOCUMENTS} ids of documents")
+    return tuple(dict.fromkeys(given))
+
+
 def _check_nothing(value: object, _: Settings) -> object:
     return value
 
@@ -255,6 +262,14 @@ _TOP = OverrideKind(_check_top, {"type": "integer", "minimum": 1})
 _INTEGER = OverrideKind(_check_integer, {"type": "integer", "minimum": -MAX_SEED, "maximum": MAX_SEED})
 _CODE = OverrideKind(_check_language, {"type": "string", "pattern": f"^({_LANGUAGE})$"})
 _NAMES = OverrideKind(_check_names, {"type": ["string", "array"], "items": {"type": "string"}})
+_IDS = OverrideKind(
+    _check_ids,
+    {
+        "type": "array",
+        "maxItems": MAX_DOCUMENTS,
+        "items": {"type": "string", "minLength": 1, "maxLength": MAX_ID_CHARS},
+    },
+)
 _ANYTHING = OverrideKind(_check_nothing, {})
 
 _A_MODEL = Need(
@@ -283,8 +298,8 @@ _AGENTS = "Not in use here: only this service's own index is searched; effort sa
 _PLANS = "In use where effort is more than none: a limit of the steps before the answer; the settings have theirs."
 _INPUTS = ("text", "texts", "textAndImages", "images")
 
-STEPS = ("effort", "max_searches", "max_model_calls", "max_tokens", "max_seconds")
-"""The overrides that decide about search in steps, for dialects that have no others."""
+OF_SEARCH = ("documents", "effort", "max_searches", "max_model_calls", "max_tokens", "max_seconds")
+"""The overrides that decide what is searched, and in how many steps, for dialects that have no others."""
 
 OVERRIDES: Mapping[str, Override] = {
     "top": Override(_TOP, "In use: the maximum number of documents for this answer.", _set("max_documents")),
@@ -313,6 +328,9 @@ OVERRIDES: Mapping[str, Override] = {
     "minimum_reranker_score": Override(_number(0), "Not in use here: results are not reranked."),
     "include_category": Override(_text(200), "In use: only this category.", _category(is_excluded=False)),
     "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),
+    "documents": Override(
+        _IDS, "In use: only these documents are searched; none where the list is empty.", _set("documents")
+    ),
     "language": Override(_CODE, "In use: the language of the answer.", _set("language"), _TOLD),
     "seed": Override(_INTEGER, "In use: sent to the model.", _seed, (_A_MODEL, _OPENAI)),
     "effort": Override(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from datafari_rag.core.answer.prompt import Prompt, instructions_for
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, narrowings
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.model.refusals import CONVERSATION
 from datafari_rag.core.query.chat_overrides import instructed
@@ -225,7 +225,7 @@ def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iter
             content="highlighting" if ask.wants_captions else settings.rag_solr_field,
             fragment_chars=settings.rag_hl_fragsize,
             language=language,
-            restrictions=ask.restrictions,
+            restrictions=narrowings(ask.restrictions, ask.documents),
             min_score=settings.rag_score_min if ask.min_score is None else ask.min_score,
             index=ask.index,
             is_whole=settings.rag_extract != "passages",

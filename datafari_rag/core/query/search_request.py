@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from datafari_rag.core.ask import Restriction
+from datafari_rag.core.ask import NamedDocuments, Narrowing
 from datafari_rag.core.documents import Document, Retrieval
 
 Operator = Literal["AND", "OR"]
@@ -81,7 +81,7 @@ class Search:
     content: Content = "exactContent"
     fragment_chars: int = 200
     language: str = "en"
-    restrictions: tuple[Restriction, ...] = ()
+    restrictions: tuple[Narrowing, ...] = ()
     min_score: float = 0.0
     index: str | None = None
     is_bare: bool = False
@@ -122,7 +122,7 @@ class Browse:
     start: int = 0
     rows: int = 10
     sort: tuple[str, bool] | None = None
-    restrictions: tuple[Restriction, ...] = ()
+    restrictions: tuple[Narrowing, ...] = ()
     facet_fields: tuple[str, ...] = ()
     wants_highlighting: bool = False
     fields: tuple[str, ...] | None = None
@@ -132,6 +132,13 @@ class Browse:
     step: Step | None = None
     ids: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
+
+    @property
+    def narrowings(self) -> tuple[Narrowing, ...]:
+        """Everything that the hits are narrowed by."""
+        only = () if self.ids is None else (NamedDocuments(self.ids),)
+        others = (NamedDocuments(self.without, is_excluded=True),) if self.without else ()
+        return (*self.restrictions, *only, *others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.ask import ANSWER_FORMATS, LINE_BREAKS, AnswerFormat, LineBreaks, Restriction
+from datafari_rag.core.ask import (
+    ANSWER_FORMATS,
+    LINE_BREAKS,
+    MAX_DOCUMENTS,
+    MAX_ID_CHARS,
+    AnswerFormat,
+    LineBreaks,
+    Restriction,
+    narrowings,
+)
 from datafari_rag.core.effort import EFFORTS, Effort
 from datafari_rag.core.errors import BadRequest, TooManyValues
 from datafari_rag.core.query.filter_queries import misread_field, restriction_of
@@ -67,6 +76,7 @@ class SelectParameters:
     max_tokens: int | None = None
     max_seconds: float | None = None
     restrictions: tuple[Restriction, ...] = ()
+    documents: tuple[str, ...] | None = None
     start: int = 0
     rows: int = 10
     sort: tuple[str, bool] | None = None
@@ -86,8 +96,8 @@ def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str]
     are never taken, whatever *facets* say. Of a name sent twice the first value counts, but for fq, facet.field and fl.
 
     Raises:
-        TooManyValues: fl, fq, facet.field or sort has more than `MAX_VALUES`.
-        BadRequest: an fq on one of *facets* cannot be read.
+        TooManyValues: fl, fq, facet.field or sort has more than `MAX_VALUES`, documents more than `MAX_DOCUMENTS`.
+        BadRequest: an fq on one of *facets* cannot be read, or an id of documents is too long.
     """
     scope = _Scope(frozenset(facets) - {*acl_fields, *ACL_FIELDS}, frozenset({*acl_fields, *ACL_FIELDS}))
     taken: dict[str, Any] = {}
@@ -121,7 +131,7 @@ def browse_of(parameters: SelectParameters) -> Browse:
         start=parameters.start,
         rows=parameters.rows,
         sort=parameters.sort,
-        restrictions=parameters.restrictions,
+        restrictions=narrowings(parameters.restrictions, parameters.documents),
         facet_fields=parameters.facet_fields,
         wants_highlighting=parameters.wants_highlighting,
         is_relaxed=parameters.is_relaxed,
@@ -276,6 +286,15 @@ def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     return kept, len(kept) == len(given)
 
 
+def _documents(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    if not values:
+        return None, True
+    given = _few("documents", values, MAX_DOCUMENTS)
+    if any(len(one) > MAX_ID_CHARS for one in given):
+        raise BadRequest("Each of documents must be the id of a document.", field="documents")
+    return tuple(dict.fromkeys(filter(None, given))), True
+
+
 def _facet_fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     # Datafari's pages leave the filters of a facet out of its own counts by their tag; here all filters count.
     given = [_EXCLUSION.sub("", text.strip()) for text in _few("facet.field", values)]
@@ -293,10 +312,10 @@ def _fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     return (None if "*" in given or not kept else tuple(kept)), is_whole
 
 
-def _few(name: str, values: Sequence[str]) -> Sequence[str]:
-    """Return *values*. Raises: TooManyValues: they are more than `MAX_VALUES`."""
-    if len(values) > MAX_VALUES:
-        raise TooManyValues.of(name, MAX_VALUES)
+def _few(name: str, values: Sequence[str], most: int = MAX_VALUES) -> Sequence[str]:
+    """Return *values*. Raises: TooManyValues: they are more than *most*."""
+    if len(values) > most:
+        raise TooManyValues.of(name, most)
     return values
 
 
@@ -330,6 +349,12 @@ READERS: Mapping[str, _Reader] = {
     "id": _Reader(None, _word, "A search session; not a document."),
     "fq": _Reader(
         "restrictions", _restrictions, "field:value or field:[a TO b] on a field of solr.facets.", _OF_FILTERS
+    ),
+    "documents": _Reader(
+        "documents",
+        _documents,
+        "The id of a document, repeated: only these are searched. Blank alone: nothing is found.",
+        f"More than {MAX_DOCUMENTS}, or a longer id than {MAX_ID_CHARS} characters: 400.",
     ),
     "start": _Reader("start", _start, "First hit."),
     "rows": _Reader("rows", _rows, "Hits per page, at most 100."),

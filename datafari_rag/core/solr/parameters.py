@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
-from datafari_rag.core.ask import Restriction
+from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
 from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import date_math_of
@@ -86,6 +86,9 @@ MAX_WORD_CHARS = 255
 NOTHING = "-*:*"
 """A query that finds nothing."""
 
+_VALUE = "_value"
+"""How the name of a parameter ends that is the value of a query."""
+
 _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")
 _ESCAPE = r"\\\1"
@@ -118,9 +121,13 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     return params
 
 
-def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> dict[str, str | list[str]]:
+def restriction_params(
+    restrictions: Sequence[Narrowing], schema: Schema, *, id_field: str | None = None
+) -> dict[str, str | list[str]]:
     """
     Return each restriction as a separate filter.
+
+    *id_field* has the ids of documents, None for the schema's own.
 
     Raises:
         UnfitValue: a value is none that its field can have.
@@ -128,17 +135,38 @@ def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> d
     params: dict[str, str | list[str]] = {}
     queries: list[str] = []
     for number, restriction in enumerate(restrictions):
-        names = []
-        for place, one in enumerate((restriction, *restriction.alternatives)):
-            name = f"restriction_{number}_{place}"
-            names.append(name)
-            params[name] = _restricted(one, f"{name}_value", schema)
-            if one.value is not None:
-                params[f"{name}_value"] = _fitted(one.value, schema.kind(one.field))
+        if isinstance(restriction, NamedDocuments):
+            either = _named(restriction.ids, f"restriction_{number}", id_field or schema.fields.id)
+        else:
+            either = _either(restriction, f"restriction_{number}", schema)
+        params |= either
+        names = [name for name in either if not name.endswith(_VALUE)]
         clause = "must_not" if restriction.is_excluded else "should"
         everything = " filter=$everything" if restriction.is_excluded else ""
         queries.append(f"{{!bool{everything}{''.join(f' {clause}=${name}' for name in names)}}}")
     return params | ({"fq": queries, "everything": "*:*"} if queries else {})
+
+
+def _either(restriction: Restriction, begin: str, schema: Schema) -> dict[str, str]:
+    """Return a query for each alternative, and the values of these queries."""
+    params: dict[str, str] = {}
+    for place, one in enumerate((restriction, *restriction.alternatives)):
+        name = f"{begin}_{place}"
+        params[name] = _restricted(one, f"{name}{_VALUE}", schema)
+        if one.value is not None:
+            params[f"{name}{_VALUE}"] = _fitted(one.value, schema.kind(one.field))
+    return params
+
+
+def _named(ids: Sequence[str], begin: str, field: str) -> dict[str, str]:
+    """Return the queries that find the documents *ids* by the *field* that has them, and their values."""
+    plain, odd = _sendable(ids)
+    terms = f'{{!terms f={field} separator="{SEPARATOR}" v=${begin}_ids{_VALUE}}}'
+    params = {f"{begin}_ids": terms, f"{begin}_ids{_VALUE}": SEPARATOR.join(plain)} if plain else {}
+    for number, one in enumerate(odd):
+        params |= {f"{begin}_{number}": f"{{!term f={field} v=${begin}_{number}{_VALUE}}}"}
+        params |= {f"{begin}_{number}{_VALUE}": one}
+    return params or {f"{begin}_none": NOTHING}
 
 
 def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
@@ -202,8 +230,7 @@ def browse_params(
     everything = {**basics(schema), "q": "*:*"}
     sought = words_params(step, browse.language, schema, boosted=True, clauses=clauses)
     words = everything if browse.text is None else sought
-    narrowed = (restriction_params(browse.restrictions, schema), _named_params(browse, schema))
-    params = merged(filter_params(access, schema), *narrowed, words)
+    params = merged(filter_params(access, schema), restriction_params(browse.narrowings, schema), words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
     params |= {"start": str(browse.start), "rows": str(browse.rows), "fl": ",".join(fields) or "*"}
     if browse.sort is not None and (order := _order(*browse.sort, schema)):
@@ -212,27 +239,6 @@ def browse_params(
         marks = {"hl.fragsize": "200", "hl.tag.pre": MARK_START, "hl.tag.post": MARK_END}
         params |= _snippet_params(schema, browse.language, str(params["q"]), marks)
     return params | _facet_params(browse.facet_fields, schema)
-
-
-def _named_params(browse: Browse, schema: Schema) -> Params:
-    """
-    Return the filters that leave the documents of `ids` alone, and those of `without` out.
-
-    Their parameters are not called `ids`: that is Solr's own, for the second pass of a distributed search, which
-    returns the documents without query and filter.
-    """
-    terms = f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$'
-    usable = {
-        name: SEPARATOR.join(_sendable(ids)[0])
-        for name, ids in (("only", browse.ids), ("without", browse.without or None))
-        if ids is not None
-    }
-    queries = {
-        "only": f"{terms}only}}" if usable.get("only") else NOTHING,
-        "without": "{!bool filter=$everything must_not=$others}",
-    }
-    filters = {"fq": [queries[name] for name in usable], "everything": "*:*", "others": f"{terms}without}}"}
-    return {**filters, **usable} if usable else {}
 
 
 def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -> dict[str, str | list[str]]:

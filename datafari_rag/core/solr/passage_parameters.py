@@ -55,7 +55,8 @@ class PassageSchema:
 
 def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, most: int) -> Params:
     """Return the parameters that find, among the *most* nearest passages that *access* lets through, the documents."""
-    params = merged(filter_params(access, passages.schema), restriction_params(search.restrictions, passages.schema))
+    narrowed = restriction_params(search.restrictions, passages.schema, id_field="parent_doc")
+    params = merged(filter_params(access, passages.schema), narrowed)
     queries = [*params.pop("fq", ())]
     if passages.is_ours:
         params["vectors_of"] = passages.model

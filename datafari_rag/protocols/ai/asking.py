@@ -14,18 +14,15 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from datafari_rag.core.answer.conversations import KEY
-from datafari_rag.core.ask import Ask, DocumentWork, Restriction, WorkKind
+from datafari_rag.core.ask import MAX_ID_CHARS, Ask, DocumentWork, Restriction, WorkKind
 from datafari_rag.core.errors import BadRequest, NoQuery, TooManyValues
 from datafari_rag.core.query.filter_queries import facets_of, restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, ask_of
-from datafari_rag.protocols.records import MAX_ID_CHARS, DocumentId, about, distinct, read, unknown_names
+from datafari_rag.protocols.records import DocumentId, DocumentIds, about, distinct, read, unknown_names
 from datafari_rag.protocols.request import Incoming
-
-MAX_IDS = 20
-"""Most documents that one answer is made from when they are named."""
 
 MAX_NAMED = 100
 """Most documents that are named for a synthesis; those beyond `synthesis.maxFiles` are reported as left out."""
@@ -45,8 +42,11 @@ class AiFilters(Struct, frozen=True):
     """What narrows the search; any other name is refused, because Datafari hands it to Solr as a parameter."""
 
     id: Annotated[
-        Annotated[list[DocumentId], Meta(max_length=MAX_NAMED)] | DocumentId | None,
-        about("The only documents that are read.", extra={"field": "filters.id", "must": "ids of documents"}),
+        DocumentIds | DocumentId | None,
+        about(
+            "The only documents that may be found, or that are put together.",
+            extra={"field": "filters.id", "must": "ids of documents"},
+        ),
     ] = None
     fq: Annotated[
         Annotated[list[str], Meta(max_length=MAX_VALUES)] | str | None,
@@ -89,7 +89,7 @@ def is_streamed(incoming: Incoming) -> bool:
     return incoming.path.rstrip("/").endswith("/stream")
 
 
-def question_ask(incoming: Incoming, settings: Settings, *, action: str, most_ids: int = MAX_IDS) -> Ask:
+def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
     """
     Return the ask of an action that answers a question.
 
@@ -111,7 +111,7 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str, most_id
     if settings.chat_memory_enabled and conversation_id and stored is None:
         body["session_state"] = {KEY: conversation_id}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=is_streamed(incoming))
-    return replace(_narrowed(ask, given, incoming, settings, most_ids=most_ids), conversation=stored)
+    return replace(_narrowed(ask, given, incoming, settings), conversation=stored)
 
 
 def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
@@ -123,16 +123,27 @@ def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
     """Return the ask of an action on whole documents. Raises: BadRequest, NoQuery, TooManyValues."""
     given = read(AiRequest, incoming.body)
     work = DocumentWork(kind, given.length or "medium", is_estimate=given.estimate is True)
-    most_ids = MAX_NAMED if kind == "synthesize" else MAX_IDS
     if kind == "search" or (kind == "synthesize" and _query(given).strip()):
-        ask = question_ask(incoming, settings, action=kind, most_ids=most_ids)
+        ask = question_ask(incoming, settings, action=kind)
     else:
         bare = Ask("", accept_language=incoming.headers.get("accept-language"), is_streamed=is_streamed(incoming))
-        ask = _narrowed(bare, given, incoming, settings, most_ids=most_ids)
+        ask = _narrowed(bare, given, incoming, settings)
     ask = replace(ask, work=work)
+    if kind != "search":
+        ask = _read_whole(ask)
     if kind != "search" and not ask.document_ids:
         raise BadRequest(f"{NEEDED[kind]} is required for {kind}.", field=NEEDED[kind])
     return ask
+
+
+def _read_whole(ask: Ask) -> Ask:
+    """Return *ask* with the documents that it names read one after the other. Raises: BadRequest, TooManyValues."""
+    named = ask.documents or ()
+    if named and ask.restrictions:
+        raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
+    if len(named) > MAX_NAMED:
+        raise TooManyValues.of("filters.id", MAX_NAMED)
+    return replace(ask, document_ids=ask.document_ids or named, documents=None)
 
 
 def _query(given: AiQuestion) -> str:
@@ -143,20 +154,21 @@ def _query(given: AiQuestion) -> str:
     return given.q or ""
 
 
-def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Settings, *, most_ids: int) -> Ask:
+def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Settings) -> Ask:
     """Return *ask* with language and filters, and with the names of what has no effect."""
     body = incoming.body if isinstance(incoming.body, Mapping) else {}
     language = (given.lang or "").strip()
     code = language_code(language)
-    ids, restrictions = _ids(given, most_ids), _restrictions(given.filters or AiFilters(), settings)
+    filters = given.filters or AiFilters()
+    named = [filters.id] if isinstance(filters.id, str) else filters.id
+    restrictions = _restrictions(filters, settings)
     _refuse_other_filters(body)
-    if ids and restrictions:
-        raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
     unread = unknown_names(AiQuestion, body) + ([] if code or not language else ["lang"])
     return replace(
         ask,
         language=code or ask.language,
-        document_ids=ids,
+        document_ids=(given.id,) if given.id else (),
+        documents=None if named is None or given.id else distinct(named),
         restrictions=restrictions,
         ignored=(*ask.ignored, *(name[:_MAX_NOTED_CHARS] for name in unread[:_MAX_NOTED])),
     )
@@ -168,16 +180,6 @@ def _refuse_other_filters(body: Mapping[str, object]) -> None:
     if unknown:
         field = f"filters.{unknown[0][:_MAX_NOTED_CHARS]}"
         raise BadRequest("filters takes id and fq, and nothing else.", field=field)
-
-
-def _ids(given: AiQuestion, most: int) -> tuple[str, ...]:
-    if given.id:
-        return (given.id,)
-    named = None if given.filters is None else given.filters.id
-    ids = [named] if isinstance(named, str) else named or []
-    if len(ids) > most:
-        raise TooManyValues.of("filters.id", most)
-    return distinct(ids)
 
 
 def _restrictions(filters: AiFilters, settings: Settings) -> tuple[Restriction, ...]:

@@ -19,7 +19,7 @@ from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.records import DocumentId, Question, about, schema_of
+from datafari_rag.protocols.records import DocumentId, DocumentIds, Question, about, distinct, schema_of
 
 Json = dict[str, object]
 
@@ -53,10 +53,24 @@ Language = Annotated[
 ]
 
 
-class SearchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # the row has its text
+class Narrowed(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What narrows a search."""
+
+    filters: Filters = {}
+    documents: Annotated[
+        DocumentIds | UnsetType,
+        about("The only documents to search, by their ids. An empty list finds nothing. Default: all."),
+    ] = UNSET
+
+    @property
+    def basket(self) -> tuple[str, ...] | None:
+        """The only documents that may be found, None for any."""
+        return None if self.documents is UNSET else distinct(self.documents)
+
+
+class SearchArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # the row has its text
     query: Annotated[Question, about("The question, or the words to look for.")]
     rows: Annotated[int, about("Maximum number of documents.", ge=1, le=MAX_ROWS)] = 10
-    filters: Filters = {}
 
 
 class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
@@ -83,7 +97,7 @@ class Turn(Struct, frozen=True):
     content: Annotated[str, about("What.")]
 
 
-class AnswerArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
+class AnswerArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
     question: Annotated[Question, about("The question.")]
     effort: Annotated[
         Literal["none", "minimal", "low", "medium"] | UnsetType,
@@ -97,7 +111,6 @@ class AnswerArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa:
         list[Turn],
         about("The conversation before the question, the oldest turn first.", max_length=MAX_TURNS),
     ] = []
-    filters: Filters = {}
 
 
 class CheckArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above

@@ -9,8 +9,8 @@ from datafari_rag.core.answer import prompt as token_budget
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, TokenBudget
 from datafari_rag.core.errors import QueryTooLong
 from datafari_rag.core.query import conversation
-from datafari_rag.core.query.chat_overrides import STEPS as OVERRIDDEN
-from datafari_rag.core.query.chat_overrides import with_steps
+from datafari_rag.core.query.chat_overrides import OF_SEARCH as OVERRIDDEN
+from datafari_rag.core.query.chat_overrides import searching
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai.completion_request import OwnParameters, Parameters
 from datafari_rag.protocols.openai.task_prompts import task_of
@@ -52,7 +52,7 @@ STEPS = tuple(name for name in OVERRIDDEN if name != "max_tokens")
 
 def stepping(read: Ask | Task, body: Mapping[str, object], settings: Settings) -> Ask | Task:
     """Return *read* with the effort and the limits that *body* names. Raises: BadRequest."""
-    return read if isinstance(read, Task) else with_steps(read, body, settings, names=STEPS)
+    return read if isinstance(read, Task) else searching(read, body, settings, names=STEPS)
 
 
 def styled(read: Ask | Task, style: object) -> Ask | Task:

@@ -41,8 +41,8 @@ from datafari_rag.protocols.openai.renderings import (
 from datafari_rag.protocols.openai.source_nodes import nodes_of
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 
-OUR_KEYS = ("index_name", "context_token_ratio", *STEPS)
-"""Keys that a model's server does not know: they never leave here."""
+OUR_KEYS = ("index_name", "context_token_ratio", *(name for name in STEPS if name != "documents"))
+"""Keys that a model's server does not know: they never leave here. Some servers have their own `documents`."""
 
 CHAT_HEADER = "x-openwebui-chat-id"
 """Sent by Open WebUI with a chat's own requests."""
@@ -91,7 +91,9 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
 def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
     """Return the client's own request when nothing relevant was found, None when that must not be passed through."""
     body = body_of(incoming)
-    if our_model(body.get("model"), settings) is not None or not may_pass_through(settings):
+    # Without the documents that were named, an answer would be made from none of them.
+    is_named = body.get("documents") is not None
+    if is_named or our_model(body.get("model"), settings) is not None or not may_pass_through(settings):
         return None
     return _pass_through(body)
 
@@ -104,7 +106,7 @@ def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
     """
     if _style_of(ask).model is not None:
         return chat_request.softened(ask, settings)
-    return () if may_pass_through(settings) else (NoDocuments,)
+    return () if may_pass_through(settings) and ask.documents is None else (NoDocuments,)
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:

@@ -29,7 +29,7 @@ TOOLS = ("tools", "functions")
 _READ = frozenset(
     {"model", "messages", "index_name", "context_token_ratio", "n", "stream", "temperature", "max_tokens"}
     | {"max_completion_tokens", *TOOLS, *SENT_ON}
-    | {"effort", "max_searches", "max_model_calls", "max_seconds"}
+    | {"documents", "effort", "max_searches", "max_model_calls", "max_seconds"}
 )
 _MAX_NOTED = 20
 _MAX_SHOWN = 100

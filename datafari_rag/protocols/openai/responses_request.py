@@ -249,7 +249,7 @@ READ = frozenset(
     (
         *("model", "input", "instructions", "stream", "temperature", "top_p", "max_output_tokens", "text", "metadata"),
         *("include", "store", "previous_response_id"),
-        *("effort", "max_searches", "max_model_calls", "max_seconds"),
+        *("documents", "effort", "max_searches", "max_model_calls", "max_seconds"),
     )
 )
 """Parameters that are read."""

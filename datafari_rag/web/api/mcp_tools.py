@@ -131,6 +131,7 @@ def _search(call: Call) -> Done:
         token_budget=TokenBudget(int(settings.mcp_max_tokens * PASSAGE_SHARE), PASSAGE_TOKENS, given.rows),
         max_documents=given.rows,
         restrictions=restrictions_of(given.filters, facets_of(settings)),
+        documents=given.basket,
     )
     try:
         found = sources_for(ask, call.user(), settings=settings, dependencies=call.snapshot.dependencies)

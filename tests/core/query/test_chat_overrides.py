@@ -10,7 +10,7 @@ import pytest
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.effort import NO_LIMITS, StepLimits
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.query.chat_overrides import OVERRIDES, STEPS, applied, instructed, with_steps
+from datafari_rag.core.query.chat_overrides import OF_SEARCH, OVERRIDES, applied, instructed, searching
 from datafari_rag.core.settings.table import Settings
 
 SETTINGS = Settings()
@@ -143,10 +143,10 @@ def test_effort_and_limits_reach_the_ask() -> None:
 
 
 def test_a_dialect_without_overrides_names_its_own_field() -> None:
-    ask = with_steps(Ask("q"), {"effort": "minimal", "max_tokens": 5, "top": 2}, SETTINGS, names=("effort",))
+    ask = searching(Ask("q"), {"effort": "minimal", "max_tokens": 5, "top": 2}, SETTINGS, names=("effort",))
     assert (ask.effort, ask.limits, ask.max_documents) == ("minimal", NO_LIMITS, None)
     with pytest.raises(BadRequest, match=r"^max_searches must be an integer from 1 up") as refused:
-        with_steps(Ask("q"), {"max_searches": 0}, SETTINGS, names=STEPS)
+        searching(Ask("q"), {"max_searches": 0}, SETTINGS, names=OF_SEARCH)
     assert refused.value.field == "max_searches"
 
 
@@ -185,6 +185,7 @@ SAMPLE: dict[str, Any] = {
     "vector_fields": "embedding",
     "retrieval_mode": "hybrid",
     "top": 1,
+    "documents": ["doc-1"],
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import Filter, User, filter_for
-from datafari_rag.core.ask import Restriction
+from datafari_rag.core.ask import NamedDocuments, Restriction
 from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.query.search_request import MARK_START, Browse, Fields, Search, Step
 from datafari_rag.core.solr.parameters import (
@@ -44,10 +44,11 @@ def asked(*words: str, **more: Any) -> Search:
 def test_documents_are_found_by_their_ids_under_the_filter_and_never_by_solrs_own_parameter() -> None:
     """`ids` is the second pass of a distributed search, which returns documents whatever the filter says."""
     params = browse_params(Browse(None, rows=2, ids=("a", "{!x}b\ud800", "c")), who(), SCHEMA)
-    assert params["fq"] == [*filter_params(who(), SCHEMA)["fq"], '{!terms f=id separator="\x1f" v=$only}']
-    assert (params["q"], params["only"]) == ("*:*", "a\x1fc")
+    assert params["fq"] == [*filter_params(who(), SCHEMA)["fq"], "{!bool should=$restriction_0_ids}"]
+    assert params["restriction_0_ids"] == '{!terms f=id separator="\x1f" v=$restriction_0_ids_value}'
+    assert (params["q"], params["restriction_0_ids_value"]) == ("*:*", "a\x1fc")
     assert "ids" not in params
-    assert browse_params(Browse(None, ids=("\ud800",)), who(), SCHEMA)["fq"][-1] == "-*:*"
+    assert browse_params(Browse(None, ids=("\ud800",)), who(), SCHEMA)["restriction_0_none"] == "-*:*"
 
 
 # --- the filter -------------------------------------------------------------------------------------------------------
@@ -473,10 +474,22 @@ def test_a_collection_without_titles_has_no_titles_that_begin_so() -> None:
 def test_named_documents_are_a_filter_beside_the_rights_and_never_part_of_the_query() -> None:
     named = browse_params(Browse("pump", ids=("a", 'b" OR *:*', "c\x1fd", "\ud800")), who("t"), SCHEMA)
     plain = browse_params(Browse("pump"), who("t"), SCHEMA)
-    assert named["only"] == 'a\x1fb" OR *:*'
-    assert named["fq"] == [*plain["fq"], '{!terms f=id separator="\x1f" v=$only}']
+    assert named["restriction_0_ids_value"] == 'a\x1fb" OR *:*'
+    assert named["restriction_0_0"] == "{!term f=id v=$restriction_0_0_value}"
+    assert named["restriction_0_0_value"] == "c\x1fd"
+    assert named["fq"] == [*plain["fq"], "{!bool should=$restriction_0_ids should=$restriction_0_0}"]
     assert {**named, **plain} == {**named, "fq": plain["fq"]}, "all else is the same"
     without = browse_params(Browse("pump", without=("a", "b")), who("t"), SCHEMA)
-    assert without["fq"] == [*plain["fq"], "{!bool filter=$everything must_not=$others}"]
-    assert (without["others"], without["without"]) == ('{!terms f=id separator="\x1f" v=$without}', "a\x1fb")
-    assert browse_params(Browse("pump", ids=()), who("t"), SCHEMA)["only"] == ""
+    assert without["fq"] == [*plain["fq"], "{!bool filter=$everything must_not=$restriction_0_ids}"]
+    assert without["restriction_0_ids_value"] == "a\x1fb"
+    nothing = browse_params(Browse("pump", ids=()), who("t"), SCHEMA)
+    assert nothing["fq"] == [*plain["fq"], "{!bool should=$restriction_0_none}"]
+    assert nothing["restriction_0_none"] == "-*:*"
+
+
+def test_the_search_for_an_answer_is_narrowed_by_the_same_filter() -> None:
+    search = Search("pump", Step("asked", ("pump",)), 10, restrictions=(NamedDocuments(("a", "b")),))
+    params = search_params(search, who("t"), SCHEMA)
+    plain = search_params(replace(search, restrictions=()), who("t"), SCHEMA)
+    assert params["fq"] == [*plain["fq"], "{!bool should=$restriction_0_ids}"]
+    assert (params["q"], params["words"]) == (plain["q"], plain["words"])

@@ -97,12 +97,14 @@ def test_a_bad_request_has_its_status_in_a_stream_too() -> None:
     assert (response.status_code, response.get_json()["content"]["error"]["label"]) == (400, "aiBadRequest")
 
 
-def test_one_document_answers_alone_and_one_that_is_not_there_is_named_as_such() -> None:
+def test_one_document_answers_alone_and_some_are_searched_alone() -> None:
     content = post({"query": "When does the plane take off?", "id": "doc-1"}).get_json()["content"]
     assert [source["id"] for source in content["sources"]] == ["doc-1"]
-    both = post({"query": "When?", "filters": {"id": ["doc-2", "gone"]}}).get_json()["content"]
-    assert both["skipped"] == [{"id": "gone", "reason": "notFound"}]
+    both = post({"query": "When does the plane take off?", "filters": {"id": ["doc-2", "gone"]}}).get_json()["content"]
+    assert "skipped" not in both, "what is absent and what is hidden are alike"
     assert [source["id"] for source in both["sources"]] == ["doc-2"]
+    none = post({"query": "When does the plane take off?", "filters": {"id": []}}).get_json()["content"]["error"]
+    assert (none["label"], none["cause"]) == ("ragNoFileFound", "noDocuments")
     lost = post({"query": "When?", "id": "gone"}).get_json()["content"]["error"]
     assert (lost["label"], lost["cause"]) == ("ragFileNotFound", "notFound")
 

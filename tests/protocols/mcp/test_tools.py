@@ -27,9 +27,15 @@ GIVEN = {
     "compare": answer_result(replace(SOURCES, skipped=(SkippedDocument("x", "notFound"),)), FINISHED, room()),
 }
 TAKEN: dict[str, dict[str, object]] = {
-    "search": {"query": "When?", "rows": 5, "filters": {"source": "wiki"}},
+    "search": {"query": "When?", "rows": 5, "filters": {"source": "wiki"}, "documents": ["doc-1"]},
     "fetch": {"id": "doc-1", "start": 0, "end": 9, "field": "exactContent", "max_tokens": 100},
-    "answer": {"question": "When?", "effort": "minimal", "history": [{"role": "user", "content": "Hi"}], "filters": {}},
+    "answer": {
+        "question": "When?",
+        "effort": "minimal",
+        "history": [{"role": "user", "content": "Hi"}],
+        "filters": {},
+        "documents": [],
+    },
     "check": {"text": "It slept.", "document_ids": ["doc-1"]},
     "summarize": {"id": "doc-1", "length": "short", "language": "fr"},
     "compare": {"ids": ["doc-1", "doc-2"], "question": "When?", "language": "fr"},

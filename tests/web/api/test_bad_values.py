@@ -52,7 +52,7 @@ UNREADABLE = ("NaN", "1e400", "1" * 400, '"\\ud800"', "", "{", "[" * 200)
 QUESTION = "When does the flight take off?"
 TURN = {"role": "user", "content": "x"}
 TURNS = [{"role": "system", "content": "s"}, TURN, {"role": "assistant", "content": "y"}]
-STEPS = {"effort": "none", "max_searches": 2, "max_model_calls": 1, "max_seconds": 2.5}
+STEPS = {"documents": ["doc-1", "doc-2"], "effort": "none", "max_searches": 2, "max_model_calls": 1, "max_seconds": 2.5}
 META = {"progressToken": "p", "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
 
 
@@ -66,7 +66,13 @@ BODIES: dict[str, tuple[str, object]] = {
         "/mcp",
         called(
             "answer",
-            {"question": QUESTION, "effort": "none", "history": [TURN, TURNS[2]], "filters": {"source": "web"}},
+            {
+                "question": QUESTION,
+                "effort": "none",
+                "history": [TURN, TURNS[2]],
+                "filters": {"source": "web"},
+                "documents": ["doc-1", "doc-2"],
+            },
         ),
     ),
     "mcp search": ("/mcp", called("search", {"query": QUESTION, "rows": 3, "filters": {"source": "[a TO z]"}})),
