@@ -66,6 +66,9 @@ from datafari_rag.ports import Ending, IsWanted
 GENERATION = "generation"
 """The step in which the model writes."""
 
+PARALLEL = 4
+"""Parts of a document that are summarized at the same time; more would leave other readers of the model waiting."""
+
 
 @dataclass(frozen=True, slots=True)
 class SummaryPart:
@@ -207,7 +210,7 @@ def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
     total = len(seen)
     works = [partial(_part_written, run, subject, extract, (number, total)) for number, extract in enumerate(seen, 1)]
     written: list[ModelText] = []
-    with closing(run.dependencies.several(works, run.settings.summarization_parallel)) as results:
+    with closing(run.dependencies.several(works, PARALLEL)) as results:
         for number, one in enumerate(results, 1):
             written.append(one)
             yield Progress(GENERATION, number, total + (total > 1))

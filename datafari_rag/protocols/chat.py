@@ -33,9 +33,9 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
-    """Return the whole answer, in both forms together unless `chat.both_shapes` is off."""
+    """Return the whole answer, in both forms together: a client reads the one that it knows."""
     body = bare_reply(answer) | _with_state(session_state(context, answer.finished.text))
-    return {**chat_completion.reply(answer, context), **body} if context.settings.chat_both_shapes else body
+    return {**chat_completion.reply(answer, context), **body}
 
 
 def bare_reply(answer: Answer) -> Json:

@@ -27,7 +27,7 @@ from datafari_rag_trials.evaluation.measures import Trial
 from datafari_rag_trials.evaluation.questions import LeakReader, Question
 from datafari_rag_trials.evaluation.trial import Rights, TrialSetup, tried
 
-NEEDED = ("solr.", "security.", "rag.", "llm.", "token.", "embeddings.", "retrieval.", "rrf.")
+NEEDED = ("solr.", "security.", "rag.", "llm.", "token.", "embeddings.", "retrieval.")
 
 _CHUNK = 16
 

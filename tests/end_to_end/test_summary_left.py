@@ -21,7 +21,7 @@ SENTENCE = "The supplier delivers the spare part number {} within nine days of t
     [
         pytest.param("refine", "stall-after-3", 1, id="piece after piece, the model silent"),
         pytest.param(
-            "mapreduce", "words-3000-gap-20ms", 2, id="two parts at a time, the model slow", marks=pytest.mark.slow
+            "mapreduce", "words-3000-gap-20ms", 4, id="four parts at a time, the model slow", marks=pytest.mark.slow
         ),
     ],
 )
@@ -34,7 +34,7 @@ def test_the_calls_of_a_summary_end_with_its_reader(tmp_path: Path, strategy: st
     with running_stub() as stub:
         settings = {
             "solr.url": index, "rag.api.endpoint": stub.url, "rag.model": model, "llm.retries": "0",
-            "prompt.max.request.size": "3000", "prompt.chunking.strategy": strategy, "summarization.parallel": "2",
+            "prompt.max.request.size": "3000", "prompt.chunking.strategy": strategy,
         }  # fmt: skip
         with service(tmp_path, settings) as found:
             body = {"action": "summarize", "id": "long"}

@@ -16,13 +16,12 @@ from datafari_rag.protocols import chat
 from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events, request
 
-BARE = replace(Settings(), chat_both_shapes=False)
-MEMORY = replace(BARE, chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
+MEMORY = replace(Settings(), chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
 
 
 def test_the_whole_answer_has_the_seeds_keys() -> None:
-    reply: Any = chat.reply(ANSWER, context(BARE))
-    assert set(reply) == {"message", "context", "session_state"}
+    reply: Any = chat.bare_reply(ANSWER)
+    assert set(reply) == {"message", "context"}
     assert reply["message"] == {
         "content": "Paris “ate” [1].\n",
         "role": "assistant",
@@ -54,8 +53,8 @@ def test_both_shapes_stand_in_one_body() -> None:
     ],
 )
 def test_a_clients_state_goes_back(state: object, expected: dict[str, object]) -> None:
-    reply = chat.reply(ANSWER, context(BARE, session_state=state))
-    first = next(chat.stream(iter(events()), context(BARE, session_state=state)))
+    reply = chat.reply(ANSWER, context(session_state=state))
+    first = next(chat.stream(iter(events()), context(session_state=state)))
     for told in (reply, first):
         assert {key: value for key, value in told.items() if key.startswith("session")} == expected
 

@@ -171,7 +171,7 @@ def test_a_reader_who_leaves_ends_the_work() -> None:
             self.begun, self.is_wanted = 0, True
 
         def __call__(self, works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
-            assert most == 2
+            assert most == 4
             try:
                 for work in works:
                     self.begun += 1
@@ -180,7 +180,7 @@ def test_a_reader_who_leaves_ends_the_work() -> None:
                 self.is_wanted = False
 
     several, model = Counting(), PumpModel()
-    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce", summarization_parallel=2)
+    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce")
     running = worked(
         Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=settings,
         dependencies=replace(parts(model), several=several),

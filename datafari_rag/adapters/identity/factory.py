@@ -45,7 +45,7 @@ def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identi
         headers=settings.security_jwt_header,
     )
     source = settings.security_jwt_jwks
-    keys = JwkSet(source, fresh_s=settings.security_jwt_cache_s) if source else None
+    keys = JwkSet(source) if source else None
     return JwtIdentity(rules, keys=keys, secret=settings.security_jwt_secret)
 
 

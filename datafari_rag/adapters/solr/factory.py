@@ -67,8 +67,6 @@ def passages_for(settings: Settings, *, headers: Headers = dict, offload: Offloa
             passages,
             schema_of(settings),
             name_of(settings.solr_url),
-            vectors=settings.solr_vector_field,
-            most=settings.solr_top_k,
             handler=settings.solr_handler.strip("/"),
         )
     )

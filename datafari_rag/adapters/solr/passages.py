@@ -43,6 +43,9 @@ from datafari_rag.core.solr.schema import Schema
 KNOWN_S, UNKNOWN_S = 300.0, 10.0
 """How long what is known of the collection holds, in seconds, and how long that nothing could be learnt of it."""
 
+NEAREST = 100
+"""Nearest passages that are asked for: a document can have many, so several times the documents examined."""
+
 NO_VECTORS = "The collection of passages has no vectors of this model: run datafari-rag passages sync."
 
 
@@ -51,16 +54,13 @@ class Collections:
     """
     The two collections: *nodes* of each, and *named*, the configured names of the documents' fields.
 
-    *documents_name* is the name of that collection within Solr. *vectors* is the field of the vectors ("" for
-    `vector_N`), *most* how many passages are asked for. *handler* searches in both.
+    *documents_name* is the name of that collection within Solr. *handler* searches in both.
     """
 
     documents: Nodes
     passages: Nodes
     named: Schema
     documents_name: str
-    vectors: str = ""
-    most: int = 100
     handler: str = "select"
 
 
@@ -100,9 +100,7 @@ class SolrPassages:
     def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return the nearest documents, without texts, nearest first. Raises: EmbeddingsMismatch, SearchUnavailable."""
         passages = self._passages(self._state(), search)
-        rows = hits_of(self._requested(self._all.passages, near_params(search, access, passages, most=self._all.most)))[
-            1
-        ]
+        rows = hits_of(self._requested(self._all.passages, near_params(search, access, passages, most=NEAREST)))[1]
         found = sorted(filter(None, map(_near_of, rows)), key=lambda one: (-one.near[0].cosine, one.id))
         best: dict[str, Document] = {}
         for one in found:
@@ -172,7 +170,7 @@ class SolrPassages:
 
     def _passages(self, state: _State, search: NearSearch) -> PassageSchema:
         """Return what a search with the vector of *search* needs. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        field = self._all.vectors or f"vector_{len(search.vector)}"
+        field = f"vector_{len(search.vector)}"
         mark = model_mark(search.model_key)
         if state.is_ours and mark not in state.spreads:
             raise EmbeddingsMismatch() if state.spreads else SearchUnavailable(NO_VECTORS)

@@ -16,6 +16,12 @@ from datafari_rag.core.settings.table import Settings
 NEAR_SHARE = 2
 """One document by meaning for this many by words."""
 
+FUSED = 50
+"""Documents of each list that are fused by rank: Datafari's number."""
+
+RANK_CONSTANT = 60
+"""What is added to each rank before it is inverted: the constant of the paper on reciprocal rank fusion."""
+
 
 def uses_meaning(search: Search, model: EmbeddingModel, *, method: str, indexes: Mapping[str, str]) -> bool:
     """
@@ -29,7 +35,7 @@ def uses_meaning(search: Search, model: EmbeddingModel, *, method: str, indexes:
 
 def near_search_for(search: Search, vector: Vector, *, settings: Settings, model_key: str) -> NearSearch:
     """Return the search of the index of vectors that goes with *search*."""
-    documents = {"hybrid": -(-search.rows // NEAR_SHARE), "vector": search.rows, "rrf": settings.rrf_top_k}
+    documents = {"hybrid": -(-search.rows // NEAR_SHARE), "vector": search.rows, "rrf": FUSED}
     return NearSearch(
         vector=vector,
         model_key=model_key,
@@ -55,7 +61,7 @@ def joined(
     if settings.retrieval_method == "vector":
         return [replace(document, score=1 / rank, near=()) for rank, document in enumerate(nearest[:most], 1)]
     if settings.retrieval_method == "rrf" or not spread:
-        return by_ranks(found[: settings.rrf_top_k], nearest, constant=settings.rrf_rank_constant, most=most)
+        return by_ranks(found[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
     by_words = {document.id for document in found}
     # A least score applies to hits by words; other hits have no such score.
     return [*found, *(one for one in nearest if one.id not in by_words and settings.rag_score_min <= 0)]

@@ -280,20 +280,6 @@ class AnswerSettings:
         "uses words.",
         browser=True,
     )
-    rrf_top_k: int = setting(
-        "rrf.topK",
-        50,
-        check=checks.integer(1, 1000),
-        help="With retrieval.method=rrf: number of documents from each of the two lists that are fused.",
-        browser=True,
-    )
-    rrf_rank_constant: int = setting(
-        "rrf.rank.constant",
-        60,
-        check=checks.integer(1, 10_000),
-        help="With retrieval.method=rrf: the rank constant; the larger it is, the less the first ranks count.",
-        browser=True,
-    )
 
     llm_server: str = setting(
         "llm.server",

@@ -79,13 +79,6 @@ class DialectSettings(EmbeddingSettings):
         browser=True,
     )
 
-    chat_both_shapes: bool = setting(
-        "chat.both_shapes",
-        True,
-        check=checks.flag(),
-        help="Add the older fields (choices) to answers of /chat and /ask without stream, next to the newer ones.",
-        browser=True,
-    )
     chat_no_documents: Literal["answer", "error"] = setting(
         "chat.no_documents",
         "answer",
@@ -230,13 +223,6 @@ class DialectSettings(EmbeddingSettings):
         "representative sentences of each piece are sent.",
         browser=True,
     )
-    summarization_parallel: int = setting(
-        "summarization.parallel",
-        4,
-        check=checks.integer(1, 32),
-        help="Most calls of the model at the same time for one summary, with prompt.chunking.strategy=mapreduce.",
-        browser=True,
-    )
     prompt_chunking_strategy: Literal["refine", "mapreduce"] = setting(
         "prompt.chunking.strategy",
         "refine",
@@ -271,13 +257,6 @@ class DialectSettings(EmbeddingSettings):
         MCP_TOOLS,
         check=checks.names(allowed=MCP_TOOLS),
         help="Tools offered to agents.",
-    )
-    mcp_max_tokens: int = setting(
-        "mcp.max_tokens",
-        2_000,
-        check=checks.integer(200, 1_000_000),
-        help="Maximum number of tokens in one tool result; a shortened result is marked as truncated.",
-        browser=True,
     )
     mcp_url: str = setting(
         "mcp.url",

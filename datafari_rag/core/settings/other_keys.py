@@ -35,11 +35,14 @@ ELSEWHERE: Mapping[str, str] = {
 """Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
-    "agentic.*": "here, rag.effort.* limits the searches and calls of the action agentic",
+    "agentic.*": "here, rag.effort.limits limits the searches and calls of the action agentic",
     "assistant.*": "Datafari's own page reads it; here, chat.store.folder stores conversations",
     "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
     "chunking.chunk.size": "here, documents are split into passages at question time",
     "rag.topK": "here, rag.candidates sets how many search results are examined",
+    "rrf.topK": "50 documents of each list are fused here",
+    "rrf.rank.constant": "ranks are fused with the constant 60 here, the usual one",
+    "solr.topK": "the 100 nearest passages are asked for here, several of each document that is examined",
     "chat.query.rewriting.enabled.vector": "chat.query.rewriting.enabled is for words and meaning alike here",
     "solr.enable.ladr": "this service words its searches by meaning itself",
     "solr.enable.acorn": "this service words its searches by meaning itself",
@@ -106,6 +109,11 @@ GONE: Mapping[str, str] = {
     "embeddings.index_timeout_s": "a batch of passages is waited for for 60 seconds",
     "embeddings.retries": "a failed request is sent twice again, within its timeout",
     "embeddings.batch": "32 texts are sent in one request, the most that text-embeddings-inference takes by default",
+    "security.jwt.cache_s": "the issuer's keys are cached for 300 seconds, and an unknown key is looked up immediately",
+    "summarization.parallel": "4 parts of a document are summarized at the same time",
+    "mcp.max_tokens": "a result of a tool has at most 2000 tokens, which says what was left out",
+    "solr.vector.field": "the vectors are in the field vector_N, where N is the number of dimensions, as in Datafari",
+    "chat.both_shapes": "the whole answer is always in both shapes; a client reads the one that it knows",
     "embeddings.threads": "a local model has one thread in each process; server.workers sets how many there are",
 }
 """Former keys without an heir of their own: why, and what took their place."""

@@ -19,7 +19,6 @@ GROUPS: Mapping[str, str] = {
     "rag": "Answers",
     "answer": "What the documents do not prove",
     "retrieval": "Retrieval",
-    "rrf": "Rank fusion",
     "embeddings": "Embedding model (search by meaning)",
     "llm": "The language model",
     "token": "Token counting",
@@ -116,10 +115,10 @@ def as_markdown() -> str:
     parts.append(
         "\n## Settings that are gone\n\n"
         "A file that has them can be used: each is a warning at the start and in `datafari-rag check`. Those with a\n"
-        "JSON object beside them are still read.\n\n| key | what took its place |\n|---|---|\n"
+        "JSON object beside them are still read.\n\n"
     )
-    parts += [f"| `{key}` | `{folded_text(key)}` |\n" for key in FOLDED]
-    parts += [f"| `{key}` | {_escaped(why[0].upper() + why[1:])}. |\n" for key, why in GONE.items()]
+    parts += [f"- `{key}`: `{folded_text(key)}`\n" for key in FOLDED]
+    parts += [f"- `{key}`: {_escaped(why)}.\n" for key, why in GONE.items()]
     return "".join(parts)
 
 

@@ -88,20 +88,6 @@ class SearchSettings(DialectSettings):
         help="Collection with the passages, in the same Solr as the collection of solr.url: Datafari's VectorMain, "
         "or a collection that datafari-rag passages sync maintains. Used if embeddings.endpoint is set.",
     )
-    solr_vector_field: str = setting(
-        "solr.vector.field",
-        "",
-        check=checks.field_name(is_optional=True),
-        help="Field with the vectors of the passages. Empty: vector_N, where N is the number of dimensions of the "
-        "embedding model.",
-    )
-    solr_top_k: int = setting(
-        "solr.topK",
-        100,
-        check=checks.integer(1, 1000),
-        help="Number of nearest passages requested from Solr. Set it to several times rag.candidates, because a "
-        "document can have many passages.",
-    )
     solr_facets: tuple[str, ...] = setting(
         "solr.facets",
         ("extension", "language", "source", "last_modified"),
@@ -243,12 +229,6 @@ class SearchSettings(DialectSettings):
         30.0,
         check=checks.number(0, 3600),
         help="Allowed difference between the clocks of the issuer and this service, in seconds.",
-    )
-    security_jwt_cache_s: float = setting(
-        "security.jwt.cache_s",
-        300.0,
-        check=checks.number(1, 86_400),
-        help="How long the issuer's keys are cached, in seconds; an unknown key is looked up immediately.",
     )
     security_admins: tuple[str, ...] = setting(
         "security.admins",

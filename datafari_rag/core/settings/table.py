@@ -27,7 +27,7 @@ HIDDEN = "***"
 """Replaces a secret wherever a value is shown."""
 
 ANSWER_GROUPS = frozenset(
-    {"rag", "answer", "llm", "openai", "chat", "retrieval", "rrf", "embeddings", "prompt", "token"}
+    {"rag", "answer", "llm", "openai", "chat", "retrieval", "embeddings", "prompt", "token"}
     | {"ai", "synthesis", "summarization"}
 )
 """Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""

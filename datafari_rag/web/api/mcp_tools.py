@@ -34,6 +34,9 @@ from datafari_rag.web.api.grounding import documents_for, found_for, work_units
 from datafari_rag.web.responses import EVENTS, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
 
+RESULT_TOKENS = 2_000
+"""Most tokens of one result of a tool: what an agent can read of several calls beside its own work."""
+
 PASSAGE_SHARE = 0.6
 """Share of a search's result that its passages may take; the rest is for ids, titles, addresses and places."""
 
@@ -67,7 +70,7 @@ class Call:
 
     def room(self) -> Room:
         """Return how large the result may be."""
-        return Room(self.snapshot.settings.mcp_max_tokens, self.snapshot.dependencies.counter.count, self.origin)
+        return Room(RESULT_TOKENS, self.snapshot.dependencies.counter.count, self.origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def _search(call: Call) -> Done:
     ask = Ask(
         question=given.query,
         # Short passages of many documents, the best of each before the second of any.
-        token_budget=TokenBudget(int(settings.mcp_max_tokens * PASSAGE_SHARE), PASSAGE_TOKENS, given.rows),
+        token_budget=TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, given.rows),
         max_documents=given.rows,
         restrictions=restrictions_of(given.filters, facets_of(settings)),
         documents=given.basket,

@@ -13,14 +13,13 @@ HARMLESS = {
     "how the model words its answer and how long it is": "rag.temperature rag.maxTokens rag.addInstructions",
     "how much is read of documents that this reader may see anyway": """
         rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.query.relax rag.candidates
-        rag.effort rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method rrf.topK
-        rrf.rank.constant openai.limits
-        chat.limits mcp.max_tokens synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
+        rag.effort rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method openai.limits
+        chat.limits synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
         prompt.max.request.size""",
     "what of an answer is shown that its documents do not prove": """
         answer.unsupported answer.min_support answer.below""",
     "how a reply is spelled": """
-        rag.reply chat.both_shapes chat.no_documents log.format
+        rag.reply chat.no_documents log.format
         openai.sources""",
     "ids, counts and milliseconds in the log, no texts": "rag.enable.logs",
     "how tokens are counted and shared out": """
@@ -37,7 +36,6 @@ HARMLESS = {
     "whether a kind of question is answered; as whom it is read stays": """
         ai.enable.rag ai.enable.agentic ai.enable.summarization ai.enable.synthesis""",
     "load": """
-        summarization.parallel
         server.rate.user_per_minute server.rate.address_per_minute server.rate.work_per_minute server.workers""",
 }
 """Why a browser may change these keys. A new key is in no browser until it is listed here."""
