@@ -25,6 +25,7 @@ from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
+from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.rights.authority import UNWATCHED, RightsWatch
 from datafari_rag.adapters.rights.factory import rights_source
 from datafari_rag.adapters.rights.revocations import RevocationFile
@@ -287,7 +288,10 @@ def retriever_for(settings: Settings, offload: Offload = inline, machine: Machin
 
     def engine(url: str) -> Retriever:
         if url.startswith(EMBEDDED):
-            return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
+            folder = Path(url.removeprefix(EMBEDDED))
+            if folder.is_dir():  # before the first search, which may be long after the start
+                made_private(folder)
+            return EmbeddedRetriever(folder)
         return factory.retriever_for(settings, url=url, headers=outgoing, offload=offload, machine=machine)
 
     main = engine(settings.solr_url)

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from datafari_rag.adapters.embedded.schema import opened
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.observability.logs import LogFile
 from datafari_rag.adapters.private_files import group_with_rights, made_private
+from datafari_rag.bootstrap import retriever_for
+from datafari_rag.core.settings.table import Settings
 
 DOCUMENT: dict[str, object] = {"id": "salary", "exactContent": "My salary is 4711.", "language": "en"}
 
@@ -37,11 +40,14 @@ def test_a_new_index_is_for_its_account_alone(tmp_path: Path) -> None:
     assert not [name for name, mode in modes(index).items() if mode & 0o007]
 
 
-def test_an_index_that_is_open_to_all_is_closed_to_others_when_it_is_opened(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "begin", [opened, lambda folder: retriever_for(Settings(solr_url=f"embedded:{folder}"))], ids=["opened", "started"]
+)
+def test_an_index_that_is_open_to_all_is_closed_to_others(tmp_path: Path, begin: Callable[[Path], object]) -> None:
     indexed(tmp_path)
     for path in (tmp_path, *tmp_path.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    opened(tmp_path)
+    begin(tmp_path)
     assert {mode & 0o007 for mode in modes(tmp_path).values()} == {0}
     assert group_with_rights(tmp_path) is not None
 
