@@ -224,6 +224,8 @@ THROUGH = {
     "core.passages.term_matching.is_heading": "core.passages.term_matching.sentence_scores",
     "core.query.plan.prompt_for": "core.answer.prompt.instructions_for",
     "core.query.plan.query_prompt_for": "core.query.plan.with_query",
+    "core.ask.narrowings": "protocols.solr_select.parse",
+    "protocols.retrieval.parse": "core.query.filter_queries.restriction_of",
     "core.query.chat_overrides.searching": "core.query.chat_overrides.applied",
     "core.steps.planning.plan_prompt": "core.answer.prompt.instructions_for",
     "core.steps.planning.tools_prompt": "core.answer.prompt.instructions_for",

@@ -103,6 +103,7 @@ def requests_for(text: str) -> Mapping[str, Request]:
                 Request("GET", "/documents?" + encoded(id=text[:8000]), None, {"Accept": "application/json"}),
                 Request("GET", "/?" + encoded(q=text[:15_000]), None, {"Accept": "text/html"}),
                 posted("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}),
+                posted("/retrieve", {"question": text, "documents": [text, "doc 1"]}),
                 posted("/grounding/check", {"answerCandidate": f"{text} is common.", "documentIds": [text, "doc 1"]}),
                 posted("/rest/v2.0/ai", whole[len(text) % 3]),
             ),

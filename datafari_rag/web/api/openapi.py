@@ -28,6 +28,7 @@ from datafari_rag.protocols.ai.conversations import ConversationTitle
 from datafari_rag.protocols.chat_request import ChatRequest, ChoicesRequest
 from datafari_rag.protocols.grounding import GroundingRequest
 from datafari_rag.protocols.records import schemas_of
+from datafari_rag.protocols.retrieval import RetrieveRequest
 from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import page
@@ -252,5 +253,5 @@ def _ref(name: str) -> Json:
 
 REF = "#/components/schemas/{name}"
 
-RECORDS = (AiRequest, ChatRequest, ChoicesRequest, ConversationTitle, GroundingRequest)
+RECORDS = (AiRequest, ChatRequest, ChoicesRequest, ConversationTitle, GroundingRequest, RetrieveRequest)
 """The bodies that callers send."""

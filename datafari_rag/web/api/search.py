@@ -1,14 +1,17 @@
-"""Plain secure search: no model, the same rights."""
+"""Search without an answer: hits as Solr has them, or the passages that an answer would be made of; the same rights."""
 
 from __future__ import annotations
 
 from flask import Response
 
-from datafari_rag.pipeline import browse
-from datafari_rag.protocols import solr_select
+from datafari_rag.core.errors import NoDocuments
+from datafari_rag.core.events import Sources
+from datafari_rag.pipeline import browse, sources_for
+from datafari_rag.protocols import retrieval, solr_select
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
+from datafari_rag.web.request_values import whole_request
 from datafari_rag.web.responses import NDJSON, json_response, plain, size_of
 
 
@@ -28,3 +31,27 @@ def search_of(exchange: Exchange) -> Response:
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)
+
+RETRIEVE_PATH = "/retrieve"
+RETRIEVE_TAKES = frozenset({"json"})
+
+
+def retrieve_view(worker: WorkerContext) -> Response:
+    """Return the passages that an answer to the question would be made of, as the user who asks may see them."""
+    return exchanged(Exchange(worker, RETRIEVE), lambda: whole_request(RETRIEVE_TAKES, worker.now()), _retrieved)
+
+
+def _retrieved(exchange: Exchange) -> Response:
+    given, ask = retrieval.parse(exchange.incoming, exchange.settings)
+    exchange.question = ask.question
+    exchange.require_settings()
+    user, snapshot = exchange.user(), exchange.snapshot
+    try:
+        found = sources_for(ask, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
+    except NoDocuments:
+        found = Sources(())
+    exchange.extracts = found.extracts
+    return json_response(plain(retrieval.reply(given, found, is_admin=user.is_admin)))
+
+
+RETRIEVE = DialectRoute("retrieve", Questionless(retrieval.failure), NDJSON)

@@ -96,6 +96,7 @@ DOORS = (
         {"answerCandidate": "It flies.", "facts": [{"factText": "It flies."}]},
         question=None,
     ),
+    Door("retrieve", "/retrieve", {"question": QUESTION}),
     Door("documents", f"/documents?id={FLIGHT.id}", headers={"Accept": "application/json"}, question=None),
     Door("documents page", f"/documents?id={FLIGHT.id}", headers={"Accept": "text/html"}, question=None),
     Door("talk", "/talk", CHAT),

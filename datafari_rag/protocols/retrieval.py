@@ -1,0 +1,128 @@
+"""
+`POST /retrieve`: the passages that an answer would be made of, without the answer.
+
+The request is a question and what narrows it; the reply lists passages, the best one of each document before the second
+of any. Each has its place in the stored text, so that it can be quoted and opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Annotated, Literal, cast
+
+from msgspec import Struct
+
+from datafari_rag.core.answer.output_filter import target_of
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.citations.labels import file_name, title_of
+from datafari_rag.core.documents import Extract
+from datafari_rag.core.errors import QueryTooLong, RagError
+from datafari_rag.core.events import Sources
+from datafari_rag.core.query.filter_queries import facets_of
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.chat_reply_parts import partial
+from datafari_rag.protocols.mcp.tools import Filters, restrictions_of
+from datafari_rag.protocols.openai.source_nodes import nodes_of
+from datafari_rag.protocols.records import NOT_BLANK, DocumentIds, about, distinct, read
+from datafari_rag.protocols.request import Incoming
+
+Json = dict[str, object]
+
+MAX_PASSAGES = 100
+MAX_CHARACTERS = 1_000_000
+
+
+class RetrieveRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A question, what narrows its search, and how much is wanted; any other name is refused."""
+
+    question: Annotated[
+        str,
+        about(
+            f"The question, or the words to look for, at most {MAX_QUESTION_CHARS} characters.",
+            pattern=NOT_BLANK,
+            extra={"absent": True},
+        ),
+    ]
+    filters: Filters = {}
+    documents: Annotated[
+        DocumentIds | None,
+        about("The only documents to search, by their ids. An empty list finds nothing. Default: all."),
+    ] = None
+    passages: Annotated[int, about("Most passages, of at most as many documents.", ge=1, le=MAX_PASSAGES)] | None = None
+    characters: Annotated[int, about("Most characters of all passages together.", ge=1, le=MAX_CHARACTERS)] | None = (
+        None
+    )
+    effort: Annotated[
+        Literal["none", "minimal", "low", "medium"] | None,
+        about("How many steps the search takes; none and minimal call no model. Default: none."),
+    ] = None
+
+
+def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]:
+    """
+    Return the request, and what is searched for it.
+
+    Raises:
+        NoQuery, QueryTooLong: the question is absent or too long.
+        TooManyValues, BadRequest: a value does not fit; the error names its field.
+    """
+    given = read(RetrieveRequest, incoming.body)
+    if len(given.question) > MAX_QUESTION_CHARS:
+        raise QueryTooLong(field="question")
+    ask = Ask(
+        given.question,
+        accept_language=incoming.headers.get("accept-language"),
+        restrictions=restrictions_of(given.filters, facets_of(settings)),
+        documents=None if given.documents is None else distinct(given.documents),
+        max_documents=given.passages,
+        effort=given.effort or "none",
+    )
+    return given, ask
+
+
+def reply(given: RetrieveRequest, found: Sources, *, is_admin: bool) -> Json:
+    """Return the passages of *found* as far as they are wanted; scores are for administrators alone."""
+    passages = _within(given, [one for one in _best_first(found.extracts, is_admin=is_admin) if one["text"]])
+    return {"passages": passages, "foundBy": found.found_by, "language": found.language, **partial(found)}
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return an error with its code as HTTP status."""
+    named = {} if error.field is None else {"field": error.field}
+    return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label, **named}}
+
+
+def _best_first(extracts: Sequence[Extract], *, is_admin: bool) -> list[Json]:
+    """Return the passages of *extracts*: the best of each document before the second of any."""
+    rounds = zip_longest(*(_passages(extract, is_admin=is_admin) for extract in extracts))
+    return [one for some in rounds for one in some if one is not None]
+
+
+def _passages(extract: Extract, *, is_admin: bool) -> list[Json]:
+    document = extract.document
+    about_it = {
+        "id": document.id,
+        "title": title_of(document),
+        "url": target_of(document),
+        "fileName": file_name(document.url or ""),
+    }
+    found: list[Json] = []
+    for node in nodes_of([extract]):
+        place = cast("Json", node["metadata"])
+        shown = {key: place[key] for key in ("field", "start", "end", "place")}
+        scored = {"score": document.score} if is_admin else {}
+        found.append({"text": node["text"], **shown, "document": about_it, **scored})
+    return found
+
+
+def _within(given: RetrieveRequest, passages: Sequence[Json]) -> list[Json]:
+    """Return the first of *passages* that are within the limits of *given*; none is cut."""
+    left = MAX_CHARACTERS if given.characters is None else given.characters
+    kept: list[Json] = []
+    for one in passages[: given.passages]:
+        left -= len(str(one["text"]))
+        if left < 0:
+            break
+        kept.append(one)
+    return kept

@@ -1,0 +1,92 @@
+"""`POST /retrieve`: the passages of an answer, without the answer."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.ask import NamedDocuments
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.settings.table import Settings
+from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
+
+QUESTION = "When does the flight take off?"
+FLIGHT = Document("doc-2", "The flight takes off at 15h50. It lands at noon.", url="file:///plans/flight%20plan.txt")
+RABBIT = Document("doc-1", "A rabbit called Paris saw the flight take off.", title="Rabbit", url="http://x/rabbit")
+
+
+def retrieved(body: Any, status: int = 200, **parts: Any) -> Any:
+    line = fake_snapshot(**{"retriever": FakeRetriever(FLIGHT, RABBIT), "model": FakeModel("never"), **parts})
+    response = app_of(line).test_client().post("/retrieve", json=body)
+    assert response.status_code == status, response.get_data(as_text=True)
+    return response.get_json()
+
+
+def test_passages_are_stretches_of_the_stored_text_and_no_model_is_called() -> None:
+    model = FakeModel("never")
+    found = retrieved({"question": QUESTION}, model=model)
+    assert model.prompts == []
+    texts = {one.id: one.text for one in (FLIGHT, RABBIT)}
+    assert {one["document"]["id"] for one in found["passages"]} == {"doc-1", "doc-2"}
+    for one in found["passages"]:
+        assert texts[one["document"]["id"]][one["start"] : one["end"]] == one["text"]
+        assert "score" not in one
+    about = next(one["document"] for one in found["passages"] if one["document"]["id"] == "doc-2")
+    assert about["fileName"] == "flight plan.txt"
+    assert (found["foundBy"], found["language"]) == ("words", "en")
+
+
+def test_limits_leave_out_whole_passages() -> None:
+    assert len(retrieved({"question": QUESTION, "passages": 1})["passages"]) == 1
+    first = retrieved({"question": QUESTION})["passages"][0]
+    assert retrieved({"question": QUESTION, "characters": len(first["text"])})["passages"] == [first]
+    assert retrieved({"question": QUESTION, "characters": 1})["passages"] == []
+
+
+@pytest.mark.parametrize("documents", [["doc-2", "hidden"], ["doc-2", "absent"], ["doc-2"] * 100])
+def test_chosen_documents_alone_are_searched(documents: list[str]) -> None:
+    retriever = FakeRetriever(FLIGHT, RABBIT)
+    found = retrieved({"question": QUESTION, "documents": documents}, retriever=retriever)
+    assert {one["document"]["id"] for one in found["passages"]} == {"doc-2"}
+    named = [search.restrictions for search, _ in retriever.searches]
+    assert named == [(NamedDocuments(tuple(dict.fromkeys(documents))),)] * len(named)
+
+
+@pytest.mark.parametrize("documents", [[], ["gone"], ["a\x1fb", '"', "{!x}", "é", "*:*"]])
+def test_nothing_is_found_and_said_so(documents: list[str]) -> None:
+    assert retrieved({"question": QUESTION, "documents": documents})["passages"] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "label", "field"),
+    [
+        ({"passages": 0}, "badRequest", "passages"),
+        ({"passages": 1_000_000}, "badRequest", "passages"),
+        ({"characters": 0}, "badRequest", "characters"),
+        ({"documents": [str(number) for number in range(1001)]}, "tooManyValues", "documents"),
+        ({"documents": [""]}, "badRequest", "documents"),
+        ({"documents": "doc-1"}, "badRequest", "documents"),
+        ({"filters": {"allow_token_document": "x"}}, "badRequest", "filters"),
+        ({"effort": "high"}, "badRequest", "effort"),
+        ({"question": "x" * 5000}, "queryTooLong", "question"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_its_name(more: dict[str, object], label: str, field: str) -> None:
+    status = 413 if label == "queryTooLong" else 400
+    error = retrieved({"question": QUESTION, **more}, status)["error"]
+    assert (error["label"], error["field"], error["code"]) == (label, field, status)
+
+
+def test_a_search_that_failed_is_no_empty_list() -> None:
+    error = retrieved({"question": QUESTION}, 502, retriever=FakeRetriever(error=SearchUnavailable()))["error"]
+    assert error["label"] == SearchUnavailable.label
+
+
+def test_effort_alone_asks_a_model() -> None:
+    model = FakeModel("a plan")
+    settings = replace(Settings(), rag_effort="low", rag_api_endpoint="http://127.0.0.1:9/v1")
+    retrieved({"question": QUESTION}, model=model, settings=settings)
+    assert model.prompts == []
+    retrieved({"question": QUESTION, "effort": "low"}, model=model, settings=settings)
+    assert len(model.prompts) == 1
