@@ -33,7 +33,7 @@ def _row(
     is_shown: bool = True,
 ) -> DialectRoute:
     page_of = failure_page if is_shown else None
-    return DialectRoute("pages", _QUESTIONLESS, NDJSON, accepts, work=work, is_question=False, page=page_of)
+    return DialectRoute("site", _QUESTIONLESS, NDJSON, accepts, work=work, is_question=False, page=page_of)
 
 
 def _route(path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = frozenset()) -> Route:
