@@ -89,7 +89,7 @@ class Runtime:
         self._tracing = tracing
         self.note_rights_age: Callable[[float], None] = lambda age_s: None
         """Receives the age of the rights of each request; the metrics set it."""
-        self._aside = offload_for_worker(lambda: file.snapshot().settings.server_work_timeout_s, caller)
+        self._aside = offload_for_worker(lambda: file.snapshot().settings.server_limits.work_s, caller)
         if self._aside is not inline:
             watch_loop(path_in)
         self._built: dict[str, tuple[object, Any]] = {}

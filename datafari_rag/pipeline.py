@@ -278,8 +278,8 @@ def _selected(
 
 
 def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ...]:
-    """Return the steps that *user* may see, none where `chat.thoughts` keeps them back."""
-    is_shown = settings.chat_thoughts == "all" or (settings.chat_thoughts == "admins" and user.is_admin)
+    """Return the steps that *user* may see, none where `thoughts` of `chat.client` keeps them back."""
+    is_shown = settings.chat_client.thoughts == "all" or (settings.chat_client.thoughts == "admins" and user.is_admin)
     return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
 
 

@@ -31,6 +31,7 @@ from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search
 from datafari_rag.core.second_judge import Doubt, JudgeFailure, Verdict
+from datafari_rag.core.settings.records import ChatClient, SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import answer, browse, fetch, found_for, sources_for
 from datafari_rag.ports import Ending, Meaning, TextChunk
@@ -148,7 +149,7 @@ def test_documents_without_any_room_are_not_called_nothing_found(operator: Any) 
 
 def test_without_relaxing_one_search_is_all() -> None:
     retriever = FakeRetriever()
-    events_of(retriever=retriever, settings=replace(Settings(), rag_query_relax=False))
+    events_of(retriever=retriever, settings=replace(Settings(), rag_search=SearchChoice(relax=False)))
 
     assert len(retriever.searches) == 1
 
@@ -236,7 +237,7 @@ def test_the_stages_add_up_to_the_time_of_the_line() -> None:
 
 @pytest.mark.parametrize(("shown", "to_ann", "to_admin"), [("all", 4, 4), ("admins", 0, 4), ("none", 0, 0)])
 def test_thoughts_are_shown_to_those_whom_the_setting_names(shown: Any, to_ann: int, to_admin: int) -> None:
-    settings = replace(Settings(), chat_thoughts=shown)
+    settings = replace(Settings(), chat_client=ChatClient(thoughts=shown))
     plain = events_of(settings=settings)[0]
     admin = events_of(user=User("root", is_admin=True), settings=settings)[0]
 

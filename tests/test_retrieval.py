@@ -143,7 +143,7 @@ def test_by_ranks_only_what_is_kept_is_read(method: str) -> None:
     passages = ReadingPassages({f"n{n}": 0.9 - n / 100 for n in range(40)})
     found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).found
 
-    assert len(passages.compared_ids[0]) == len(found.documents) == Settings().rag_candidates
+    assert len(passages.compared_ids[0]) == len(found.documents) == Settings().rag_search.candidates
 
 
 @pytest.mark.parametrize(("method", "by"), [("hybrid", "both"), ("rrf", "both"), ("vector", "vector")])

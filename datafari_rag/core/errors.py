@@ -486,7 +486,7 @@ class Overloaded(RagError):
 
 
 class TooMuchWork(RagError):
-    """Documents, question or attachments took more time than `server.work_timeout_s` allows."""
+    """Documents, question or attachments took more time than `work_s` of `server.limits` allows."""
 
     label, code = "tooMuchWork", 503
     sentence = (

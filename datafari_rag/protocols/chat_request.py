@@ -46,7 +46,7 @@ _STATE_FRAME_BYTES = 100
 HISTORY_SHARE = 4
 """History gets at most this part of the model's window, so that documents always have room."""
 
-_SYSTEM_LEFT_OUT = "Left out: chat.client.system is off, so the instructions are the service's own."
+_SYSTEM_LEFT_OUT = "Left out: system of chat.client is off, so the instructions are the service's own."
 
 
 class SentMessage(Struct, frozen=True):
@@ -121,14 +121,14 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         attachments=incoming.files,
         session_state=state,
     )
-    if said.has_system and not settings.chat_client_system:
+    if said.has_system and not settings.chat_client.system:
         ask = replace(ask, overrides={"system message": _SYSTEM_LEFT_OUT})
     return _searchable(applied(ask, overrides, settings))
 
 
 def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
     """Return the failures that are answers on the chat paths (contract §4), none when the setting wants errors."""
-    return (NoDocuments, NoAnswer) if settings.chat_no_documents == "answer" else ()
+    return (NoDocuments, NoAnswer) if settings.chat_client.no_documents == "answer" else ()
 
 
 def body_of(incoming: Incoming) -> Mapping[str, object]:
@@ -186,7 +186,7 @@ def _history(said: ChatMessages, state: object, incoming: Incoming, settings: Se
         remembered = session_state.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     has_own = any(turn.role != "system" for turn in said.turns)
     turns: Sequence[ChatMessage] = said.turns if has_own else (*said.turns, *remembered)
-    if not settings.chat_client_system:
+    if not settings.chat_client.system:
         turns = [turn for turn in turns if turn.role != "system"]
     asked = incoming.count_tokens(said.question)
     window = Window(settings.llm_context_window, is_estimated=settings.token_counter == ESTIMATE)

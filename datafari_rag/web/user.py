@@ -43,7 +43,7 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
         return User(name, is_admin=is_admin(name, settings))
     if settings.security_tokens == "claims":
         revoked = snapshot.revocations.latest(name)
-        if revoked.voids(identified.issued_at_s, settings.security_jwt_leeway_s):
+        if revoked.voids(identified.issued_at_s, settings.security_jwt_claims.leeway_s):
             raise InvalidSignIn(log="its claims were revoked")
     tokens, dropped = usable_tokens(snapshot.rights.tokens_of(name, identified.claims))
     if dropped:

@@ -62,6 +62,7 @@ from datafari_rag.core.query import plan as rewriting
 from datafari_rag.core.query import plan as steps
 from datafari_rag.core.query import proposals as example_questions
 from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.steps import planning, pooling
@@ -169,7 +170,7 @@ def sent(text: str) -> Incoming:
 
 def searched(text: str) -> object:
     ask = Ask(question=text, earlier_text=text)
-    return list(plan.searches_for(ask, language="en", settings=Settings(rag_query_relax=True)))
+    return list(plan.searches_for(ask, language="en", settings=Settings(rag_search=SearchChoice(relax=True))))
 
 
 def badges(text: str) -> object:

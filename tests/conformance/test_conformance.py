@@ -31,7 +31,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.model.replies import ModelLimits
-from datafari_rag.core.settings.records import ReplyShape
+from datafari_rag.core.settings.records import ChatClient, ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -232,7 +232,7 @@ def test_no_documents_in_french(dialect: Dialect) -> None:
     assert seen.text.startswith("Aucune réponse")
 
 
-CLOSED = replace(SETTINGS, chat_no_documents="error")
+CLOSED = replace(SETTINGS, chat_client=ChatClient(no_documents="error"))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.settings.records import ChatClient
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, fake_snapshot
 
@@ -126,7 +127,7 @@ def test_only_administrators_choose_by_score(user: str | None, least: float) -> 
     [("all", None, 4), ("admins", None, 0), ("admins", "root", 4), ("none", "root", 0)],
 )
 def test_thoughts_follow_their_setting(shown: Any, user: str | None, count: int) -> None:
-    at = fake_snapshot(settings=replace(Settings(), chat_thoughts=shown, security_admins=("root",)))
+    at = fake_snapshot(settings=replace(Settings(), chat_client=ChatClient(thoughts=shown), security_admins=("root",)))
     client = app_of(at).test_client()
     body = {"messages": [{"role": "user", "content": "When?"}]}
     told = client.post("/chat", json=body, headers={"X-User": user} if user else {}).get_json()

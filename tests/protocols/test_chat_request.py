@@ -10,7 +10,7 @@ import pytest
 from datafari_rag.core.answer.conversations import issued
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
-from datafari_rag.core.settings.records import ChatLimits
+from datafari_rag.core.settings.records import ChatClient, ChatLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
 from tests.fakes import FakeSigning
@@ -145,8 +145,8 @@ def test_a_question_sure_to_be_larger_than_the_window_is_refused_by_an_estimate_
 def test_the_clients_system_message_is_left_out_and_named() -> None:
     body = turns(("system", "obey"), ("user", "q"))
     assert read(body).history == ()
-    assert "chat.client.system" in read(body).overrides["system message"]
-    kept = read(body, replace(SETTINGS, chat_client_system=True))
+    assert "system of chat.client" in read(body).overrides["system message"]
+    kept = read(body, replace(SETTINGS, chat_client=ChatClient(system=True)))
     assert kept.history == (ChatMessage("system", "obey"),)
     assert "system message" not in kept.overrides
 
@@ -229,4 +229,4 @@ def test_the_browsers_language_is_kept() -> None:
 
 def test_failures_that_are_answers_follow_the_setting() -> None:
     assert softened(Ask("q"), SETTINGS) == (NoDocuments, NoAnswer)
-    assert softened(Ask("q"), replace(SETTINGS, chat_no_documents="error")) == ()
+    assert softened(Ask("q"), replace(SETTINGS, chat_client=ChatClient(no_documents="error"))) == ()

@@ -91,7 +91,7 @@ class Watch:
 
     def _check_rate(self, visit: Visit) -> None:
         """Count one; a window begins with its first request."""
-        most = visit.settings.server_rate_user_per_minute
+        most = visit.settings.server_rate.user
         # A plain search is no question: it is counted in units of work.
         if visit.user is None or not most or self.has_jumped or visit.speech.name == "page":
             return

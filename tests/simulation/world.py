@@ -217,7 +217,7 @@ class World:
     def _check_calm(self, visit: Visit) -> None:
         """Check that what nothing kept from working worked."""
         settings = visit.settings
-        is_limited = settings.server_rate_user_per_minute and b"Too many requests" in visit.body
+        is_limited = settings.server_rate.user and b"Too many requests" in visit.body
         is_full = b"as many questions as it can" in visit.body
         is_refused = visit.user is None and settings.security_anonymous == "refuse"
         # An answer's time passes as well while its reader takes a piece, and while rights are looked up again.

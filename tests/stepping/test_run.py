@@ -17,6 +17,7 @@ from datafari_rag.core.effort import LEVELS, Activity, StepLimits
 from datafari_rag.core.errors import ModelUnavailable, NoDocuments, SearchUnavailable
 from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources, StepBegun, StepEnded, StepEvent
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies, answer, answer_with_steps, found_for
 from datafari_rag.ports import Ending, TextChunk
@@ -252,7 +253,7 @@ def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thought
 
 def test_nothing_found_by_the_question_may_be_found_by_the_plan() -> None:
     model = ScriptedModel("Gaynor Hopkins", "x")
-    settings = replace(SETTINGS, rag_query_relax=False)
+    settings = replace(SETTINGS, rag_search=SearchChoice(relax=False))
 
     assert ids_in(events_of(Ask("Welsh husky voice", effort="low"), Shelf(TYLER), model, settings=settings)) == [
         "tyler"

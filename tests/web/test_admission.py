@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.core.settings.records import ReplyShape, ServerLimits
+from datafari_rag.core.settings.records import ReplyShape, RequestRates, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import app_of, fake_snapshot
 
@@ -63,7 +63,7 @@ def test_a_refusal_reads_no_body(path: str, settings: Settings, more: dict[str, 
 
 
 def test_the_address_is_counted_once_for_a_request_and_before_its_body() -> None:
-    client = client_of(replace(LOUD, server_rate_address_per_minute=3))
+    client = client_of(replace(LOUD, server_rate=RequestRates(client=3)))
     assert [client.get("/?q=when").status_code for _ in range(2)] == [200, 200]
     assert client.get("/documents?id=doc-2").status_code == 200
     for path in PATHS[:-1]:

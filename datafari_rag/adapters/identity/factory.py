@@ -40,7 +40,7 @@ def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identi
         audience=audiences or settings.security_jwt_audience,
         user_claim=settings.security_jwt_claims.user,
         tokens_claim=settings.security_jwt_claims.tokens if settings.security_tokens == "claims" else None,
-        leeway_s=settings.security_jwt_leeway_s,
+        leeway_s=settings.security_jwt_claims.leeway_s,
         domain=settings.security_domain,
         headers=settings.security_jwt_header,
     )

@@ -64,4 +64,4 @@ def joined(
         return by_ranks(found[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
     by_words = {document.id for document in found}
     # A least score applies to hits by words; other hits have no such score.
-    return [*found, *(one for one in nearest if one.id not in by_words and settings.rag_score_min <= 0)]
+    return [*found, *(one for one in nearest if one.id not in by_words and settings.rag_search.min_score <= 0)]

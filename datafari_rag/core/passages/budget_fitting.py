@@ -187,7 +187,7 @@ def _shown_elsewhere(
     if not most:
         return []
     plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
-    looked_at = documents[: max(most, settings.rag_candidates)]
+    looked_at = documents[: max(most, settings.rag_search.candidates)]
     selected = evidence_for(plain, looked_at, language=language, settings=settings, count=count)
     return [extract.document for extract in selected.extracts] or list(documents[:most])
 

@@ -241,7 +241,7 @@ def _category(*, is_excluded: bool) -> Effect:
 
 
 def _template(ask: Ask, value: object, settings: Settings) -> Ask:
-    if not settings.chat_prompt_template_allowed or not isinstance(value, str) or not value:
+    if not settings.chat_client.prompt_template or not isinstance(value, str) or not value:
         return ask
     return replace(ask, prompt_template=value)
 
@@ -285,8 +285,8 @@ _OPENAI = Need(
     "Not in use here: a Datafari External LLM service has no such parameter.",
 )
 _TEMPLATES = Need(
-    lambda settings: settings.chat_prompt_template_allowed,
-    "Not in use here: chat.prompt_template.allowed is off.",
+    lambda settings: settings.chat_client.prompt_template,
+    "Not in use here: prompt_template of chat.client is off.",
 )
 _TOLD = (_A_MODEL, _INSTRUCTIONS)
 """What reaches the model as a part of the instructions."""

@@ -210,23 +210,23 @@ def question_language_for(ask: Ask) -> str:
 def searches_for(ask: Ask, *, language: str, settings: Settings) -> Iterator[Search]:
     """Yield the searches to try in turn, at least one, each weaker than the one before."""
     yield from _searches(ask, ask.search_text or ask.question, language=language, settings=settings)
-    is_loose = settings.rag_query_relax or settings.rag_operator == "OR"  # else "nothing" says little of the words
+    is_loose = settings.rag_search.relax or settings.rag_operator == "OR"  # else "nothing" says little of the words
     if ask.earlier_text is not None and is_loose:
         yield from _searches(ask, ask.earlier_text, language=language, settings=settings)
 
 
 def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iterator[Search]:
-    steps = steps_for(text, language=language, operator=settings.rag_operator, is_relaxed=settings.rag_query_relax)
+    steps = steps_for(text, language=language, operator=settings.rag_operator, is_relaxed=settings.rag_search.relax)
     for step in steps:
         yield Search(
             question=text,
             step=step,
-            rows=_rows(ask, max_files=settings.rag_max_files, candidates=settings.rag_candidates),
+            rows=_rows(ask, max_files=settings.rag_max_files, candidates=settings.rag_search.candidates),
             content="highlighting" if ask.wants_captions else settings.rag_solr_field,
             fragment_chars=settings.rag_hl_fragsize,
             language=language,
             restrictions=narrowings(ask.restrictions, ask.documents),
-            min_score=settings.rag_score_min if ask.min_score is None else ask.min_score,
+            min_score=settings.rag_search.min_score if ask.min_score is None else ask.min_score,
             index=ask.index,
             is_whole=settings.rag_extract != "passages",
         )

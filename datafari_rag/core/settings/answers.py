@@ -21,7 +21,7 @@ from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, comp
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.records import JudgeCall, ReplyShape
+from datafari_rag.core.settings.records import JudgeCall, ReplyShape, SearchChoice
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
@@ -146,23 +146,23 @@ class AnswerSettings:
         "rag.operator",
         "AND",
         check=checks.choice("AND", "OR"),
-        help="OR: a document needs any word of the question. AND: it needs all words. With rag.query.relax, AND "
+        help="OR: a document needs any word of the question. AND: it needs all words. With relax of rag.search, AND "
         "requires all key words first, then a third of them, then any; a full sentence requires any of its own "
         "words, or a fifth of them if there are many. The trace shows which rule was used.",
         browser=True,
     )
-    rag_query_relax: bool = setting(
-        "rag.query.relax",
-        True,
-        check=checks.flag(),
-        help="If nothing is found, search again with fewer required words, step by step.",
-        browser=True,
-    )
-    rag_candidates: int = setting(
-        "rag.candidates",
-        20,
-        check=checks.integer(1, 1000),
-        help="Number of search results that are examined to choose the best rag.maxFiles documents.",
+    rag_search: SearchChoice = setting(
+        "rag.search",
+        SearchChoice(),
+        check=checks.members(
+            SearchChoice,
+            candidates=checks.integer(1, 1000),
+            relax=checks.flag(),
+            min_score=checks.number(0, 1_000_000),
+        ),
+        help="How documents are looked for. candidates: how many search results are examined to choose the best "
+        "rag.maxFiles documents. relax: if nothing is found, search again with fewer required words, step by step. "
+        "min_score: least score of a search result, as the search engine returns it (higher is better). 0: off.",
         browser=True,
     )
     rag_extract: Literal["passages", "head"] = setting(
@@ -233,13 +233,6 @@ class AnswerSettings:
         "/v1/lettucedetect/spans. timeout_s: maximum wait in one check; after that, the comparison of words "
         "counts. min_score: least score, 0 to 1, at which its word counts; with lettucedetect, that of a span "
         "that speaks against a claim.",
-    )
-    rag_score_min: float = setting(
-        "rag.score.min",
-        0.0,
-        check=checks.number(0, 1_000_000),
-        help="Minimum score of a search result, as the search engine returns it (higher is better). 0: off.",
-        browser=True,
     )
     rag_clean: bool = setting(
         "rag.clean",

@@ -16,7 +16,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
-from datafari_rag.core.settings.records import ChatLimits, OpenaiLimits, StoreLimits
+from datafari_rag.core.settings.records import ChatClient, ChatLimits, OpenaiLimits, StoreLimits
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
@@ -79,19 +79,21 @@ class DialectSettings(EmbeddingSettings):
         browser=True,
     )
 
-    chat_no_documents: Literal["answer", "error"] = setting(
-        "chat.no_documents",
-        "answer",
-        check=checks.choice("answer", "error"),
-        help="What chat clients receive if no documents were found: an answer that says so, or the error 428.",
-        browser=True,
-    )
-    chat_thoughts: Literal["all", "admins", "none"] = setting(
-        "chat.thoughts",
-        "all",
-        check=checks.choice("all", "admins", "none"),
-        help="Who may see how an answer was made. Only security.admins ever see the prompt, the filter and the "
-        "timings.",
+    chat_client: ChatClient = setting(
+        "chat.client",
+        ChatClient(),
+        check=checks.members(
+            ChatClient,
+            no_documents=checks.choice("answer", "error"),
+            thoughts=checks.choice("all", "admins", "none"),
+            prompt_template=checks.flag(),
+            system=checks.flag(),
+        ),
+        help="What a chat client may do and see. no_documents: if nothing is found, an answer that says so, or the "
+        "error 428. thoughts: who may see how an answer was made (all, admins or none); only security.admins ever see "
+        "the prompt, the filter and the timings. prompt_template: clients may replace or extend the instructions with "
+        "overrides.prompt_template. system: keep a client's system messages; otherwise they are left out, and the "
+        "thoughts say so.",
         browser=True,
     )
     chat_limits: ChatLimits = setting(
@@ -157,20 +159,6 @@ class DialectSettings(EmbeddingSettings):
         check=checks.flag(),
         help="Let the model write the search query of a conversation. Costs one more request to the model for each "
         "question.",
-        browser=True,
-    )
-    chat_prompt_template_allowed: bool = setting(
-        "chat.prompt_template.allowed",
-        False,
-        check=checks.flag(),
-        help="Let chat clients replace or extend the instructions with overrides.prompt_template.",
-        browser=True,
-    )
-    chat_client_system: bool = setting(
-        "chat.client.system",
-        False,
-        check=checks.flag(),
-        help="Pass on system messages from chat clients. false: they are left out, and the thoughts say so.",
         browser=True,
     )
     chat_category_field: str = setting(

@@ -37,7 +37,8 @@ class ServerLimits:
     What one worker takes at most.
 
     *streams* and *connections* are open ones, idle ones included. *starting* answers search at the same time, and the
-    others wait for at most *wait_s*. *header_s* is for the head of a request, *grace_s* for open streams at the end.
+    others wait for at most *wait_s*. *header_s* is for the head of a request, *work_s* for processing the texts of one
+    answer, *grace_s* for open streams at the end.
     """
 
     streams: int = 2_000
@@ -47,6 +48,35 @@ class ServerLimits:
     header_s: float = 10.0
     body_bytes: int = 10_485_760
     grace_s: float = 30.0
+    work_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRates:
+    """How much a minute one *user* may ask, one *client* address, and one caller as units of *work*; 0: no limit."""
+
+    user: int = 0
+    client: int = 0
+    work: int = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SearchChoice:
+    """How many hits are examined, whether a search is relaxed that finds nothing, and the least score of a hit."""
+
+    candidates: int = 20
+    relax: bool = True
+    min_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatClient:
+    """What a chat client gets where nothing is found, sees of how an answer was made, and may say to the model."""
+
+    no_documents: Literal["answer", "error"] = "answer"
+    thoughts: Literal["all", "admins", "none"] = "all"
+    prompt_template: bool = False
+    system: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +113,11 @@ class StoreLimits:
 
 @dataclass(frozen=True, slots=True)
 class JwtClaims:
-    """The claims of a token that name its user and the user's access tokens."""
+    """The claims that name a token's user and access tokens, and by how much the issuer's clock may differ."""
 
     user: str = "preferred_username"
     tokens: str = "groups"
+    leeway_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

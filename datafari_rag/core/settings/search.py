@@ -221,14 +221,9 @@ class SearchSettings(DialectSettings):
     security_jwt_claims: JwtClaims = setting(
         "security.jwt.claims",
         JwtClaims(),
-        check=checks.members(JwtClaims, user=checks.claim(), tokens=checks.claim()),
-        help="Claims of a token: the user's name, and the user's access tokens for security.tokens=claims.",
-    )
-    security_jwt_leeway_s: float = setting(
-        "security.jwt.leeway_s",
-        30.0,
-        check=checks.number(0, 3600),
-        help="Allowed difference between the clocks of the issuer and this service, in seconds.",
+        check=checks.members(JwtClaims, user=checks.claim(), tokens=checks.claim(), leeway_s=checks.number(0, 3600)),
+        help="Claims of a token: the user's name, and the user's access tokens for security.tokens=claims. leeway_s: "
+        "by how much the clocks of the issuer and this service may differ.",
     )
     security_admins: tuple[str, ...] = setting(
         "security.admins",

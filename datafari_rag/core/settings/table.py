@@ -19,7 +19,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.records import ServerLimits
+from datafari_rag.core.settings.records import RequestRates, ServerLimits
 from datafari_rag.core.settings.row import SettingRow, field_of, rows_of, secret, setting
 from datafari_rag.core.settings.search import SearchSettings
 
@@ -74,27 +74,18 @@ class Settings(SearchSettings):
         "with then=builtin the built-in model answers. Groups that are named have accounts of their own. Needs "
         "limits.store.",
     )
-    server_rate_user_per_minute: int = setting(
-        "server.rate.user_per_minute",
-        0,
-        check=checks.integer(0, 1_000_000),
-        help="Maximum number of questions, checks and opened documents per user and minute. 0: no limit.",
-        browser=True,
-    )
-    server_rate_address_per_minute: int = setting(
-        "server.rate.address_per_minute",
-        0,
-        check=checks.integer(0, 1_000_000),
-        help="Maximum number of requests per client address and minute. 0: no limit.",
-        browser=True,
-    )
-    server_rate_work_per_minute: int = setting(
-        "server.rate.work_per_minute",
-        300,
-        check=checks.integer(0, 1_000_000),
-        help="Maximum units of work per caller (user, else address) and minute for plain searches, suggestions, "
-        "feedback and /grounding/check: a search is one unit, a check one for each 100,000 characters compared. "
-        "0: no limit.",
+    server_rate: RequestRates = setting(
+        "server.rate",
+        RequestRates(),
+        check=checks.members(
+            RequestRates,
+            user=checks.integer(0, 1_000_000),
+            client=checks.integer(0, 1_000_000),
+            work=checks.integer(0, 1_000_000),
+        ),
+        help="Most of a minute; 0: no limit. user: questions, checks and opened documents of one user. client: "
+        "requests of one client address. work: units of work of one caller (user, else address) for plain searches, "
+        "suggestions and /grounding/check: a search is one unit, a check one for each 100,000 characters compared.",
         browser=True,
     )
     server_limits: ServerLimits = setting(
@@ -109,18 +100,13 @@ class Settings(SearchSettings):
             header_s=checks.number(0.1, 3600),
             body_bytes=checks.integer(1, 2_000_000_000),
             grace_s=checks.number(0, 86_400),
+            work_s=checks.number(0.1, 600),
         ),
         help="Limits of each worker. streams: open ones; further ones are refused with 503. starting: answers that "
         "search at the same time; the others wait in the order they came, and one that would wait longer than "
         "wait_s gets 503 and Retry-After. connections: open ones, idle ones included. header_s: time to send "
         "the headers of a request. body_bytes: size of a request body. grace_s: how long open streams may "
-        "continue during shutdown.",
-    )
-    server_work_timeout_s: float = setting(
-        "server.work_timeout_s",
-        10.0,
-        check=checks.number(0.1, 600),
-        help="Maximum time to process the texts of one answer, in seconds.",
+        "continue during shutdown. work_s: how long the texts of one answer may be processed.",
     )
     server_hosts: tuple[str, ...] = setting(
         "server.hosts",

@@ -1,5 +1,5 @@
 """
-How much one user and one address may ask: `server.rate.*`, counted over all workers of this server.
+How much one user and one address may ask: `server.rate`, counted over all workers of this server.
 
 The address is checked before anything is proved, so that guessing at tokens is limited too; the user when he is
 known. A user's limit reveals nothing about other users.
@@ -150,29 +150,29 @@ class RateLimits:
         *headers* have lower-case names.
 
         Raises:
-            TooManyRequests: more than `server.rate.address_per_minute`, with the seconds until the next minute.
+            TooManyRequests: more than `client` of `server.rate`, with the seconds until the next minute.
         """
-        if settings.server_rate_address_per_minute > 0:
-            self._hit("address", address_of(settings, headers, peer), settings.server_rate_address_per_minute)
+        if settings.server_rate.client > 0:
+            self._hit("address", address_of(settings, headers, peer), settings.server_rate.client)
 
     def check_user(self, settings: Settings, name: str | None) -> None:
         """
         Count one request of the user *name*; the anonymous are limited by address alone.
 
         Raises:
-            TooManyRequests: more than `server.rate.user_per_minute`, with the seconds until the next minute.
+            TooManyRequests: more than `user` of `server.rate`, with the seconds until the next minute.
         """
-        if name is not None and settings.server_rate_user_per_minute > 0:
-            self._hit("user", name, settings.server_rate_user_per_minute)
+        if name is not None and settings.server_rate.user > 0:
+            self._hit("user", name, settings.server_rate.user)
 
     def check_work(self, settings: Settings, caller: str, units: int) -> None:
         """
         Count *units* of work of *caller*; after a first unit alone there is room for work of any size.
 
         Raises:
-            TooManyRequests: more than `server.rate.work_per_minute`, with the seconds until the next minute.
+            TooManyRequests: more than `work` of `server.rate`, with the seconds until the next minute.
         """
-        most = settings.server_rate_work_per_minute
+        most = settings.server_rate.work
         if most > 0:
             self._hit("work", caller, most, min(units, max(1, most - 1)))
 

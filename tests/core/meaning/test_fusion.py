@@ -25,6 +25,7 @@ from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.query.search_request import Search, Step
 from datafari_rag.core.settings.parsing import parse
+from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 
 
@@ -199,7 +200,7 @@ def test_hybrid_has_all_documents_once_and_knows_which_meaning_alone_found() -> 
 
 
 def test_a_least_score_of_words_keeps_out_what_words_did_not_find() -> None:
-    assert [one.id for one in fused("hybrid", rag_score_min=0.5)] == ["a", "b"]
+    assert [one.id for one in fused("hybrid", rag_search=SearchChoice(min_score=0.5))] == ["a", "b"]
 
 
 def test_vector_has_the_nearest_alone_in_their_order() -> None:

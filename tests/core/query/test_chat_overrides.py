@@ -11,6 +11,7 @@ from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.effort import NO_LIMITS, StepLimits
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.chat_overrides import OF_SEARCH, OVERRIDES, applied, instructed, searching
+from datafari_rag.core.settings.records import ChatClient
 from datafari_rag.core.settings.table import Settings
 
 SETTINGS = Settings()
@@ -165,10 +166,10 @@ def test_no_override_can_widen_rights() -> None:
     [(True, "Be brief.", "Be brief."), (True, "", None), (False, "Be brief.", None)],
 )
 def test_the_template_needs_a_setting(is_allowed: bool, template: str, expected: str | None) -> None:
-    settings = replace(SETTINGS, chat_prompt_template_allowed=is_allowed)
+    settings = replace(SETTINGS, chat_client=ChatClient(prompt_template=is_allowed))
     ask = applied(Ask("q"), {"prompt_template": template}, settings)
     assert ask.prompt_template == expected
-    assert is_allowed or "chat.prompt_template.allowed" in ask.overrides["prompt_template"]
+    assert is_allowed or "prompt_template of chat.client" in ask.overrides["prompt_template"]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,11 @@ BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
         pytest.param("temperature", 0.2, DATAFARI, True, id="a temperature in either"),
         pytest.param("temperature", 0.2, BUILT_IN, False, id="no temperature of the built-in model"),
         pytest.param(
-            "prompt_template", "x", {"chat_prompt_template_allowed": True, **BUILT_IN}, False, id="no template for it"
+            "prompt_template",
+            "x",
+            {"chat_client": ChatClient(prompt_template=True), **BUILT_IN},
+            False,
+            id="no template for it",
         ),
     ],
 )

@@ -7,9 +7,13 @@ import pytest
 
 from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for, searches_for
+from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 
 ASK = Ask("Where is the harbour master's office?")
+
+
+STRICT = SearchChoice(relax=False)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,8 @@ def test_the_language_asked_for_is_the_answers_alone() -> None:
 
 
 def test_searches_hold_what_the_settings_say() -> None:
-    settings = replace(Settings(), rag_solr_field="highlighting", rag_hl_fragsize=500, rag_score_min=1.5)
+    settings = replace(Settings(), rag_solr_field="highlighting", rag_hl_fragsize=500)
+    settings = replace(settings, rag_search=SearchChoice(min_score=1.5))
     search = next(searches_for(ASK, language="en", settings=settings))
 
     assert (search.content, search.fragment_chars, search.min_score) == ("highlighting", 500, 1.5)
@@ -62,7 +67,7 @@ def test_at_least_a_hundred_hits_are_ranked_for_a_token_budget() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "is_searched"),
-    [({}, True), ({"rag_query_relax": False}, False), ({"rag_query_relax": False, "rag_operator": "OR"}, True)],
+    [({}, True), ({"rag_search": STRICT}, False), ({"rag_search": STRICT, "rag_operator": "OR"}, True)],
 )
 def test_earlier_turns_are_searched_when_the_last_words_find_nothing(
     settings: dict[str, Any], is_searched: bool

@@ -12,14 +12,14 @@ HARMLESS = {
         rag.model rag.template llm.server llm.fallback.models openai.models""",
     "how the model words its answer and how long it is": "rag.temperature rag.maxTokens rag.addInstructions",
     "how much is read of documents that this reader may see anyway": """
-        rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.query.relax rag.candidates
-        rag.effort rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method openai.limits
+        rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.search
+        rag.effort rag.extract rag.evidence.min rag.clean retrieval.method openai.limits
         chat.limits synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
         prompt.max.request.size""",
     "what of an answer is shown that its documents do not prove": """
         answer.unsupported answer.min_support answer.below""",
     "how a reply is spelled": """
-        rag.reply chat.no_documents log.format
+        rag.reply log.format
         openai.sources""",
     "ids, counts and milliseconds in the log, no texts": "rag.enable.logs",
     "how tokens are counted and shared out": """
@@ -27,16 +27,17 @@ HARMLESS = {
     "how long is waited, and how often is tried": "llm.limits solr.limits",
     "an answer from a part of the collection, which says so": "solr.shards.tolerant",
     "the model without documents": "openai.passthrough",
-    "steps that the reader sees of his own answer; what administrators alone see stays theirs": "chat.thoughts",
+    "steps that the reader sees of his own answer, what administrators alone see stays theirs; what a client may "
+    "say to the model: fences, rights and the filter of links stay": "chat.client",
     "the reader's own turns, signed for him; the secret is not changed": """
         chat.memory.enabled chat.memory.history.size""",
     "additional instructions for the model; fences, rights and the filter of links stay": """
-        chat.query.rewriting.enabled chat.prompt_template.allowed chat.client.system""",
+        chat.query.rewriting.enabled""",
     "descriptions of the tools for agents, not which tools there are and as whom they read": "mcp.descriptions",
     "whether a kind of question is answered; as whom it is read stays": """
         ai.enable.rag ai.enable.agentic ai.enable.summarization ai.enable.synthesis""",
     "load": """
-        server.rate.user_per_minute server.rate.address_per_minute server.rate.work_per_minute server.workers""",
+        server.rate server.workers""",
 }
 """Why a browser may change these keys. A new key is in no browser until it is listed here."""
 

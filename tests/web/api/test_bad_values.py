@@ -22,6 +22,7 @@ from flask.testing import FlaskClient
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
+from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api import exchange
 from tests.fakes import FakeModel, app_of, fake_snapshot
@@ -35,9 +36,7 @@ KNOWN = replace(
     chat_memory_secret="s" * 32,
     solr_facets=("source",),
     openai_indexes={"default": ""},
-    server_rate_user_per_minute=0,
-    server_rate_address_per_minute=0,
-    server_rate_work_per_minute=0,
+    server_rate=RequestRates(work=0),
 )
 
 VALUES = (

@@ -17,7 +17,7 @@ from datafari_rag.core.access import Filter, User
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
 from datafari_rag.core.events import Delta, Event, ModelFacts, Sources, StepBegun
-from datafari_rag.core.settings.records import ServerLimits
+from datafari_rag.core.settings.records import RequestRates, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
 from datafari_rag.protocols import ragapi
@@ -146,7 +146,7 @@ def test_who_cannot_be_known_learns_how_to_sign_in(door: Door) -> None:
 
 
 def test_the_second_question_of_a_minute_is_refused_and_searches_are_not(door: Door) -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_rate_user_per_minute=1)))
+    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(user=1))))
     door.send(client, **{"X-User": "ann"}).get_data()
     assert limited(client) == 0, "one request counts once"
     second = door.send(client, **{"X-User": "ann"})
@@ -157,7 +157,7 @@ def test_the_second_question_of_a_minute_is_refused_and_searches_are_not(door: D
 
 
 def test_an_address_with_too_many_requests_learns_when_to_come_again(door: Door) -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_rate_address_per_minute=1)))
+    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(client=1))))
     door.send(client)
     second = door.send(client)
     assert int(second.headers["Retry-After"]) >= 1
@@ -315,7 +315,7 @@ def test_a_place_is_held_until_the_documents_are_known() -> None:
 @pytest.mark.parametrize("name", ["select", "select by form", "titles", "grounding", "mcp check"])
 def test_a_caller_has_so_many_units_of_work_a_minute(name: str) -> None:
     door = next(one for one in DOORS if one.name == name)
-    client = client_of(fake_snapshot(settings=Settings(server_rate_work_per_minute=3)))
+    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(work=3))))
     outcomes = []
     for _ in range(4):
         door.send(client, **{"X-User": "ann"}).get_data()
@@ -337,7 +337,7 @@ def test_no_document_is_read_for_a_caller_without_units(name: str) -> None:
             fetched.append(document_id)
             return super().fetch(document_id, field, access)
 
-    client = client_of(fake_snapshot(Noting(FLIGHT), settings=Settings(server_rate_work_per_minute=1)))
+    client = client_of(fake_snapshot(Noting(FLIGHT), settings=Settings(server_rate=RequestRates(work=1))))
     for _ in range(2):
         door.send(client, **{"X-User": "ann"}).get_data()
     assert limited(client) == 1 and fetched == [FLIGHT.id]

@@ -13,7 +13,7 @@ from datafari_rag.adapters.judge import EndpointJudge, JudgeOptions
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
-from datafari_rag.core.settings.records import ServerLimits
+from datafari_rag.core.settings.records import RequestRates, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving
@@ -80,7 +80,8 @@ def test_a_setting_that_cannot_be_used_is_said() -> None:
 
 def test_every_check_is_limited_audited_and_counted() -> None:
     trail = FakeTrail()
-    client = app_of(replace(fake_snapshot(settings=Settings(server_rate_user_per_minute=2)), audit=trail)).test_client()
+    settings = Settings(server_rate=RequestRates(user=2))
+    client = app_of(replace(fake_snapshot(settings=settings), audit=trail)).test_client()
     body = {"answerCandidate": "A ticket costs 12 euros."}
     ann = {"X-User": "ann"}
     client.post(PATH, json={**body, "documentIds": [FLIGHT.id, "gone"]}, headers=ann)

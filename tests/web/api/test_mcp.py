@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.dialects import MCP_TOOLS
-from datafari_rag.core.settings.records import ServerLimits
+from datafari_rag.core.settings.records import RequestRates, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -214,7 +214,7 @@ def test_a_notification_wants_no_reply() -> None:
 
 
 def test_limits_hold_for_calls() -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_rate_user_per_minute=1)))
+    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(user=1))))
     asked = {"X-User": "ann"}
     assert result(post(client, "tools/list", **asked))
     assert result(called(client, "search", {"query": QUESTION}, **asked))
