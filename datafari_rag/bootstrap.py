@@ -26,6 +26,7 @@ from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
 from datafari_rag.adapters.private_files import made_private
+from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.rights.authority import UNWATCHED, RightsWatch
 from datafari_rag.adapters.rights.factory import rights_source
 from datafari_rag.adapters.rights.revocations import RevocationFile
@@ -61,6 +62,7 @@ T = TypeVar("T")
 MEANING = "meaning"
 CONVERSATIONS = "conversations"
 ACCOUNTS = "accounts"
+REPORT = "report"
 """Parts of readiness without which questions are answered all the same."""
 
 TEMPLATES = Path(resources.__file__).parent / "templates"
@@ -129,11 +131,13 @@ class Runtime:
 
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps the search by meaning, or stored conversations, from working now: answers go on."""
-        store, accounts = self.snapshot().conversations, self.snapshot().accounts
+        snapshot = self.snapshot()
+        store, accounts, questions = snapshot.conversations, snapshot.accounts, snapshot.questions
         said = {
             MEANING: self._probes.problems().get(MEANING),
             CONVERSATIONS: store.problem() if store else None,
             ACCOUNTS: accounts.problem() if accounts else None,
+            REPORT: questions.problem() if questions else None,
         }
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
 
@@ -198,6 +202,7 @@ class Runtime:
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
             accounts=kept("accounts", settings.limits_store, lambda: ledger_for(settings, machine)),
+            questions=kept("questions", _those(settings, "report_"), lambda: questions_for(settings, machine)),
             conversations=kept(
                 "conversations", _those(settings, "chat_store_"), lambda: conversations_for(settings, machine)
             ),
@@ -352,6 +357,12 @@ def conversations_for(settings: Settings, machine: Machine = MACHINE) -> Convers
     most = settings.chat_store_limits
     limits = ConversationLimits(most.age_days * 86_400.0, most.user_mb * 1_000_000, most.whole_mb * 1_000_000)
     return ConversationFile(Path(settings.chat_store_folder), limits, machine)
+
+
+def questions_for(settings: Settings, machine: Machine = MACHINE) -> QuestionFile | None:
+    """Return what keeps questions in `report.store`, None when none are kept."""
+    store = settings.report_store
+    return QuestionFile(Path(store), settings.report_days, machine) if store else None
 
 
 def tracing_for(settings: Settings) -> Tracing | None:

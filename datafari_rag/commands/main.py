@@ -36,6 +36,7 @@ COMMANDS = {
     "demo-watch": ("datafari_rag.commands.demo.watch:demo_watch", "Part of demo FOLDER."),
     "audit": ("datafari_rag.commands.audit:audit", "Verify the audit files."),
     "costs": ("datafari_rag.commands.costs:costs", "Show what models cost, by user, group, model or day."),
+    "report": ("datafari_rag.commands.report:report", "Show which questions found no good answer."),
     "conversations": (
         "datafari_rag.commands.conversations.command:conversations",
         "Delete a user's stored conversations.",

@@ -187,6 +187,19 @@ class Settings(SearchSettings):
         check=checks.flag(),
         help="Store the question and the answer with the feedback. false: ids only.",
     )
+    report_store: str = setting(
+        "report.store",
+        "",
+        check=checks.path(),
+        help="Folder on a local disk in which questions are kept for the report of administrators (/admin/questions): "
+        "their texts, with secrets and numbers masked, and people as hashes. Empty: no question is kept.",
+    )
+    report_days: int = setting(
+        "report.days",
+        30,
+        check=checks.integer(1, 366),
+        help="How many days questions are kept in report.store; as often people get another hash.",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "log.level",
         "INFO",

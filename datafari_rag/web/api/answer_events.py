@@ -32,6 +32,8 @@ class AnswerEvents:
         self.ending: Finished | Failed | None = None
         self.read: tuple[Extract, ...] = ()
         """What was read for the answer, as far as is known by now."""
+        self.has_few_words = False
+        """Whether what was read holds few words of the question."""
         self.on_words: Callable[[], None] | None = None
         """Called when the first words arrive; None if not needed, and afterwards."""
 
@@ -45,7 +47,7 @@ class AnswerEvents:
                 if isinstance(event, Finished | Failed):
                     self.ending = event
                 elif isinstance(event, Sources):
-                    self.read = event.extracts
+                    self.read, self.has_few_words = event.extracts, event.has_few_words
                 elif isinstance(event, Delta) and self.on_words is not None:
                     self.on_words()
                     self.on_words = None

@@ -103,6 +103,7 @@ def answer_of(exchange: Exchange) -> Response:
         ask = read.ask if isinstance(read, Task) else read
         ask = replace(ask, question_language=question_language_for(ask))
         exchange.question, exchange.is_task = ask.question, task is not None
+        exchange.language = ask.question_language
     exchange.require_settings()
     user = exchange.user()
     if not isinstance(read, PassThrough):
@@ -210,9 +211,11 @@ def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterat
 
 
 def _note_known(exchange: Exchange, events: AnswerEvents) -> None:
-    exchange.extracts = events.read
+    exchange.extracts, exchange.has_few_words = events.read, events.has_few_words
     if events.ending is not None:
         exchange.facts = events.ending.facts
+    if isinstance(events.ending, Finished):
+        exchange.cited = tuple(dict.fromkeys(one.document_id for one in events.ending.citations if one.document_id))
 
 
 def _finish(run: AnswerRun, events: AnswerEvents) -> None:

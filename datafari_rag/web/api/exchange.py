@@ -16,8 +16,9 @@ from flask import Response, g, request
 
 from datafari_rag.core.access import User
 from datafari_rag.core.accounts import Spender
+from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.audit_record import AuditEvent, record_of
+from datafari_rag.core.audit_record import REFUSALS, AuditEvent, record_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadSetting, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Support
@@ -138,6 +139,10 @@ class Exchange:
         self.question: str | None = None
         self.extracts: tuple[Extract, ...] = ()
         self.facts = UNKNOWN_MODEL
+        self.language: str | None = None
+        """The language of the question that an answer is made for; None for all other requests."""
+        self.cited: tuple[str, ...] = ()
+        self.has_few_words = False
         self._noted: set[str] = set()
         self.is_task = False
         """Whether a program's prompt is answered, which is no question."""
@@ -231,6 +236,7 @@ class Exchange:
         self.worker.metrics.freshness.note_documents(self.extracts, now_s=self.now_s)
         if self.row.is_question and not self.is_task:
             self._audit(outcome, support)
+            self._keep(outcome, support)
         log.info(
             "answer id=%s dialect=%s outcome=%s documents=%d ms=%.0f tries=%d fallback=%d%s",
             self.id,
@@ -268,6 +274,18 @@ class Exchange:
             support=support,
         )
         self.snapshot.audit.append(record_of(happening), question=self.question)
+
+    def _keep(self, outcome: str, support: Support | None) -> None:
+        """Keep the question for the report, where there is one; none that was refused for the one who asked."""
+        store = self.snapshot.questions
+        if store is None or not self.question or self.language is None or outcome in REFUSALS:
+            return
+        # What was shown in place of an answer says how little of it was proved.
+        checked = 0 if support is None else support.checked
+        proved = 0 if support is None or support.replaced is not None else support.proved
+        asked = (self.id, self.now_s, self.user_name or "", masked(self.question), self.language, outcome)
+        shown = tuple(extract.document.id for extract in self.extracts)
+        store.keep(KeptQuestion(*asked, shown, self.cited, checked, proved, self.has_few_words))
 
 
 def exchanged(

@@ -382,6 +382,18 @@ def cost_names(_: Translate) -> Mapping[str, str]:
     }
 
 
+def problem_names(_: Translate) -> Mapping[str, str]:
+    """Return what can be wrong with the answer to a question, in the order of the report."""
+    return {
+        "nothingFound": _("nothing found"),
+        "notProved": _("found but not proved"),
+        "nearOnly": _("near only"),
+        "modelFailed": _("the model failed"),
+        "thumbsDown": _("thumbs down"),
+        "askedAgain": _("asked again"),
+    }
+
+
 def chart_names(_: Translate) -> ChartLabels:
     """Return the words of the charts: how answers end, and the stages of one."""
     ends = {"ok": _("answered"), "aborted": _("the reader disconnected"), "passed": _("passed on to the model")}

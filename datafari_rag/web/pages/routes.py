@@ -10,6 +10,7 @@ from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin import page
 from datafari_rag.web.admin.costs import costs
+from datafari_rag.web.admin.questions import evaluation_file, questions
 from datafari_rag.web.admin.revoke import revoke
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.api.openapi import openapi_page
@@ -56,6 +57,8 @@ PAGES = (
     _route("/admin", "POST", _row(page.save)),
     _route("/admin/now", "GET", _row(page.now, is_shown=False)),
     _route("/admin/costs", "GET", _row(costs)),
+    _route("/admin/questions", "GET", _row(questions)),
+    _route("/admin/questions.jsonl", "GET", _row(evaluation_file)),
     _route("/admin/check", "POST", _row(page.check, is_shown=False)),
     _route("/admin/try", "POST", _row(page.attempt, is_shown=False)),
     _route("/admin/probe", "POST", _row(page.probe, is_shown=False)),

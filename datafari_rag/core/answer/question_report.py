@@ -1,0 +1,320 @@
+"""
+The report of questions as values: what is kept of a question, and which of them found no good answer.
+
+Whatever a report says is worked out of the documents that its reader may see now: the others are taken out of each
+question before anything is counted, and a question for which only such documents were found is left out. Pure: the
+file, the searches under the reader's rights and the vectors are handed in.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from operator import mul
+from typing import Literal
+
+from datafari_rag.core.errors import ModelError, NoAnswer, NoDocuments, leaves
+from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.query.plan import MAX_WORDS, content_words
+from datafari_rag.core.text.words import sought_in, stem
+
+Problem = Literal["nothingFound", "notProved", "nearOnly", "modelFailed", "thumbsDown", "askedAgain"]
+PROBLEMS: tuple[Problem, ...] = ("nothingFound", "notProved", "nearOnly", "modelFailed", "thumbsDown", "askedAgain")
+
+MASK = "…"
+MAX_CHARS, MAX_IDS, MAX_ID_CHARS = 1_000, 50, 1_000
+"""What is kept of one question at most: of its text, of the documents shown for it, and of the id of one."""
+
+LEAST_PEOPLE, LONG_WORDS = 3, 8
+"""So many people ask with the same words before a text is shown; so many words may be a passage of a document."""
+
+AGAIN_S = 120.0
+MOST_GROUPS, MOST_JOINED, MOST_DOCUMENTS, MOST_WORDS, MOST_CITED = 100, 200, 50, 100, 3
+"""Most groups of a report, groups that are compared by meaning, documents of a list, words that are looked up, and
+documents named for a group."""
+
+SAME_SPREADS = 2.0
+"""Two questions are the same in meaning when their vectors are no farther apart, in spreads of the model."""
+
+MODEL_FAILURES = frozenset({NoAnswer.label, *(kind.label for kind in leaves(ModelError))})
+
+# Digits with at most two signs between two of them: nothing repeats inside of what it repeats.
+_NUMBER = re.compile(r"\d(?:[\s.,/()-]{0,2}\d){5}[\d\s.,/()-]*")
+_WORD = re.compile(r"\w+")
+_DIGITS, _RUN_CHARS = 6, 16
+
+
+@dataclass(frozen=True, slots=True)
+class KeptQuestion:
+    """
+    One question: *at_s* in seconds since 1970, *text* masked, *shown* and *cited* the ids of its documents.
+
+    *person* is "" for those who are not signed in; in what a store returns it is KEY:HASH, and two hashes under
+    different keys may be those of one person. *outcome* is ok or the label of an error.
+    """
+
+    id: str
+    at_s: float
+    person: str
+    text: str
+    language: str
+    outcome: str
+    shown: tuple[str, ...] = ()
+    cited: tuple[str, ...] = ()
+    checked: int = 0
+    proved: int = 0
+    is_near: bool = False
+    is_disliked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableDocument:
+    """A document that the reader of the report may see; *modified_s* is None where that is not known."""
+
+    id: str
+    title: str = ""
+    modified_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenQuestion:
+    """A question as the reader of the report may know of it, with the *words* it shares with its group."""
+
+    question: KeptQuestion
+    words: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+SameWords = Sequence[SeenQuestion]
+"""Questions with the same content words, in the order they were asked; never empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGroup:
+    """What was asked, *asked* times by *people* people; *texts* (text, language) only where enough people asked so."""
+
+    key: str
+    asked: int
+    people: int
+    problems: Mapping[Problem, int]
+    texts: tuple[tuple[str, str], ...]
+    cited: tuple[tuple[ReadableDocument, int], ...]
+    right: tuple[str, ...]
+    """Documents that answers without any problem cited."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReport:
+    """The groups with problems, the most first, and documents with how often each was cited, or shown."""
+
+    questions: int
+    groups: tuple[QuestionGroup, ...] = ()
+    cited_often: tuple[tuple[ReadableDocument, int], ...] = ()
+    never_cited: tuple[tuple[ReadableDocument, int], ...] = ()
+    cited_old: tuple[tuple[ReadableDocument, int], ...] = ()
+
+
+def masked(text: str) -> str:
+    """Return *text* with … for what may be a secret or a person's number, on one line and cut to what is kept."""
+    words = _NUMBER.sub(f" {MASK} ", unicodedata.normalize("NFKC", text)).split()
+    return " ".join(MASK if _may_be_secret(word) else word for word in words)[:MAX_CHARS]
+
+
+def _may_be_secret(word: str) -> bool:
+    digits = sum(map(str.isdigit, word))
+    has_both = digits > 0 and any(map(str.isalpha, word))
+    return "@" in word or digits >= _DIGITS or (len(word) >= _RUN_CHARS and has_both)
+
+
+def documents_in(questions: Iterable[KeptQuestion]) -> tuple[str, ...]:
+    """Return the ids of all documents of *questions*, each once, the latest first."""
+    newest = sorted(questions, key=lambda one: one.at_s, reverse=True)
+    return tuple(dict.fromkeys(one for question in newest for one in (*question.shown, *question.cited)))
+
+
+def asked_under(questions: Sequence[KeptQuestion], readable: Set[str]) -> list[SeenQuestion]:
+    """Return what a reader of the documents *readable* may know of *questions*, which are in the order they came."""
+    of_texts = {one: _words_of(*one) for one in {(question.text, question.language) for question in questions}}
+    words = [of_texts[question.text, question.language] for question in questions]
+    closed = _closed(questions, words, readable)
+    seen: list[tuple[KeptQuestion, tuple[str, ...]]] = []
+    for question, own in zip(questions, words, strict=True):
+        shown = tuple(one for one in question.shown if one in readable)
+        if own not in closed and (shown or not question.shown):
+            cited = tuple(one for one in question.cited if one in readable)
+            seen.append((replace(question, shown=shown, cited=cited), own))
+    again = _asked_again([question for question, _ in seen])
+    return [SeenQuestion(question, own, _problems(question, question.id in again)) for question, own in seen]
+
+
+def _words_of(text: str, language: str) -> tuple[str, ...]:
+    if len(text) > MAX_WORDS and len({*sought_in(text, language)}) >= MAX_WORDS:
+        # What comes after the words that are looked for may be one person's alone.
+        return (text,)
+    words = {stem(word.casefold(), language) for word in content_words(text, language)}
+    return tuple(sorted(words)) or (text,)
+
+
+def _closed(
+    questions: Sequence[KeptQuestion], words: Sequence[tuple[str, ...]], readable: Set[str]
+) -> set[tuple[str, ...]]:
+    """Return the words of the groups that are left out: with a long question, and a document that is not readable."""
+    asked = list(zip(questions, words, strict=True))
+    hidden = {own for question, own in asked if not {*question.shown, *question.cited} <= readable}
+    return {own for question, own in asked if own in hidden and _is_long(question)}
+
+
+def _is_long(question: KeptQuestion) -> bool:
+    text = question.text
+    return max(len(_WORD.findall(text)), len(sought_in(text, question.language))) >= LONG_WORDS
+
+
+def _asked_again(questions: Iterable[KeptQuestion]) -> set[str]:
+    """Return the ids of those whose next question, of the same person and soon after, had a document of theirs."""
+    found: set[str] = set()
+    latest: dict[str, KeptQuestion] = {}
+    for question in questions:
+        before = latest.get(question.person) if question.person else None
+        if before is not None and 0 <= question.at_s - before.at_s <= AGAIN_S and set(before.shown) & {*question.shown}:
+            found.add(before.id)
+        latest[question.person] = question
+    return found
+
+
+def _problems(question: KeptQuestion, is_asked_again: bool) -> tuple[Problem, ...]:
+    is_answered = question.outcome == "ok"
+    holds: dict[Problem, bool] = {
+        "nothingFound": question.outcome == NoDocuments.label or (is_answered and not question.shown),
+        "notProved": is_answered and question.checked > 0 and question.proved == 0,
+        "nearOnly": is_answered and bool(question.shown) and question.is_near,
+        "modelFailed": question.outcome in MODEL_FAILURES,
+        "thumbsDown": question.is_disliked,
+        "askedAgain": is_asked_again,
+    }
+    return tuple(problem for problem in PROBLEMS if holds[problem])
+
+
+def groups_of(asked: Iterable[SeenQuestion]) -> list[SameWords]:
+    """Return *asked* by words, the groups with the most problems first, none without."""
+    by_words: defaultdict[tuple[str, ...], list[SeenQuestion]] = defaultdict(list)
+    for one in asked:
+        by_words[one.words].append(one)
+    wrong = [group for group in by_words.values() if any(one.problems for one in group)]
+    return sorted(wrong, key=lambda group: (-_wrong_in(group), -len(group), group[0].words))
+
+
+def _wrong_in(group: Iterable[SeenQuestion]) -> int:
+    return sum(bool(one.problems) for one in group)
+
+
+def joined(groups: Sequence[SameWords], vectors: Sequence[Vector], spread: float | None) -> list[list[SameWords]]:
+    """
+    Return *groups* with those together that ask the same in other words; without a *spread* each stays alone.
+
+    *vectors* are those of the texts of the first groups. A group joins the first one before it that is near enough.
+    """
+    found: list[list[SameWords]] = []
+    firsts: list[tuple[Vector, list[SameWords]]] = []
+    for place, group in enumerate(groups):
+        own = vectors[place] if spread and place < len(vectors) else ()
+        least = 1 - SAME_SPREADS * (spread or 0.0)
+        near = next((held for first, held in firsts if own and sum(map(mul, own, first)) >= least), None)
+        if near is not None:
+            near.append(group)
+            continue
+        found.append([group])
+        if own:
+            firsts.append((own, found[-1]))
+    return found
+
+
+def report_of(
+    asked: Sequence[SeenQuestion],
+    groups: Iterable[Sequence[SameWords]],
+    readable: Mapping[str, ReadableDocument],
+    *,
+    old_days: int,
+) -> QuestionReport:
+    """Return the report of *asked*, which fall into *groups*; a document is old *old_days* after it was changed."""
+    cited = Counter(one for each in asked for one in each.question.cited)
+    shown = Counter(one for each in asked for one in each.question.shown)
+    uncited = Counter({one: count for one, count in shown.items() if one not in cited})
+    old = Counter(
+        one
+        for each in asked
+        for one in each.question.cited
+        if (modified_s := readable[one].modified_s) is not None and each.question.at_s - modified_s > old_days * 86_400
+    )
+    first = sorted(groups, key=lambda parts: -sum(map(_wrong_in, parts)))[:MOST_GROUPS]
+    lists = (_most(counts, readable, MOST_DOCUMENTS) for counts in (cited, uncited, old))
+    return QuestionReport(len(asked), tuple(_group(parts, readable) for parts in first), *lists)
+
+
+def _group(parts: Sequence[SameWords], readable: Mapping[str, ReadableDocument]) -> QuestionGroup:
+    every = [one for part in parts for one in part]
+    cited = Counter(document for one in every for document in one.question.cited)
+    right = dict.fromkeys(document for one in every if not one.problems for document in one.question.cited)
+    problems = Counter(problem for one in every for problem in one.problems)
+    return QuestionGroup(
+        key=every[0].question.id,
+        asked=len(every),
+        people=_people(every),
+        problems={problem: problems[problem] for problem in PROBLEMS if problem in problems},
+        texts=tuple(text_of(part) for part in parts if _people(part) >= LEAST_PEOPLE),
+        cited=_most(cited, readable, MOST_CITED),
+        right=tuple(right),
+    )
+
+
+def _people(asked: Iterable[SeenQuestion]) -> int:
+    """
+    Return how many people asked, at least: those of one key, since a person has another hash under the next.
+
+    Those who are not signed in may be one person, and one of the others.
+    """
+    by_key: defaultdict[str, set[str]] = defaultdict(set)
+    for one in asked:
+        key, _, person = one.question.person.partition(":")
+        by_key[key].add(person)
+    return max(map(len, by_key.values()), default=0)
+
+
+def text_of(group: SameWords) -> tuple[str, str]:
+    """Return the most frequent text of *group* with its language."""
+    texts = Counter((one.question.text, one.question.language) for one in group)
+    return min(texts, key=lambda one: (-texts[one], one))
+
+
+def _most(
+    counts: Counter[str], readable: Mapping[str, ReadableDocument], most: int
+) -> tuple[tuple[ReadableDocument, int], ...]:
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most]
+    return tuple((readable[document], count) for document, count in ordered)
+
+
+def words_shown(report: QuestionReport) -> dict[str, str]:
+    """Return the first content words of the texts that *report* shows, each with its language, for looking them up."""
+    found: dict[str, str] = {}
+    for group in report.groups:
+        for text, language in group.texts:
+            for word in content_words(text, language):
+                found.setdefault(word.casefold(), language)
+    return dict(list(found.items())[:MOST_WORDS])
+
+
+def words_in(group: QuestionGroup, words: Collection[str]) -> list[str]:
+    """Return those of *words* that the texts of *group* have, in their order."""
+    every = [word.casefold() for text, language in group.texts for word in content_words(text, language)]
+    return [word for word in dict.fromkeys(every) if word in words]
+
+
+def evaluation_rows(group: QuestionGroup) -> list[dict[str, object]]:
+    """Return *group* as rows of an evaluation file: its texts that may be shown, and the documents that are right."""
+    of_group = {"set": "report", "doc_ids": list(group.right)}
+    return [
+        {"id": f"{group.key}-{number}", "question": text, "language": language, **of_group}
+        for number, (text, language) in enumerate(group.texts, 1)
+    ]
