@@ -43,7 +43,7 @@ class TestBob(TestAlice):
 
 
 def test_each_user_finds_his_own_documents() -> None:
-    found = {user: [one.id for one in retriever(user, k=10).invoke(QUESTION)] for user in ("alice", "bob")}
+    found = {user: [one.metadata["id"] for one in retriever(user, k=10).invoke(QUESTION)] for user in ("alice", "bob")}
     assert "py-howto-enum" in found["alice"]
     assert "py-howto-enum" not in found["bob"]
 
@@ -51,15 +51,22 @@ def test_each_user_finds_his_own_documents() -> None:
 def test_headers_may_be_made_for_each_search() -> None:
     users = iter(["alice", "bob"])
     made = DatafariRetriever(url=f"{URL}/", headers=lambda: {"X-Remote-User": next(users)}, k=10)
-    first, second = (["py-howto-enum" in [one.id for one in made.invoke(QUESTION)]] for _ in range(2))
+    first, second = (["py-howto-enum" in [one.metadata["id"] for one in made.invoke(QUESTION)]] for _ in range(2))
     assert (first, second) == ([True], [False])
 
 
-def test_a_document_has_its_snippets_or_its_whole_text() -> None:
-    snippet, whole = (retriever("alice", whole_text=flag).invoke("Enum")[0] for flag in (False, True))
-    assert 0 < len(snippet.page_content) < len(whole.page_content)
-    assert "<em>" not in snippet.page_content
-    assert snippet.metadata["title"] and snippet.metadata["url"] and snippet.metadata["rank"] == 1
+def test_a_passage_has_its_place_and_its_document() -> None:
+    first = retriever("alice").invoke(QUESTION)[0]
+    about = first.metadata
+    assert first.page_content and about["end"] > about["start"] >= 0
+    assert about["title"] and about["url"] and about["rank"] == 1
+
+
+def test_chosen_documents_alone_are_searched() -> None:
+    found = retriever("alice", documents=["py-howto-enum", "absent"]).invoke(QUESTION)
+    assert {one.metadata["id"] for one in found} == {"py-howto-enum"}
+    assert retriever("bob", documents=["py-howto-enum"]).invoke(QUESTION) == []
+    assert retriever("alice", documents=[]).invoke(QUESTION) == []
 
 
 def test_a_failure_is_no_empty_list() -> None:
