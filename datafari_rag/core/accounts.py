@@ -163,10 +163,10 @@ def prices_in(value: object) -> Mapping[str, Price]:
 
     Cached tokens without a price of their own cost as much as others.
 
-    Raises: ValueError, with the member that is wrong.
+    Raises: ValueError, with the member that is wrong, empty where it is no object at all.
     """
     if not isinstance(value, Mapping):
-        raise ValueError("an object of models")
+        raise ValueError
     return {str(model): _price(str(model), prices) for model, prices in value.items()}
 
 
@@ -176,10 +176,10 @@ def caps_in(value: object) -> TokenCaps:
 
     `{"user": {"day": 100000, "month": 2000000}, "groups": {"staff": {"day": 500000}}, "all": {}, "then": "builtin"}`
 
-    Raises: ValueError, with the member that is wrong.
+    Raises: ValueError, with the member that is wrong, empty where it is no object at all.
     """
     if not isinstance(value, Mapping):
-        raise ValueError("an object")
+        raise ValueError
     unknown = sorted(map(str, value.keys() - {"user", "groups", "all", "then"}))
     if unknown:
         raise ValueError(unknown[0])
