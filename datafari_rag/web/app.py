@@ -89,11 +89,11 @@ def register(
     return worker
 
 
-def _view(worker: WorkerContext, route: Route) -> Callable[[], Response]:
+def _view(worker: WorkerContext, route: Route) -> Callable[..., Response]:
     def read() -> Incoming:
         return whole_request(route.takes, worker.now()) if route.takes else bodyless()
 
-    def view() -> Response:
+    def view(**_in_path: str) -> Response:
         return exchanged(Exchange(worker, route.row_for(bodyless())), read, _work, row_for=route.row_for)
 
     return view

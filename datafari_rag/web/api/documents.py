@@ -15,12 +15,11 @@ from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.pipeline import fetch
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged, wants_json
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, wants_json
 from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
-from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import NDJSON, failure, json_response, plain
 
 FIELDS = frozenset({"exactContent", "preview_content"})
@@ -28,15 +27,9 @@ FIELDS = frozenset({"exactContent", "preview_content"})
 
 PATH = "/documents"
 
-DOCUMENTS = DialectRoute("documents", Questionless(failure), NDJSON, page=failure_page)
 
-
-def document_view(worker: WorkerContext) -> Response:
+def opened(exchange: Exchange) -> Response:
     """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
-    return exchanged(Exchange(worker, DOCUMENTS), bodyless, _opened)
-
-
-def _opened(exchange: Exchange) -> Response:
     incoming = exchange.incoming
     document_id, field = incoming.param("id"), incoming.param("field") or "exactContent"
     if field not in FIELDS or not document_id:
@@ -111,3 +104,6 @@ def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> M
     if not worker.snapshot().settings.ai_enable_summarization or not document.text.strip():
         return None
     return {"id": document.id, **summary_words(reader.translate)}
+
+
+DOCUMENTS = DialectRoute("documents", Questionless(failure), NDJSON, page=failure_page, work=opened)

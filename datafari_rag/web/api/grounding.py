@@ -20,8 +20,7 @@ from datafari_rag.ports import compared_units
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found
 from datafari_rag.protocols.questionless import Questionless
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.request_values import whole_request
+from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.responses import NDJSON, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
 
@@ -29,17 +28,10 @@ UNITS_OF_WORK = 100_000
 """So many units of comparing are one unit of the caller's limit."""
 
 PATH = "/grounding/check"
-TAKES = frozenset({"json"})
-
-GROUNDING = DialectRoute("grounding", Questionless(grounding.failure), NDJSON)
 
 
-def check_view(worker: WorkerContext) -> Response:
+def checked(exchange: Exchange) -> Response:
     """Return what is proved of the text that was sent."""
-    return exchanged(Exchange(worker, GROUNDING), lambda: whole_request(TAKES, worker.now()), _checked)
-
-
-def _checked(exchange: Exchange) -> Response:
     snapshot = exchange.snapshot
     if not snapshot.settings.grounding_enabled:
         raise NotFound
@@ -93,3 +85,6 @@ def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapsho
     doubtful = partial(doubtful_claims, check, language, MAX_CLAIMS)
     check, report = judged_again(check, dependencies.offload(doubtful, units), dependencies.judge, language)
     return Found(check, documents, second=report)
+
+
+GROUNDING = DialectRoute("grounding", Questionless(grounding.failure), NDJSON, work=checked)
