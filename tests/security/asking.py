@@ -236,10 +236,17 @@ def _ai(case: Case, text: str, document_id: str) -> Request:
     return _posted(f"{prefix}/rest/v2.0/ai{end}", body, case)
 
 
+def _retrieve(case: Case, text: str, document_id: str) -> Request:
+    body = {"question": text, "passages": 100, **basket_of(case, document_id)}
+    if case.overrides.get("include_category") is not None:
+        body["filters"] = {"allow_token_document": "s1"}
+    return Request("POST", "/retrieve", json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+
 REQUESTS: Mapping[str, Callable[[Case, str, str], Request]] = dict(
     zip(
         DIALECTS,
-        (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page, _mcp, _grounding, _ai),
+        (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page, _mcp, _grounding, _ai, _retrieve),
         strict=True,
     )
 )

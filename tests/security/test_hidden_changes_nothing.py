@@ -22,7 +22,7 @@ from tests.security.corpora import Corpus, corpora
 from tests.security.test_nobody_learns import words_of
 from tests.security.worlds import World, embedded_engine, world
 
-ALIKE = ("select", "documents", "ragapi", "chat", "grounding")
+ALIKE = ("select", "documents", "ragapi", "chat", "grounding", "retrieve")
 
 # What differs from one request to the next: times, ids, versions; and BM25, which counts words over the whole index.
 _VOLATILE = re.compile(
@@ -62,6 +62,9 @@ def said(case: Case, body: bytes) -> object:
             json.dumps({k: v for k, v in doc.items() if k not in ("score", "_version_")}) for doc in response["docs"]
         )
         return response["numFound"], response["start"], docs, reply.get("facet_counts"), sorted(reply)
+    if case.dialect == "retrieve":
+        reply = json.loads(body)
+        return sorted({one["document"]["id"] for one in reply.get("passages", ())}), reply.get("error")
     return "noDocuments" in text or "no associated documents" in text
 
 
@@ -113,3 +116,58 @@ def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_embedded(
 @numbers(6, 30)
 def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_solr(solr_world: World, number: int) -> None:
     compare(solr_world, number)
+
+
+CHOSEN = ("select", "ragapi", "choices", "chat", "published", "openai", "mcp", "ai", "retrieve")
+"""The dialects that take chosen documents."""
+
+# The name and the second of a request.
+_OF_REQUEST = re.compile(r'[0-9a-f]{32}|"(memoryId|created|elapsedMs)": ?("[0-9A-F]+"|[0-9.e-]+)')
+
+
+def compare_chosen(running: World) -> int:
+    """Choose a document that is hidden, then one that is absent, for the words of the hidden; return how many pairs."""
+    compared = 0
+
+    @settings(
+        max_examples=4,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(corpus=corpora(max_docs=10), data=st.data())
+    def holds(corpus: Corpus, data: st.DataObject) -> None:
+        nonlocal compared
+        user = data.draw(st.sampled_from([None, "ann", "bob", "zoé", "eve"]))
+        running.load(corpus)
+        hidden = [doc for doc in corpus.docs if doc not in corpus.visible(user)]
+        for doc, dialect in ((doc, dialect) for doc in hidden[:3] for dialect in CHOSEN):
+            case = replace(
+                data.draw(cases(dialect)), user=user, target=0, extras=(), overrides={"documents": ["TARGET"]}
+            )
+            service = running.services[case.variant]
+            replies = []
+            for identity in (doc.id, "absent"):
+                request = request_for(case, f"{doc.key} {doc.canary}", identity)
+                headers = {**request.headers, **running.credentials(service, case.user)}
+                status, head, body = service.send(request.method, request.path, request.body, headers)
+                replies.append(
+                    (status, _VOLATILE.sub("-", head), _OF_REQUEST.sub("-", _VOLATILE.sub("-", body.decode())))
+                )
+            running.overheard()
+            assert replies[0] == replies[1], f"{dialect} tells {user} of {doc.id!r}"
+            compared += 1
+
+    holds()
+    return compared
+
+
+def test_a_hidden_document_that_is_chosen_is_as_one_that_is_absent_embedded(embedded_world: World) -> None:
+    assert compare_chosen(embedded_world) > len(CHOSEN)
+
+
+@pytest.mark.solr
+def test_a_hidden_document_that_is_chosen_is_as_one_that_is_absent_solr(solr_world: World) -> None:
+    assert compare_chosen(solr_world) > len(CHOSEN)

@@ -161,7 +161,7 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
         {"include_category", "exclude_category"} & set(case.overrides) or "id" in dict(case.extras)
     )
     is_narrowed |= case.dialect == "ai" and action_of(case) == "search"
-    is_narrowed |= case.dialect == "mcp" and "include_category" in case.overrides
+    is_narrowed |= case.dialect in ("mcp", "retrieve") and "include_category" in case.overrides
     is_narrowed |= bool(case.overrides.get("include_category")) and case.dialect in ("choices", "chat", "published")
     is_narrowed |= case.overrides.get("documents") == []
     if target in visible and case.words in ("key", "canary") and not is_narrowed:

@@ -26,7 +26,20 @@ JWT_SECRET = "a secret that the tests share with the service"
 MCP_URL = "https://search.example/mcp"
 """What a token for /mcp names as its audience."""
 
-DIALECTS = ("ragapi", "select", "choices", "chat", "published", "openai", "documents", "page", "mcp", "grounding", "ai")
+DIALECTS = (
+    "ragapi",
+    "select",
+    "choices",
+    "chat",
+    "published",
+    "openai",
+    "documents",
+    "page",
+    "mcp",
+    "grounding",
+    "ai",
+    "retrieve",
+)
 
 VARIANTS: Mapping[str, Mapping[str, str]] = {
     # Each variant reads identity, rights and text in another way; all see the same index.
