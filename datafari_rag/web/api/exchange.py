@@ -44,6 +44,9 @@ log = logging.getLogger(__name__)
 OF_HTTP = frozenset({403, 405, 413, 415, 421})
 """Statuses that say what HTTP itself refuses."""
 
+SITE = "site"
+"""What pages, and what their forms and scripts send, are counted as, where they ask no question."""
+
 FILTERS = "filters."  # how the field of a filter begins; one that cannot be read is counted
 
 
@@ -237,7 +240,9 @@ class Exchange:
         if self.row.is_question and not self.is_task:
             self._audit(outcome, support)
             self._keep(outcome, support)
-        log.info(
+        # What a page's script asks for every second is a line only when it failed.
+        log.log(
+            logging.INFO if self.row.name != SITE or not is_good else logging.DEBUG,
             "answer id=%s dialect=%s outcome=%s documents=%d ms=%.0f tries=%d fallback=%d%s",
             self.id,
             self.row.name,

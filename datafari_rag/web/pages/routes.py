@@ -12,7 +12,7 @@ from datafari_rag.web.admin import page
 from datafari_rag.web.admin.costs import costs
 from datafari_rag.web.admin.questions import evaluation_file, questions
 from datafari_rag.web.admin.revoke import revoke
-from datafari_rag.web.api.exchange import DialectRoute, Exchange
+from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange
 from datafari_rag.web.api.openapi import openapi_page
 from datafari_rag.web.api.titles import TITLES
 from datafari_rag.web.pages.demo_folder import drop, is_of_script, progress
@@ -34,7 +34,7 @@ def _row(
     is_shown: bool = True,
 ) -> DialectRoute:
     page_of = failure_page if is_shown else None
-    return DialectRoute("site", _QUESTIONLESS, NDJSON, accepts, work=work, is_question=False, page=page_of)
+    return DialectRoute(SITE, _QUESTIONLESS, NDJSON, accepts, work=work, is_question=False, page=page_of)
 
 
 def _route(path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = frozenset()) -> Route:

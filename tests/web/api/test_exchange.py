@@ -352,3 +352,11 @@ def test_a_check_of_much_text_is_more_units() -> None:
 def test_checks_can_be_switched_off() -> None:
     door = next(one for one in DOORS if one.name == "grounding")
     assert door.send(client_of(fake_snapshot(settings=Settings(grounding_enabled=False)))).status_code == 404
+
+
+def test_what_a_script_asks_for_every_second_is_logged_when_it_failed_alone(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        client_of().get("/widget.json")
+        assert "dialect=site" not in caplog.text
+        client_of(fake_snapshot(identity=FakeIdentity(NotAuthenticated()))).get("/widget.json")
+    assert "dialect=site outcome=notAuthenticated" in caplog.text
