@@ -250,7 +250,7 @@ class Application(Flask):
         file.snapshot().require_startable()
         self._file = file
         settings = file.snapshot().settings
-        signer, tracing = Signer(settings.server_secret), tracing_for(settings)
+        signer, tracing = Signer(settings.server_secret), tracing_for()
         self.runtime = Runtime(file, signer, tracing=tracing, machine=machine)
         _warn(self.runtime.snapshot().settings)
         self.worker = register(self, self.runtime, signer, AdminSettings(file, self.runtime.clock))
@@ -346,7 +346,7 @@ def revocations_for(settings: Settings) -> RevocationFile:
 
 def audit_for(settings: Settings, machine: Machine = MACHINE) -> AuditTrail | None:
     """Return the trail in `audit.folder`, None when no audit is kept."""
-    signing = AuditKey(settings.audit_key) if settings.audit_key else None
+    signing = AuditKey(settings.audit_key[0]) if settings.audit_key else None
     return AuditTrail(Path(settings.audit_folder), machine, signing=signing) if settings.audit_folder else None
 
 
@@ -365,9 +365,9 @@ def questions_for(settings: Settings, machine: Machine = MACHINE) -> QuestionFil
     return QuestionFile(Path(store), settings.report_days, machine) if store else None
 
 
-def tracing_for(settings: Settings) -> Tracing | None:
+def tracing_for() -> Tracing | None:
     """Return what makes spans, None if they are not configured or the library is missing (which is logged)."""
-    if not is_wanted(settings.server_traces_endpoint, os.environ):
+    if not is_wanted(os.environ):
         return None
     try:
         # Imported here: the extra `otel` is only needed by those who use it.
@@ -375,7 +375,7 @@ def tracing_for(settings: Settings) -> Tracing | None:
     except ImportError:
         log.error("No spans are made: they need the extra `otel`: %s", command_for("otel"))
         return None
-    return Tracing(carrying, endpoint=settings.server_traces_endpoint)
+    return Tracing(carrying)
 
 
 def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnapshot:

@@ -64,7 +64,7 @@ class Dependencies:
     """
     The parts that belong to one snapshot of the settings.
 
-    *instructions* is the text of `rag.instructions.file`; *new_nonce* makes an unguessable word; *clock* gives
+    *instructions* is the text of `rag-instructions.txt`; *new_nonce* makes an unguessable word; *clock* gives
     seconds that never go back; *endpoint* names the model's server for administrators.
     """
 

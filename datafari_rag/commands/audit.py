@@ -27,7 +27,7 @@ def audit() -> None:
 @click.option(
     "--conf",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The settings, for the keys of signed chains (audit.key, audit.keys.old).",
+    help="The settings, for the keys of signed chains (audit.key).",
 )
 @click.option(
     "--unsigned/--no-unsigned",
@@ -109,7 +109,7 @@ def _keys(conf: Path | None) -> Keys:
         settings = SettingsFile(conf).snapshot().settings
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from None
-    return keys_by_id((settings.audit_key, *settings.audit_keys_old))
+    return keys_by_id(settings.audit_key)
 
 
 def _vouched(chains: list[Path], keys: Keys) -> Vouched:

@@ -191,7 +191,7 @@ def _checked(line: bytes, before: ChainHead, proofs: ChainProofs) -> tuple[str |
 def _unproved(signer: object, before: ChainHead, proofs: ChainProofs) -> str | None:
     """Return why a line by *signer* (None: unsigned) cannot be trusted; None when it can be checked."""
     if signer is not None and (not isinstance(signer, str) or signer not in proofs.keys):
-        return f"This line was signed with a key that is not given (audit.key, audit.keys.old): {str(signer)[:40]!r}."
+        return f"This line was signed with a key that is not given (audit.key): {str(signer)[:40]!r}."
     if signer is None and before.key is not None:
         return "This line is not signed, and those before it are."
     is_vouched = before.lines < max((one.lines for one in proofs.vouched), default=0)

@@ -443,7 +443,7 @@ def test_a_question_of_syntax_shows_nothing_that_is_hidden(
 
 # --- names from the settings ------------------------------------------------------------------------------------------
 
-NAMES = ("solr.facets", "solr.fields", "chat.category.field", "solr.handler", "solr.languages")
+NAMES = ("solr.facets", "solr.fields", "solr.handler", "solr.languages")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -103,7 +103,7 @@ def test_no_secret_reaches_the_browser_and_none_can_be_sent_elsewhere(own_demo: 
     page = office(own_demo, come)
     assert SECRET not in page.content()
     assert page.get_by_label("rag.api.token", exact=True).get_attribute("placeholder") == "is set"
-    for key in ("rag.api.endpoint", "openai.indexes", "security.mode", "rag.instructions.file"):
+    for key in ("rag.api.endpoint", "openai.indexes", "security.mode", "solr.fields"):
         assert page.get_by_label(key, exact=True).is_disabled(), key
         assert "cannot be changed in a browser" in page.locator(f"[data-key='{key}'] .notes").inner_text()
 

@@ -43,7 +43,7 @@ def settings_for(demo_index: Path, stub: Running, model: str, **more: str) -> Ma
         "rag.model": model,
         "llm.retries": "0",
         "chat.memory.enabled": "true",
-        "chat.memory.secret": "a secret for these tests",
+        "server.secret": "a secret for these tests",
         "security.identity": "header",
         "security.tokens": "file",
         "security.tokens.file": str(USERS),

@@ -118,7 +118,7 @@ def verified(folder: Path, *options: str, **keys: str) -> Result:
 def test_old_chains_and_those_of_an_earlier_key_still_verify_with_the_new_one(folder: Path) -> None:
     written(folder, OLD_KEY)
     written(folder, KEY)
-    result = verified(folder, audit_key=KEY, audit_keys_old=OLD_KEY)
+    result = verified(folder, audit_key=f"{KEY},{OLD_KEY}")
     assert (result.exit_code, result.output) == (0, "4 chains, 18 lines: nothing was changed.\n")
     assert verified(folder, audit_key=KEY).exit_code == 1, "the earlier key is needed for what it signed"
     assert verify(folder).exit_code == 1

@@ -60,7 +60,6 @@ BROKEN = [
     pytest.param("rag.api.endpoint=api.openai.com", 1, ENDPOINT, id="an endpoint without scheme"),
     pytest.param("rag.api.token=${NO_SUCH_VARIABLE_HERE}", 1, "NO_SUCH_VARIABLE_HERE is not set.", id="no variable"),
     pytest.param("rag.api.token=file:gone.txt", 1, "The file gone.txt cannot be read.", id="no file of the token"),
-    pytest.param("rag.instructions.file=gone.txt", 1, "Valid values are paths of text files", id="no instructions"),
     pytest.param("log.level=INFO\nlog.file=C:\\users\\log", 2, "Write a backslash twice", id="a bad escape"),
     pytest.param("log.file=C:\\temp", 1, "Write a backslash twice.", id="an unintended escape"),
     pytest.param("log.file=none/rag.log", 1, "none/rag.log: its folder must exist.", id="a log in no folder"),
@@ -76,7 +75,6 @@ BROKEN = [
     pytest.param("embeddings.dimensions=0", 1, "A number between 1 and 8192 is expected.", id="no dimensions"),
     pytest.param("token.counter=gpt", 1, "estimate and tiktoken:ENCODING", id="an unknown counter"),
     pytest.param("openai.indexes=a,a", 1, "each name once", id="an index twice"),
-    pytest.param("chat.memory.enabled=true", 1, "chat.memory.secret is expected.", id="memory without its secret"),
     pytest.param("solr.url=localhost:8983", 1, "Valid values are http(s)://HOST/solr/COLLECTION", id="half a Solr"),
     pytest.param("solr.field.title=a b", 1, "Valid values are names of fields.", id="a field with a blank"),
     pytest.param("solr.facets=source,allow_token_share", 1, "cannot be used as facets", id="rights as facets"),
@@ -97,7 +95,7 @@ WARNED = [
     pytest.param(SEED_EXAMPLE, [2, 7, 8], id="RagAPI's own example"),
     pytest.param("rag.maxToken=9", [1], id="an alias"),
     pytest.param("rag.model=a\nrag.addInstructions=false", [2], id="instructions that cannot be left out"),
-    pytest.param("chat.memory.secret=0123456789abcdef", [1], id="a secret in a file for everybody"),
+    pytest.param("server.secret=0123456789abcdef", [1], id="a secret in a file for everybody"),
     pytest.param("rag.model=gpt-3.5-turbo", [1], id="a model that was switched off"),
     pytest.param("rag.model=a\nrag.api.endpoint=http://localhost:11434", [2], id="a base address"),
 ]
@@ -150,7 +148,7 @@ def test_a_good_file_passes_strictly_without_a_word(tmp_path: Path, text: str) -
 
 
 def test_a_secret_is_fine_in_a_file_of_ones_own_and_never_printed(tmp_path: Path) -> None:
-    assert checked(tmp_path, "chat.memory.secret=0123456789abcdef", "--strict", mode=0o600).exit_code == 0
+    assert checked(tmp_path, "server.secret=0123456789abcdef", "--strict", mode=0o600).exit_code == 0
     result = checked(tmp_path, "server.secret=hunter2")
     assert "hunter2" not in result.output
 

@@ -132,6 +132,6 @@ def test_a_demo_begins_whatever_the_one_before_left(
         (tmp_path / "index" / VERSION_FILE).write_text("{}")
     options = command._watched(tmp_path / "files", tmp_path)
 
-    assert options["demo.dropped"] == str(tmp_path / "dropped")
+    assert json.loads(options["demo.folder"])["dropped"] == str(tmp_path / "dropped")
     assert start.commands[-1][-1] == str(os.getpid())
     created(tmp_path / "index")

@@ -56,7 +56,7 @@ def settings_for(collection: Collection, **changes: str) -> dict[str, str]:
         "security.tokens.file": str(DEMO / "users.json"),
         "rag.api.endpoint": "builtin:extractive",
         "chat.memory.enabled": "true",
-        "chat.memory.secret": "a secret of these tests",
+        "server.secret": "a secret of these tests",
         **{name.replace("__", "."): value for name, value in changes.items()},
     }
 

@@ -144,12 +144,13 @@ def test_nothing_of_documents_answers_questions_tokens_and_secrets_is_sent(scene
     assert [canary for canary in CANARIES if canary.encode() in sent] == []
 
 
+def held_spans(url: str) -> dict[str, str]:
+    return {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{url}/v1/traces", "OTEL_BSP_SCHEDULE_DELAY": "3600000"}
+
+
 def test_spans_that_wait_are_sent_when_the_service_stops(tmp_path: Path) -> None:
-    """The address is the setting's here; nothing is sent within the hour, so that what arrives is what was held."""
-    to = {"OTEL_BSP_SCHEDULE_DELAY": "3600000"}
-    with served(
-        tmp_path, to=lambda url: {"server.traces.endpoint": f"{url}/v1/traces"}, environ=lambda url: to
-    ) as scene:
+    """Nothing is sent within the hour, so that what arrives is what was held."""
+    with served(tmp_path, to=lambda url: {}, environ=held_spans) as scene:
         scene.ask(is_streamed=True, X_Request_ID="held")
         assert scene.collector.asked == []
         os.kill(scene.service.process.pid, signal.SIGTERM)

@@ -30,7 +30,7 @@ def test_the_stream_is_that_of_seed_003_with_the_later_spelling() -> None:
 
 
 def test_a_memory_is_issued_in_the_last_line() -> None:
-    memory = replace(Settings(), chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
+    memory = replace(Settings(), chat_memory_enabled=True)
     lines: list[Any] = list(ai_chat_protocol.stream(iter(events()), context(memory)))
     assert lines[0]["sessionState"] is None
     assert lines[-1]["sessionState"] == ai_chat_protocol.reply(ANSWER, context(memory))["sessionState"]

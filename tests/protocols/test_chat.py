@@ -16,7 +16,7 @@ from datafari_rag.protocols import chat
 from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events, request
 
-MEMORY = replace(Settings(), chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
+MEMORY = replace(Settings(), chat_memory_enabled=True)
 
 
 def test_the_whole_answer_has_the_seeds_keys() -> None:

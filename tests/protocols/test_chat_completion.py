@@ -67,7 +67,7 @@ def test_a_cut_answer_has_its_finish_reason() -> None:
 
 
 def test_a_memory_is_issued_in_the_last_chunk() -> None:
-    memory = replace(Settings(), chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
+    memory = replace(Settings(), chat_memory_enabled=True)
     chunks: list[Any] = list(chat_completion.stream(iter(events()), context(memory)))
     assert chunks[0]["choices"][0]["session_state"] is None
     assert "datafari_rag" in chunks[-1]["choices"][0]["session_state"]

@@ -89,7 +89,7 @@ def test_text_that_fits_its_share_is_not_cut() -> None:
     assert fitted["data_points"]["text"][0] == data_points((EXTRACT,))["text"][0]
 
 
-MEMORY = replace(Settings(), chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
+MEMORY = replace(Settings(), chat_memory_enabled=True)
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_both_spellings_of_the_state_are_read(body: object, state: object) -> No
     assert read(body).session_state == state
 
 
-MEMORY = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
+MEMORY = replace(SETTINGS, chat_memory_enabled=True)
 TALK = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
 STATE = issued(TALK, FakeSigning(), now_s=990.0, limits=memory_limits(MEMORY))
 

@@ -29,7 +29,7 @@ SECRET = "zkquartz"
 TEXT = f"The {SECRET} valve opens at nine bar. It was tested in May."
 NS = "__nosecurity__"
 QUESTION = f"At which pressure does the {SECRET} valve open?"
-MEMORY = {"chat.memory.enabled": "true", "chat.memory.secret": "a secret for the memory of the chats"}
+MEMORY = {"chat.memory.enabled": "true", "server.secret": "a secret for the memory of the chats"}
 
 
 def document(number: int, text: str, token: str) -> dict[str, object]:

@@ -64,7 +64,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
         "rag.solrField": "preview_content",
         "rag.enable.logs": "true",
         "chat.memory.enabled": "true",
-        "chat.memory.secret": "a secret for the memory of the chats",
+        "server.secret": "a secret for the memory of the chats",
         "chat.prompt_template.allowed": "true",
     },
 }

@@ -86,9 +86,9 @@ class _Exporter(OTLPSpanExporter):
 class Tracing:
     """The spans of one process; build it after the fork, for it has a thread that sends them."""
 
-    def __init__(self, carry: Carry, *, endpoint: str = "", processor: SpanProcessor | None = None) -> None:
+    def __init__(self, carry: Carry, *, processor: SpanProcessor | None = None) -> None:
         """
-        Send spans to *endpoint* (OTLP over HTTP), empty: where the `OTEL_*` variables say; *processor* is the tests'.
+        Send spans where the `OTEL_*` variables say (OTLP over HTTP); *processor* is the tests'.
 
         Sampling, batches, headers and the service's name are those of the variables; what is still held is sent at
         the process' end.
@@ -96,7 +96,7 @@ class Tracing:
         # Ours first: `service.name` of OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES wins over it.
         resource = Resource.create({SERVICE_NAME: NAME}).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource)
-        self._provider.add_span_processor(processor or BatchSpanProcessor(_Exporter(endpoint=endpoint or None)))
+        self._provider.add_span_processor(processor or BatchSpanProcessor(_Exporter()))
         self._tracer = self._provider.get_tracer(NAME)
         self._carry = carry
         self._propagator = TraceContextTextMapPropagator()

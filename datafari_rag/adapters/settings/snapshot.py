@@ -172,7 +172,7 @@ def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping
     problems += tuple(
         Problem(key, f"{key}: {why}", line=lines.get(key, 0), kind="place") for key, why in unusable(settings)
     )
-    instructions, failure = _instructions(settings, source, entries=entries)
+    instructions, failure = _instructions(source)
     if failure is not None:
         problems += (failure,)
     ordered = tuple(sorted(problems, key=lambda problem: problem.line))
@@ -181,24 +181,18 @@ def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping
     )
 
 
-def _instructions(
-    settings: Settings, source: SettingsSource, *, entries: tuple[Entry, ...]
-) -> tuple[str, Problem | None]:
-    named = settings.rag_instructions_file
-    beside = source.folder / INSTRUCTIONS
-    path = Path(named) if named else beside
+def _instructions(source: SettingsSource) -> tuple[str, Problem | None]:
+    path = source.folder / INSTRUCTIONS
     try:
         return decoded(source.read(path)).text.strip(), None
     except FileNotFoundError:
-        if not named:
-            return packaged_instructions(), None
+        return packaged_instructions(), None
     except OSError:
-        pass
-    key = "rag.instructions.file"
-    line = next((entry.line for entry in entries if entry.key == key), 1)
-    wanted = valid(message("paths of text files that can be read"))
-    problem = bad_value(key, named or str(beside), wanted=wanted)
-    return packaged_instructions(), Problem(key, problem.message, sentence=problem.sentence, line=line)
+        wanted = valid(message("paths of text files that can be read"))
+        problem = bad_value(INSTRUCTIONS, str(path), wanted=wanted)
+        return packaged_instructions(), Problem(
+            "rag.addInstructions", problem.message, sentence=problem.sentence, line=1
+        )
 
 
 def packaged_instructions() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -159,8 +160,7 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     return {
         "demo.users": "false",
         "security.identity": "anonymous",
-        "demo.progress": str(progress),
-        "demo.dropped": str(dropped),
+        "demo.folder": json.dumps({"progress": str(progress), "dropped": str(dropped)}),
         "server.limits": f'{{"body_bytes": {MAX_DROPPED_BYTES}}}',
     }
 

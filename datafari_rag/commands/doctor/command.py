@@ -325,7 +325,13 @@ def _judged(trial: ModelTrial, settings: Settings) -> Iterator[Finding]:
     may_wait = endpoints_for(settings)[0].needs(settings.rag_model).thinking == "aloud" and not trial.facts.has_thoughts
     for subject, is_good, good, bad, advice in (
         ("answer", trial.is_right, "right", "not what the document says", "Try a larger model"),
-        ("citations", trial.is_cited, "cites [1]", "does not cite [1]", "Try a larger model, or rag.instructions.file"),
+        (
+            "citations",
+            trial.is_cited,
+            "cites [1]",
+            "does not cite [1]",
+            "Try a larger model, or rag-instructions.txt",
+        ),
         ("language", trial.is_in_language, "keeps to the question's", "not the question's", "Try another model"),
         (
             "streaming",

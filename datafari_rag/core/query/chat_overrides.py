@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datafari_rag.core.ask import MAX_DOCUMENTS, MAX_ID_CHARS, Ask, Restriction
 from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.query.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
@@ -231,10 +232,10 @@ def _set(field: str) -> Effect:
 
 
 def _category(*, is_excluded: bool) -> Effect:
-    def effect(ask: Ask, value: object, settings: Settings) -> Ask:
+    def effect(ask: Ask, value: object, _: Settings) -> Ask:
         if not isinstance(value, str) or not value:
             return ask
-        narrowed = Restriction(settings.chat_category_field, value=value, is_excluded=is_excluded)
+        narrowed = Restriction(CATEGORY_FIELD, value=value, is_excluded=is_excluded)
         return replace(ask, restrictions=(*ask.restrictions, narrowed))
 
     return effect

@@ -26,6 +26,9 @@ Match = Literal["word", "near", "prefix"]
 ANY_WORD = 1
 """The share of the words, in percent, that one word always is: a question has at most 60."""
 
+CATEGORY_FIELD = "source"
+"""What include_category and exclude_category of chat clients narrow on: where a document is from."""
+
 MAX_ROWS = 100
 """Most hits of a plain search in one page (contract §5)."""
 

@@ -116,15 +116,9 @@ class AnswerSettings:
         "rag.addInstructions",
         True,
         check=checks.flag(),
-        help="Put the instructions from rag.instructions.file before the documents. The openai template always does.",
+        help="Put the instructions before the documents: rag-instructions.txt beside this file, else the packaged "
+        "ones. The openai template always does.",
         browser=True,
-    )
-    rag_instructions_file: str = setting(
-        "rag.instructions.file",
-        "",
-        check=checks.path(),
-        help="Text file with the instructions for the model; {language} and {format} in it are replaced. Empty: "
-        "rag-instructions.txt next to this file, otherwise the packaged file.",
     )
     rag_solr_field: Content = setting(
         "rag.solrField",

@@ -30,6 +30,8 @@ _HANDLER = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _INTEGER = message("An integer is expected.")
 _TEXTS = message("texts without control characters")
+_KEY = re.compile(r"[\x21-\x7e]{16,512}")
+_KEYS = message("lists of keys of at least 16 characters without spaces, separated by commas")
 _LISTS = message("lists of names, separated by commas")
 
 
@@ -173,13 +175,13 @@ def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
     return Check("list", read, wanted, choices=tuple(allowed), is_optional=True)
 
 
-def keys() -> Check:
-    """Return the check for a list of keys, each too long to be guessed."""
-    wanted = valid(message("lists of keys of at least 16 characters without spaces, separated by commas"))
+def keys(phrase: str = _KEYS, pattern: re.Pattern[str] = _KEY) -> Check:
+    """Return the check for a list of keys, each too long to be guessed; *phrase* says which texts are meant."""
+    wanted = valid(phrase)
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = tuple(dict.fromkeys(items_of(value)))
-        if not all(re.fullmatch(r"[\x21-\x7e]{16,512}", item) for item in found):
+        if not all(pattern.fullmatch(item) for item in found):
             raise ValueError(wanted)
         return found
 

@@ -17,7 +17,7 @@ from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
 from datafari_rag.core.settings.records import ChatClient, ChatLimits, OpenaiLimits, StoreLimits
-from datafari_rag.core.settings.row import mapping, secret, setting
+from datafari_rag.core.settings.row import mapping, setting
 
 MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
 
@@ -119,13 +119,6 @@ class DialectSettings(EmbeddingSettings):
         help="Return the last messages in a signed session_state, for clients that send only their new message.",
         browser=True,
     )
-    chat_memory_secret: str = secret(
-        "chat.memory.secret",
-        "",
-        check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
-        help="Secret that signs session_state; required with chat.memory.enabled=true. All servers of one service "
-        "share it.",
-    )
     chat_memory_history_size: int = setting(
         "chat.memory.history.size",
         6,
@@ -160,12 +153,6 @@ class DialectSettings(EmbeddingSettings):
         help="Let the model write the search query of a conversation. Costs one more request to the model for each "
         "question.",
         browser=True,
-    )
-    chat_category_field: str = setting(
-        "chat.category.field",
-        "source",
-        check=checks.field_name(),
-        help="Field to which include_category and exclude_category of chat clients apply.",
     )
 
     ai_enable_rag: bool = setting(

@@ -98,6 +98,7 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
     "answer.judge.min_score": ("answer.judge.options", "min_score"),
     **{f"mcp.{tool}.description": ("mcp.descriptions", tool) for tool in MCP_TOOLS},
     "mcp.instructions": ("mcp.descriptions", "instructions"),
+    **{f"demo.{name}": ("demo.folder", name) for name in ("progress", "dropped")},
     "rag.candidates": ("rag.search", "candidates"),
     "rag.query.relax": ("rag.search", "relax"),
     "rag.score.min": ("rag.search", "min_score"),
@@ -126,6 +127,11 @@ GONE: Mapping[str, str] = {
     "mcp.max_tokens": "a result of a tool has at most 2000 tokens, which says what was left out",
     "solr.vector.field": "the vectors are in the field vector_N, where N is the number of dimensions, as in Datafari",
     "chat.both_shapes": "the whole answer is always in both shapes; a client reads the one that it knows",
+    "chat.memory.secret": "server.secret signs the memory of chats too",
+    "server.traces.endpoint": "set OTEL_EXPORTER_OTLP_TRACES_ENDPOINT in the environment of the service",
+    "chat.category.field": "include_category and exclude_category narrow on the field source",
+    "rag.instructions.file": "the instructions are read from rag-instructions.txt beside the settings file",
+    "audit.keys.old": "write earlier keys after the present one in audit.key, separated by commas",
     "embeddings.threads": "a local model has one thread in each process; server.workers sets how many there are",
 }
 """Former keys without an heir of their own: why, and what took their place."""

@@ -15,6 +15,7 @@ from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.messages import Message, message, message_of
+from datafari_rag.core.query.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.row import SettingRow
@@ -139,19 +140,9 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("false is expected, because server.host is not a loopback address."),
     )
     yield (
-        bool(settings.demo_dropped) and not (_is_loopback(settings.server_host) and settings.server_hosts),
-        "demo.dropped",
+        bool(settings.demo_folder.dropped) and not (_is_loopback(settings.server_host) and settings.server_hosts),
+        "demo.folder",
         message("No folder is expected, unless server.host is this machine alone and server.hosts names it."),
-    )
-    yield (
-        settings.chat_memory_enabled and not settings.chat_memory_secret,
-        "chat.memory.enabled",
-        message("With true, chat.memory.secret is expected."),
-    )
-    yield (
-        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings.solr_fields).acl.values()},
-        "chat.category.field",
-        message("A field without access rights is expected."),
     )
     yield (
         settings.answer_tokens + settings.openai_limits.reserve_tokens + ROOM_TOKENS > settings.llm_context_window,
@@ -210,8 +201,14 @@ def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         "security.tokens",
         message("With authority, security.authority.url is expected."),
     )
+    rights = {*ACL_FIELDS, *fields_of(settings.solr_fields).acl.values()}
     yield (
-        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings.solr_fields).acl.values()}),
+        CATEGORY_FIELD in rights,
+        "solr.fields",
+        message("Callers narrow on the field source: it cannot hold access rights."),
+    )
+    yield (
+        bool(rights & set(settings.solr_facets)),
         "solr.facets",
         message("Fields with access rights cannot be used as facets."),
     )

@@ -52,6 +52,14 @@ class ServerLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class DemoFolder:
+    """Where the watcher of a demo reports its *progress*, and where files *dropped* on the page are kept."""
+
+    progress: str = ""
+    dropped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestRates:
     """How much a minute one *user* may ask, one *client* address, and one caller as units of *work*; 0: no limit."""
 

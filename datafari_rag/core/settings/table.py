@@ -19,7 +19,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.records import RequestRates, ServerLimits
+from datafari_rag.core.settings.records import DemoFolder, RequestRates, ServerLimits
 from datafari_rag.core.settings.row import SettingRow, field_of, rows_of, secret, setting
 from datafari_rag.core.settings.search import SearchSettings
 
@@ -31,6 +31,9 @@ ANSWER_GROUPS = frozenset(
     | {"ai", "synthesis", "summarization"}
 )
 """Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""
+
+
+_AUDIT_KEY = re.compile(r"[^,\x00-\x1f\x7f-\x9f]{32,}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -134,19 +137,12 @@ class Settings(SearchSettings):
         check=addresses.origins(),
         help="Web sites whose pages may call this service from the browser. Empty: none. *: any.",
     )
-    server_traces_endpoint: str = setting(
-        "server.traces.endpoint",
-        "",
-        check=addresses.url(is_optional=True),
-        help="Where OpenTelemetry spans are sent (OTLP over HTTP, /v1/traces). Empty: the address in "
-        "OTEL_EXPORTER_OTLP_ENDPOINT, otherwise no spans are made. Needs the extra otel.",
-    )
     server_secret: str = secret(
         "server.secret",
         "",
         check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
-        help="Secret that signs forms and cookies. Empty: a new one at each start. Servers behind the same address "
-        "must share it.",
+        help="Secret that signs forms, cookies and the memory of chats. Empty: a new one at each start, and "
+        "memories from before are lost. Servers behind the same address must share it.",
     )
     tls: addresses.TlsByServer = setting(
         "tls",
@@ -162,17 +158,12 @@ class Settings(SearchSettings):
         check=checks.path(),
         help="Folder for the audit files: one line for each answer, without texts, in a hash chain. Empty: no audit.",
     )
-    audit_key: str = secret(
+    audit_key: tuple[str, ...] = secret(
         "audit.key",
-        "",
-        check=checks.text(message("texts of at least 32 characters without commas"), re.compile(r"[^,]{32,}")),
-        help="Secret that signs the audit. Users who can write the audit files must not have it. Empty: hashes alone.",
-    )
-    audit_keys_old: tuple[str, ...] = secret(
-        "audit.keys.old",
         (),
-        check=checks.plain_list(),
-        help="Earlier values of audit.key, separated by commas: what they signed is still verified.",
+        check=checks.keys(message("lists of texts of at least 32 characters, separated by commas"), _AUDIT_KEY),
+        help="Secret that signs the audit, and after a comma each earlier one: what it signed is still verified. Users "
+        "who can write the audit files must not have it. Empty: hashes alone.",
     )
     feedback_file: str = setting(
         "feedback.file",
@@ -220,18 +211,13 @@ class Settings(SearchSettings):
         check=checks.flag(),
         help="Show a menu of demo users on the page. Refused unless server.host is a loopback address.",
     )
-    demo_progress: str = setting(
-        "demo.progress",
-        "",
-        check=checks.path(),
-        help="File in which the watcher of `datafari-rag demo FOLDER` reports its progress; that command sets it.",
-    )
-    demo_dropped: str = setting(
-        "demo.dropped",
-        "",
-        check=checks.path(),
-        help="Folder for the files that are dropped on the page of `datafari-rag demo FOLDER`; that command sets it. "
-        "Refused unless server.host is the machine itself and server.hosts names it.",
+    demo_folder: DemoFolder = setting(
+        "demo.folder",
+        DemoFolder(),
+        check=checks.members(DemoFolder, progress=checks.path(), dropped=checks.path()),
+        help="Places of `datafari-rag demo FOLDER`; that command sets them. progress: file in which the watcher "
+        "reports its progress. dropped: folder for the files that are dropped on the page; refused unless "
+        "server.host is the machine itself and server.hosts names it.",
     )
 
     def __repr__(self) -> str:

@@ -43,7 +43,7 @@ from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 AT_START = frozenset(
     {
         *("server.host", "server.port", "server.workers"),
-        *("server.secret", "server.traces.endpoint", "log.level", "log.format", "log.file"),
+        *("server.secret", "log.level", "log.format", "log.file"),
     }
 )
 """Keys that are read once, when the service starts."""

@@ -33,7 +33,7 @@ from datafari_rag.web.responses import (
     json_response,
 )
 from datafari_rag.web.runtime import ServiceSnapshot
-from datafari_rag.web.signing import LazySigning, Signer
+from datafari_rag.web.signing import LazySigning
 from datafari_rag.whole_documents import worked
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def answered(
 def answer_of(exchange: Exchange) -> Response:
     """Return the dialect's own answer, or the model's to a request that is passed through. Raises: RagError."""
     row, snapshot, rights = exchange.row, exchange.snapshot, exchange.rights
-    signer = Signer(snapshot.settings.chat_memory_secret)
+    signer = exchange.worker.signer
     incoming = replace(
         exchange.incoming,
         user_name=exchange.user_name,

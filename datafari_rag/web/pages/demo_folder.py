@@ -1,8 +1,8 @@
 """
 The page of `datafari-rag demo FOLDER`: how far its watcher is, questions made from the files, files to drop.
 
-Only where `demo.progress` names the watcher's file. The questions come from a plain search as the user who asks. Files
-are taken only where `demo.dropped` names a folder for them, from this machine, from a page of this service.
+Only where `demo.folder` names the watcher's file. The questions come from a plain search as the user who asks. Files
+are taken only where it names a folder for them, from this machine, from a page of this service.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ UNKNOWN: Mapping[str, Any] = {
 
 def progress(exchange: Exchange) -> Response:
     """Return how far the watcher is. Raises: NotFound: there is none."""
-    path = exchange.settings.demo_progress
+    path = exchange.settings.demo_folder.progress
     if not path:
         raise NotFound
     return json_response(plain(_progress(path)))
@@ -71,7 +71,7 @@ def is_of_script() -> bool:
 def _kept(worker: WorkerContext) -> list[str]:
     settings = worker.snapshot().settings
     headers = headers_of(request)
-    if not settings.demo_dropped:
+    if not settings.demo_folder.dropped:
         raise NotFound
     # A proxy in front of the demo would open it to others.
     if "x-forwarded-for" in headers or not is_trusted(request.remote_addr or "", LOOPBACK):
@@ -86,12 +86,12 @@ def _kept(worker: WorkerContext) -> list[str]:
         raise BodyTooLarge from error
     if not worker.signer.is_own_form(name, token, headers):
         raise NotAllowed
-    return keep(Path(settings.demo_dropped), files, _progress(settings.demo_progress)["endings"])
+    return keep(Path(settings.demo_folder.dropped), files, _progress(settings.demo_folder.progress)["endings"])
 
 
 def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, object]:
     """Return what the first page shows of the folder; nothing where no folder is served."""
-    path = worker.snapshot().settings.demo_progress
+    path = worker.snapshot().settings.demo_folder.progress
     if not path:
         return {}
     wanted = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}

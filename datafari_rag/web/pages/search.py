@@ -88,7 +88,7 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo_users else (),
         "has_feedback": bool(settings.feedback_file),
-        "takes_files": settings.demo_dropped,
+        "takes_files": settings.demo_folder.dropped,
         "drop_words": orjson.dumps(drop_words(reader.translate)).decode(),
         "statuses": statuses(reader.translate),
         "shapes": SHAPES,

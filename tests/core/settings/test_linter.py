@@ -209,7 +209,7 @@ def test_a_placeholder_left_in_is_told() -> None:
             id="the line of its key, whatever else the message names",
         ),
         pytest.param(
-            [("rag.model", "m"), ("solr.field.allow_token_document", "source"), ("solr.facets", "language")],
+            [("rag.model", "m"), ("solr.field.allow_token_document", "language")],
             1,
             id="the first, where the default of another key does not suit",
         ),

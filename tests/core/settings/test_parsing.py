@@ -59,7 +59,7 @@ def test_administrators_see_the_value(key: str, text: str, part: str) -> None:
 
 
 def test_a_secret_is_in_no_message() -> None:
-    _, (problem,) = parse({"chat.memory.secret": "hunter2"})
+    _, (problem,) = parse({"server.secret": "hunter2"})
     assert "hunter2" not in problem.message + problem.sentence
 
 
@@ -102,6 +102,8 @@ def test_mapped_fields_are_gathered() -> None:
     assert [problem.key for problem in problems] == []
 
 
+DROPPED = '{"dropped": "d"}'
+
 JWT = {"security.identity": "jwt"}
 
 CONTRADICTIONS = [
@@ -131,16 +133,19 @@ CONTRADICTIONS = [
         "solr.facets",
         id="mapped rights among the facets",
     ),
+    pytest.param(
+        {"solr.facets": "language", "solr.fields": '{"deny_token_share": "source"}'},
+        "solr.fields",
+        id="a category of access rights",
+    ),
     pytest.param({"demo.users": "true", "server.host": "0.0.0.0"}, "demo.users", id="demo users for the network"),
     pytest.param({"demo.users": "true", "server.host": "example.org"}, "demo.users", id="demo users on a name"),
     pytest.param(
-        {"demo.dropped": "d", "server.host": "0.0.0.0", "server.hosts": "localhost"},
-        "demo.dropped",
+        {"demo.folder": DROPPED, "server.host": "0.0.0.0", "server.hosts": "localhost"},
+        "demo.folder",
         id="dropped files from the network",
     ),
-    pytest.param({"demo.dropped": "d"}, "demo.dropped", id="dropped files under any name"),
-    pytest.param({"chat.memory.enabled": "true"}, "chat.memory.enabled", id="memory without a secret"),
-    pytest.param({"chat.category.field": "deny_token_share"}, "chat.category.field", id="a category of access rights"),
+    pytest.param({"demo.folder": DROPPED}, "demo.folder", id="dropped files under any name"),
     pytest.param({"llm.fallback.models": "a"}, "llm.fallback.models", id="a model without an endpoint"),
     pytest.param({"llm.fallback.tokens": "a"}, "llm.fallback.tokens", id="a token without an endpoint"),
 ]
@@ -160,8 +165,7 @@ AGREEMENTS = [
     pytest.param({"demo.users": "true"}, id="demo users on loopback"),
     pytest.param({"demo.users": "true", "server.host": "localhost"}, id="demo users on localhost"),
     pytest.param({"demo.users": "true", "server.host": "[::1]"}, id="demo users on loopback of IPv6"),
-    pytest.param({"demo.dropped": "d", "server.hosts": "localhost"}, id="dropped files at this machine"),
-    pytest.param({"chat.memory.enabled": "true", "chat.memory.secret": "s" * 16}, id="memory with its secret"),
+    pytest.param({"demo.folder": DROPPED, "server.hosts": "localhost"}, id="dropped files at this machine"),
     pytest.param(
         {"llm.fallback": "http://a/", "llm.fallback.models": "m", "llm.fallback.tokens": "t"}, id="a fallback"
     ),

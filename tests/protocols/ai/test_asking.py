@@ -173,7 +173,7 @@ def test_a_history_of_a_megabyte_is_cut_to_what_a_model_reads() -> None:
 
 
 def test_a_conversation_of_another_user_or_of_nobody_is_refused() -> None:
-    on = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="s" * 16)
+    on = replace(SETTINGS, chat_memory_enabled=True)
     with pytest.raises(RagError) as caught:
         asked({"query": "x", "conversationId": "forged"}, settings=on)
     assert caught.value.label == "badRequest"
@@ -198,7 +198,7 @@ def test_a_stored_conversation_is_recalled_where_the_client_has_no_history_of_it
     told = Told()
 
     def ask(**more: object) -> Ask:
-        settings = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="s" * 16)
+        settings = replace(SETTINGS, chat_memory_enabled=True)
         incoming = Incoming("/rest/v2.0/ai", body={"query": "And then?", **more}, memory=told)
         return ACTIONS["rag"].parse(incoming, settings)  # type: ignore[return-value] # it reads questions
 

@@ -18,7 +18,7 @@ from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, app_of, fake_s
 from tests.stepping.test_run import QUESTION, SONG, TYLER, ScriptedModel, Shelf
 
 SETTINGS = Settings()
-MEMORY = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="s" * 16)
+MEMORY = replace(SETTINGS, chat_memory_enabled=True)
 
 
 def post(body: Any, path: str = "/rest/v2.0/ai", *, settings: Settings = SETTINGS, **parts: Any) -> Any:
@@ -59,15 +59,14 @@ def test_a_conversation_has_its_phases() -> None:
 
 
 def test_a_conversation_is_carried_by_its_id() -> None:
-    client = app_of(fake_snapshot(settings=MEMORY)).test_client()
+    model = FakeModel("The flight takes off at 15h50 [1].")
+    client = app_of(fake_snapshot(settings=MEMORY, model=model)).test_client()
     first = client.post("/rest/v2.0/ai", json={"query": "When does the plane take off?"}).get_json()["content"]
     assert first["title"] == "When does the plane take off?"
-    model = FakeModel("At 15h50 [1].")
-    snapshot = fake_snapshot(settings=MEMORY, model=model)
     again = {"query": "Why so late?", "conversationId": first["conversationId"]}
-    reply = app_of(snapshot).test_client().post("/rest/v2.0/ai", json=again)
+    reply = client.post("/rest/v2.0/ai", json=again)
     assert reply.status_code == 200
-    assert [turn.text for turn in model.prompts[0].history] == [
+    assert [turn.text for turn in model.prompts[1].history] == [
         "When does the plane take off?", "The flight takes off at 15h50 [1].",
     ]  # fmt: skip
     assert told(events({"query": "When?"}, settings=MEMORY))[-3:] == [
@@ -75,7 +74,7 @@ def test_a_conversation_is_carried_by_its_id() -> None:
         "service:done",
         "stream.completed",
     ]
-    forged = post({"query": "x", "conversationId": first["conversationId"] + "x"}, settings=MEMORY)
+    forged = client.post("/rest/v2.0/ai", json={"query": "x", "conversationId": first["conversationId"] + "x"})
     assert forged.status_code == 400
     assert forged.get_json()["content"]["error"]["label"] == "aiBadRequest"
 

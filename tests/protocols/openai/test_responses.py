@@ -27,7 +27,7 @@ from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, events
 
 SETTINGS = replace(Settings(), openai_indexes={"default": "", "hr": "embedded:/x"})
-MEMORY = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="a secret of these tests")
+MEMORY = replace(SETTINGS, chat_memory_enabled=True)
 
 TEN = [
     "response.created",

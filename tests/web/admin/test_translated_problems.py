@@ -55,8 +55,6 @@ def test_whatever_does_not_fit_is_said_in_french(row: SettingRow) -> None:
 RULES = {
     "demo.users": "true",
     "server.host": "0.0.0.0",
-    "chat.memory.enabled": "true",
-    "chat.category.field": "allow_token_document",
     "llm.fallback.models": "a",
     "llm.fallback.tokens": "b",
     "security.identity": "jwt",

@@ -33,7 +33,6 @@ KNOWN = replace(
     Settings(),
     openai_passthrough=False,
     chat_memory_enabled=True,
-    chat_memory_secret="s" * 32,
     solr_facets=("source",),
     openai_indexes={"default": ""},
     server_rate=RequestRates(work=0),

@@ -18,6 +18,7 @@ from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.bootstrap import TEMPLATES, AdminSettings
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.records import DemoFolder
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.admin.status import charts_of, counts_of, quantile
 from datafari_rag.web.app import register
@@ -447,7 +448,6 @@ ONLY_THE_FILE = {
     "tls": '{"llm": {"verify": false}}',
     "server.cors.origins": "*",
     "server.host": "0.0.0.0",
-    "server.traces.endpoint": "http://127.0.0.1:9/",
     "demo.users": "true",
     "log.level": "DEBUG",
     "log.file": "/tmp/x",
@@ -645,7 +645,7 @@ def test_charts_have_the_longest_bar_first() -> None:
 @pytest.mark.parametrize("written", [b"", b"{", b"[1]", b'{"runs": 2, "other": 1}'], ids=repr)
 def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "p.json").write_bytes(written)
-    client = app_of(fake_snapshot(settings=Settings(demo_progress=str(tmp_path / "p.json")))).test_client()
+    client = app_of(fake_snapshot(settings=Settings(demo_folder=DemoFolder(str(tmp_path / "p.json"))))).test_client()
     told = client.get("/demo/progress").get_json()
 
     assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "endings", "problems"}
