@@ -12,7 +12,7 @@ from datafari_rag.core import identity as hosts
 from datafari_rag.core import second_judge as doubtful_claims
 from datafari_rag.core.answer import conversations as session_state
 from datafari_rag.core.answer import conversations as stored_conversations
-from datafari_rag.core.answer import followup_questions, output_filter, prompt, support_policy
+from datafari_rag.core.answer import followup_questions, output_filter, prompt, question_report, support_policy
 from datafari_rag.core.answer import output_filter as links
 from datafari_rag.core.answer import output_filter as targets
 from datafari_rag.core.answer import support_policy as answer_sentences
@@ -259,6 +259,7 @@ READERS: dict[str, Reader] = {
         markers.DocumentLabels([text, "b"]).places(text),
         markers.DocumentLabels(["a"]).is_beginning(text),
     ),
+    "core.answer.question_report.masked": question_report.masked,
     "core.citations.labels.numbers_in": lambda text: labels.numbers_in(text[: markers.MAX_MARK_CHARS]),
     "core.citations.quotations.quotations": quotations.quotations,
     "core.citations.resolution.resolve, a part as quotation": lambda text: resolution.resolve(

@@ -74,7 +74,6 @@ INLINE = {
     "core.settings.addresses.path_or_url": _SETTINGS,
     "core.settings.addresses.read": _SETTINGS,
     "core.settings.checks.integer": _SETTINGS,
-    "core.settings.checks.keys": _SETTINGS,
     "core.settings.checks.number": _SETTINGS,
     "core.settings.checks.read": _SETTINGS,
     "core.settings.linter._advice": _SETTINGS,
