@@ -31,7 +31,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.model.replies import ModelLimits
-from datafari_rag.core.settings.records import ChatClient, ReplyShape
+from datafari_rag.core.settings.records import ChatClient, LeastSupport, ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -209,7 +209,7 @@ def test_what_no_document_proves(dialect: Dialect, case: Any, text: str, more: s
 
 
 def test_an_answer_too_little_of_which_is_proved(dialect: Dialect) -> None:
-    settings = replace(SETTINGS, answer_min_support=0.7, answer_below="nothing")
+    settings = replace(SETTINGS, answer_support=LeastSupport(0.7, "nothing"))
     seen = see(dialect, line(FakeModel(*re.findall(".{1,7}", INVENTED)), settings=settings))
 
     assert (seen.text, seen.citations) == ("I found no answer to this question in the documents.", ())

@@ -16,6 +16,7 @@ from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelBusy, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
 from datafari_rag.core.events import Delta, Failed, Finished, Progress, SkippedDocument, Sources, WorkEvent
+from datafari_rag.core.settings.records import LeastSupport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.work import EmptyDocument
 from datafari_rag.pipeline import Dependencies
@@ -314,9 +315,11 @@ TRUE, FALSE = "The flight takes off at 15h50, from terminal 2.", "Zyxian dragons
         pytest.param({"answer_unsupported": "drop"}, f"{TRUE} {FALSE}", (True, False, 1, None), id="dropped"),
         pytest.param({"answer_unsupported": "drop"}, FALSE, (False, False, 1, "nothing"), id="all of it dropped"),
         pytest.param({"answer_unsupported": "hold"}, f"{TRUE} {FALSE}", (True, True, 0, None), id="held"),
-        pytest.param({"answer_min_support": 0.9}, f"{TRUE} {FALSE}", (True, False, 0, "extractive"), id="too little"),
         pytest.param(
-            {"answer_min_support": 0.9, "answer_below": "nothing"}, FALSE, (False, False, 0, "nothing"), id="nothing"
+            {"answer_support": LeastSupport(0.9)}, f"{TRUE} {FALSE}", (True, False, 0, "extractive"), id="too little"
+        ),
+        pytest.param(
+            {"answer_support": LeastSupport(0.9, "nothing")}, FALSE, (False, False, 0, "nothing"), id="nothing"
         ),
     ],
 )

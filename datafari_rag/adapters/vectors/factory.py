@@ -83,10 +83,10 @@ def _remote(settings: Settings) -> EndpointEmbedder:
     options = EndpointOptions(
         model=settings.embeddings_model,
         token=settings.embeddings_token,
-        dimensions=settings.embeddings_dimensions,
+        dimensions=settings.embeddings_options.dimensions,
         prefixes=_prefixes(settings),
-        languages=frozenset(settings.embeddings_languages),
-        limits_s={"query": settings.embeddings_timeout_s, "passage": INDEX_TIMEOUT_S},
+        languages=frozenset(settings.embeddings_options.languages or ()),
+        limits_s={"query": settings.embeddings_options.timeout_s, "passage": INDEX_TIMEOUT_S},
         tls=settings.tls.embeddings,
     )
     return EndpointEmbedder(settings.embeddings_endpoint, options)
@@ -98,9 +98,9 @@ def _local(settings: Settings) -> OnnxEmbedder:
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     options = OnnxOptions(
-        dimensions=settings.embeddings_dimensions,
+        dimensions=settings.embeddings_options.dimensions,
         prefixes=_prefixes(settings),
-        languages=frozenset(settings.embeddings_languages),
+        languages=frozenset(settings.embeddings_options.languages or ()),
     )
     return OnnxEmbedder(Path(settings.embeddings_endpoint.removeprefix(ONNX)), options)
 

@@ -1,5 +1,5 @@
 """
-What becomes of the sentences of an answer that no document proves (`answer.unsupported`, `answer.min_support`).
+What becomes of the sentences of an answer that no document proves (`answer.unsupported`, `min` of `answer.support`).
 
 A sentence is proved by any of the documents that the model saw, whether it cites that one or not, as citations are
 proved. What is not to be read is kept back until it is checked: it cannot be taken back.
@@ -147,7 +147,7 @@ class SupportPolicy:
     def of(cls, settings: Settings) -> SupportPolicy:
         """Return the policy that *settings* choose."""
         most_doubts = MAX_CLAIMS if settings.answer_judge_endpoint else 0
-        return cls(settings.answer_unsupported, settings.answer_min_support, settings.answer_below, most_doubts)
+        return cls(settings.answer_unsupported, settings.answer_support.min, settings.answer_support.below, most_doubts)
 
     @property
     def is_late(self) -> bool:

@@ -14,14 +14,14 @@ from typing import Literal
 
 from datafari_rag.core.accounts import Price, prices_in
 from datafari_rag.core.effort import Effort, StepBudget
-from datafari_rag.core.events import Replacement, UnsupportedPolicy
+from datafari_rag.core.events import UnsupportedPolicy
 from datafari_rag.core.messages import message
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.records import JudgeCall, ReplyShape, SearchChoice
+from datafari_rag.core.settings.records import JudgeCall, LeastSupport, ReplyShape, SearchChoice
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
@@ -184,20 +184,14 @@ class AnswerSettings:
         "left out. With hold and drop, streams are about one sentence late.",
         browser=True,
     )
-    answer_min_support: float = setting(
-        "answer.min_support",
-        0.0,
-        check=checks.number(0, 1),
-        help="Least share of the sentences of an answer, 0 to 1, that the documents must prove; answer.below sets what "
-        "replaces a worse answer. 0: off. Streams then wait for the end of the answer.",
-        browser=True,
-    )
-    answer_below: Replacement = setting(
-        "answer.below",
-        "extractive",
-        check=checks.choice("extractive", "nothing"),
-        help="What replaces an answer below answer.min_support: extractive (sentences of the documents, as "
-        "builtin:extractive gives them) or nothing (a note that the documents do not answer).",
+    answer_support: LeastSupport = setting(
+        "answer.support",
+        LeastSupport(),
+        check=checks.members(LeastSupport, min=checks.number(0, 1), below=checks.choice("extractive", "nothing")),
+        help="How much of an answer must be proved. min: least share of its sentences, 0 to 1, that the documents must "
+        "prove. 0: off; otherwise streams wait for the end of the answer. below: what replaces a worse answer, "
+        "extractive (sentences of the documents, as builtin:extractive gives them) or nothing (a note that the "
+        "documents do not answer).",
         browser=True,
     )
     answer_judge_endpoint: str = setting(

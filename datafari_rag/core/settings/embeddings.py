@@ -16,6 +16,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.answers import AnswerSettings
+from datafari_rag.core.settings.records import EmbeddingOptions
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 ONNX = "onnx:"
@@ -80,12 +81,19 @@ class EmbeddingSettings(AnswerSettings):
         check=checks.text(),
         help="Bearer token for the endpoint. Empty: no Authorization header.",
     )
-    embeddings_dimensions: int | None = setting(
-        "embeddings.dimensions",
-        None,
-        check=checks.integer(1, 8192, is_optional=True),
-        help="Number of dimensions of a vector: it is sent to the endpoint, and every vector is checked against it. "
-        "Empty: it is not sent, and the first vector sets it.",
+    embeddings_options: EmbeddingOptions = setting(
+        "embeddings.options",
+        EmbeddingOptions(),
+        check=checks.members(
+            EmbeddingOptions,
+            dimensions=checks.integer(1, 8192),
+            languages=languages(),
+            timeout_s=checks.number(0.01, 60),
+        ),
+        help="dimensions of a vector: the number is sent to the endpoint, and every vector is checked against it; "
+        "absent: it is not sent, and the first vector sets it. languages that the model supports, as two-letter codes "
+        'such as "en,fr": questions in others are searched by words only; absent: those in the local model\'s folder, '
+        "otherwise any. timeout_s: maximum wait for the vector of a question; after that, words only.",
     )
     embeddings_prefixes: Mapping[str, str] = mapping(
         "embeddings.prefixes",
@@ -94,17 +102,4 @@ class EmbeddingSettings(AnswerSettings):
         help="Prefixes that the model expects before a question and before a passage, as a JSON object; for E5 "
         '{"query": "query:", "passage": "passage:"}. A space is added after each. Empty: those in the local model\'s '
         "folder, or none.",
-    )
-    embeddings_languages: tuple[str, ...] = setting(
-        "embeddings.languages",
-        (),
-        check=languages(),
-        help="Languages that the model supports, as two-letter codes; questions in other languages are searched by "
-        "words only. Empty: the languages in the local model's folder, otherwise any.",
-    )
-    embeddings_timeout_s: float = setting(
-        "embeddings.timeout_s",
-        1.0,
-        check=checks.number(0.01, 60),
-        help="Maximum wait for the vector of a question, in seconds; after that, the search uses words only.",
     )

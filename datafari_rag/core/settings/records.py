@@ -60,6 +60,23 @@ class DemoFolder:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingOptions:
+    """Number of dimensions and languages of the embedding model, None for its own, and how long a question waits."""
+
+    dimensions: int | None = None
+    languages: tuple[str, ...] | None = None
+    timeout_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSupport:
+    """The least share of an answer's sentences that must be proved, and what replaces an answer below it."""
+
+    min: float = 0.0
+    below: Literal["extractive", "nothing"] = "extractive"
+
+
+@dataclass(frozen=True, slots=True)
 class RequestRates:
     """How much a minute one *user* may ask, one *client* address, and one caller as units of *work*; 0: no limit."""
 

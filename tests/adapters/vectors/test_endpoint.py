@@ -13,6 +13,7 @@ import pytest
 from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions, vectors_of
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
+from datafari_rag.core.settings.records import EmbeddingOptions
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Loopback, Reply, serving
 
@@ -209,7 +210,7 @@ def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:
         embeddings_model="m",
         embeddings_token="secret-key",
         embeddings_prefixes={"query": "query:"},
-        embeddings_languages=("en", "fr"),
+        embeddings_options=EmbeddingOptions(languages=("en", "fr")),
     )
     own = embedder_for(settings)
     assert own is not None and own.model.languages == {"en", "fr"}

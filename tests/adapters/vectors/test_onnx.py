@@ -13,6 +13,7 @@ import pytest
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
 from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.settings.records import EmbeddingOptions
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Embedder
 from tests.required import library
@@ -78,7 +79,7 @@ def test_half_a_character_is_taken_as_an_unknown_one(tmp_path: Path) -> None:
 def test_the_folder_names_the_model_its_dimensions_and_its_languages(tmp_path: Path) -> None:
     model = local(tiny_model(tmp_path, languages=["en"])).model
     assert (model.name, model.dimensions, model.languages) == ("tiny", 4, {"en"})
-    assert local(tmp_path, embeddings_languages=("fr",)).model.languages == {"fr"}
+    assert local(tmp_path, embeddings_options=EmbeddingOptions(languages=("fr",))).model.languages == {"fr"}
 
 
 def test_models_whose_vectors_cannot_be_compared_have_different_keys(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_model_that_gives_no_number_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dimensions", [3, 384])
 def test_another_number_of_dimensions_than_the_settings_want_is_named(tmp_path: Path, dimensions: int) -> None:
     with pytest.raises(EmbeddingsGarbled):
-        local(tiny_model(tmp_path), embeddings_dimensions=dimensions)
+        local(tiny_model(tmp_path), embeddings_options=EmbeddingOptions(dimensions=dimensions))
 
 
 def test_a_model_with_other_dimensions_than_its_description_is_named(tmp_path: Path) -> None:

@@ -274,8 +274,8 @@ def test_an_endpoint_is_an_address_or_a_folder_beside_the_file() -> None:
 
 
 def test_languages_are_two_letter_codes() -> None:
-    assert parse({"embeddings.languages": "en, fr"})[0].embeddings_languages == ("en", "fr")
-    assert parse({"embeddings.languages": "english"})[1]
+    assert parse({"embeddings.options": '{"languages": "en, fr"}'})[0].embeddings_options.languages == ("en", "fr")
+    assert parse({"embeddings.options": '{"languages": "english"}'})[1]
 
 
 def test_an_embedding_error_says_whether_a_repeat_may_help() -> None:

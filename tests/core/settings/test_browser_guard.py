@@ -17,7 +17,7 @@ HARMLESS = {
         chat.limits synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
         prompt.max.request.size""",
     "what of an answer is shown that its documents do not prove": """
-        answer.unsupported answer.min_support answer.below""",
+        answer.unsupported answer.support""",
     "how a reply is spelled": """
         rag.reply log.format
         openai.sources""",

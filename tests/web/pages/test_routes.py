@@ -18,7 +18,7 @@ from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.bootstrap import TEMPLATES, AdminSettings
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.parsing import Problem
-from datafari_rag.core.settings.records import DemoFolder
+from datafari_rag.core.settings.records import DemoFolder, LeastSupport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.admin.status import charts_of, counts_of, quantile
 from datafari_rag.web.app import register
@@ -70,9 +70,11 @@ INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
     [
         pytest.param(Settings(), "1 of 2 sentences proved by the documents", id="mark"),
         pytest.param(Settings(answer_unsupported="drop"), "1 sentence that the documents do not prove was", id="drop"),
-        pytest.param(Settings(answer_min_support=0.9), "replaced by sentences from the documents", id="replaced"),
         pytest.param(
-            Settings(answer_min_support=0.9, answer_below="nothing"),
+            Settings(answer_support=LeastSupport(0.9)), "replaced by sentences from the documents", id="replaced"
+        ),
+        pytest.param(
+            Settings(answer_support=LeastSupport(0.9, "nothing")),
             "of what the model wrote: it is not shown",
             id="none",
         ),
@@ -81,7 +83,7 @@ INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
 def test_the_page_says_how_much_is_proved_and_what_was_changed(settings: Settings, words: str) -> None:
     text = page(fake_snapshot(model=FakeModel(INVENTED), settings=settings), "/?q=when")
     assert words in text
-    assert ("1 of 2 sentences proved" in text) == (settings.answer_min_support == 0)
+    assert ("1 of 2 sentences proved" in text) == (settings.answer_support.min == 0)
 
 
 def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:
