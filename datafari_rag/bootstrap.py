@@ -166,7 +166,7 @@ class Runtime:
         )
         of_search = _those(settings, "solr_", "openai_indexes", "tls")
         retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
-        of_agents = _those(settings, "security_", "demo_", "mcp_url")
+        of_agents = _those(settings, "security_", "demo_", "server_public_url")
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
         dependencies = Dependencies(
             retriever=retriever,

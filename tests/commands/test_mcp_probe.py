@@ -50,7 +50,7 @@ def test_it_says_what_is_there_and_as_whom() -> None:
 
 
 def test_it_shows_the_challenge_that_a_client_is_given() -> None:
-    settings = Settings(security_identity="jwt", mcp_url="https://search.example/mcp")
+    settings = Settings(security_identity="jwt", server_public_url="https://search.example")
     with serving(fake_snapshot(settings=settings, identity=FakeIdentity(NotAuthenticated()))) as url:
         refused = probed(url, "--token", "x")
     with serving(fake_snapshot(settings=Settings(security_anonymous="refuse"))) as url:

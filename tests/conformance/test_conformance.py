@@ -31,7 +31,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.model.replies import ModelLimits
-from datafari_rag.core.settings.records import ChatClient, LeastSupport, ReplyShape
+from datafari_rag.core.settings.records import ChatClient, LeastSupport, OpenaiClient, ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -390,7 +390,7 @@ def test_nothing_found_on_v1_is_one_call_of_the_model_with_the_clients_own_reque
 
 
 def test_nothing_found_on_v1_without_passing_through_is_said() -> None:
-    at = line(retriever=FakeRetriever(), settings=replace(SETTINGS, openai_passthrough=False))
+    at = line(retriever=FakeRetriever(), settings=replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)))
     body = {"index_name": "default", "messages": [{"role": "user", "content": "q"}]}
     told = client_of(at).post("/v1/chat/completions", json=body).get_json()
     assert told["choices"][0]["message"]["content"] == NoDocuments.sentence

@@ -123,7 +123,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory, demo_index: Path) -> Iterat
         "security.jwt.secret": SECRET,
         "security.jwt.algorithms": "HS256",
         "security.jwt.issuer": "https://idp.example/",
-        "mcp.url": RESOURCE,
+        "server.public_url": RESOURCE.removesuffix("/mcp"),
     }
     with service(tmp_path_factory.mktemp("tokens"), settings) as found:
         yield found

@@ -201,7 +201,7 @@ def test_claims_that_were_signed_before_a_revocation_are_refused_on_every_path(t
         "security.jwt.algorithms": "HS256",
         "security.jwt.leeway_s": "0",
         "security.revocations.file": str(tmp_path / "revocations"),
-        "mcp.url": MCP_URL,
+        "server.public_url": MCP_URL.removesuffix("/mcp"),
     }
     with embedded_engine(tmp_path / "index") as (url, load):
         load(DOCUMENTS)

@@ -53,7 +53,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
         "security.jwt.secret": JWT_SECRET,
         "security.jwt.algorithms": "HS256",
         "security.tokens": "claims",
-        "mcp.url": MCP_URL,
+        "server.public_url": MCP_URL.removesuffix("/mcp"),
         "rag.solrField": "highlighting",
         "rag.operator": "OR",
     },

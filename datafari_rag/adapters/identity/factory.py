@@ -22,7 +22,9 @@ def configured_identity(settings: Settings) -> Identity:
 
 def token_identity_for_agents(settings: Settings) -> Identity | None:
     """Return what reads tokens that were made for /mcp, None where no setting says what such a token has to name."""
-    audiences = tuple(filter(None, (settings.security_jwt_audience, settings.mcp_url)))
+    public = settings.server_public_url.rstrip("/")
+    of_address = f"{public}/mcp" if public else ""
+    audiences = tuple(filter(None, (settings.security_jwt_audience, of_address)))
     return _jwt_identity(settings, audiences) if audiences else None
 
 

@@ -108,5 +108,5 @@ def _local(settings: Settings) -> OnnxEmbedder:
 def _prefixes(settings: Settings) -> Mapping[Purpose, str]:
     """Return the prefixes that are set, each with the space that a settings file cannot end with."""
     purposes: tuple[Purpose, ...] = ("query", "passage")
-    prefixes = settings.embeddings_prefixes
+    prefixes = settings.embeddings_options.prefixes or {}
     return {purpose: f"{prefixes[purpose]} " for purpose in purposes if prefixes.get(purpose)}

@@ -16,7 +16,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
-from datafari_rag.core.settings.records import ChatClient, ChatLimits, OpenaiLimits, StoreLimits
+from datafari_rag.core.settings.records import ChatClient, ChatLimits, OpenaiClient, OpenaiLimits, StoreLimits
 from datafari_rag.core.settings.row import mapping, setting
 
 MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
@@ -26,11 +26,15 @@ MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
 class DialectSettings(EmbeddingSettings):
     """Rows of /v1, of the chat paths and of /mcp; a chain, because slotted classes have one base."""
 
-    openai_passthrough: bool = setting(
-        "openai.passthrough",
-        True,
-        check=checks.flag(),
-        help="Pass requests to /v1 that name no index, or for which no documents were found, to the model unchanged.",
+    openai_client: OpenaiClient = setting(
+        "openai.client",
+        OpenaiClient(),
+        check=checks.members(
+            OpenaiClient, passthrough=checks.flag(), sources=checks.choice("auto", "annotations", "openwebui")
+        ),
+        help="What clients of /v1 get. passthrough: requests that name no index, or for which no documents were found, "
+        "go to the model unchanged. sources: how the documents are sent, as annotations or as Open WebUI events "
+        "(openwebui); auto: events if the request has the header X-OpenWebUI-Chat-Id.",
         browser=True,
     )
     openai_indexes: Mapping[str, str] = mapping(
@@ -48,14 +52,6 @@ class DialectSettings(EmbeddingSettings):
         ),
         help="Name under which /v1 lists the model that answers from documents; NAME/INDEX answers from an index of "
         "openai.indexes.",
-    )
-    openai_sources: Literal["auto", "annotations", "openwebui"] = setting(
-        "openai.sources",
-        "auto",
-        check=checks.choice("auto", "annotations", "openwebui"),
-        help="How a stream of /v1/chat/completions sends citations: as annotations, or as Open WebUI events. auto: "
-        "events if the request has the header X-OpenWebUI-Chat-Id.",
-        browser=True,
     )
     openai_models: tuple[str, ...] = setting(
         "openai.models",
@@ -232,13 +228,6 @@ class DialectSettings(EmbeddingSettings):
         MCP_TOOLS,
         check=checks.names(allowed=MCP_TOOLS),
         help="Tools offered to agents.",
-    )
-    mcp_url: str = setting(
-        "mcp.url",
-        "",
-        check=addresses.url(is_optional=True),
-        help="URL of /mcp as clients use it, such as https://search.example.org/mcp; required behind a proxy. Tokens "
-        "for /mcp may name it as their audience. Empty: the address of the request.",
     )
     mcp_scopes: tuple[str, ...] = setting(
         "mcp.scopes",

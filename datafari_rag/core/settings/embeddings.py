@@ -7,17 +7,15 @@ Rows only. Without an endpoint there are no vectors, and no library for them is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from types import MappingProxyType
 
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.answers import AnswerSettings
 from datafari_rag.core.settings.records import EmbeddingOptions
-from datafari_rag.core.settings.row import mapping, secret, setting
+from datafari_rag.core.settings.row import secret, setting
 
 ONNX = "onnx:"
 """The prefix of a local model's folder."""
@@ -88,18 +86,13 @@ class EmbeddingSettings(AnswerSettings):
             EmbeddingOptions,
             dimensions=checks.integer(1, 8192),
             languages=languages(),
+            prefixes=checks.members(checks.frozen_mapping, query=checks.text(), passage=checks.text()),
             timeout_s=checks.number(0.01, 60),
         ),
         help="dimensions of a vector: the number is sent to the endpoint, and every vector is checked against it; "
         "absent: it is not sent, and the first vector sets it. languages that the model supports, as two-letter codes "
         'such as "en,fr": questions in others are searched by words only; absent: those in the local model\'s folder, '
-        "otherwise any. timeout_s: maximum wait for the vector of a question; after that, words only.",
-    )
-    embeddings_prefixes: Mapping[str, str] = mapping(
-        "embeddings.prefixes",
-        MappingProxyType({}),
-        check=checks.members(checks.frozen_mapping, query=checks.text(), passage=checks.text()),
-        help="Prefixes that the model expects before a question and before a passage, as a JSON object; for E5 "
-        '{"query": "query:", "passage": "passage:"}. A space is added after each. Empty: those in the local model\'s '
-        "folder, or none.",
+        "otherwise any. prefixes that the model expects before a question and a passage, for E5 "
+        '{"query": "query:", "passage": "passage:"}; a space is added after each; absent: those in that folder. '
+        "timeout_s: maximum wait for the vector of a question; after that, words only.",
     )

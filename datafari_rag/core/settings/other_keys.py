@@ -57,7 +57,7 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
         for key, server in (("solr", "solr"), ("llm", "llm"), ("embeddings", "embeddings"), ("answer.judge", "judge"))
         for part in ("ca", "cert", "key", "verify")
     },
-    **{f"embeddings.{purpose}_prefix": ("embeddings.prefixes", purpose) for purpose in ("query", "passage")},
+    **{f"embeddings.{purpose}_prefix": ("embeddings.options", "prefixes", purpose) for purpose in ("query", "passage")},
     **{
         f"rag.effort.max_{name}": ("rag.effort.limits", name)
         for name in ("searches", "model_calls", "tokens", "seconds")
@@ -101,7 +101,11 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
     **{f"demo.{name}": ("demo.folder", name) for name in ("progress", "dropped")},
     "answer.min_support": ("answer.support", "min"),
     "answer.below": ("answer.support", "below"),
-    **{f"embeddings.{name}": ("embeddings.options", name) for name in ("dimensions", "languages", "timeout_s")},
+    **{
+        f"embeddings.{name}": ("embeddings.options", name)
+        for name in ("dimensions", "languages", "prefixes", "timeout_s")
+    },
+    **{f"openai.{name}": ("openai.client", name) for name in ("passthrough", "sources")},
     "rag.candidates": ("rag.search", "candidates"),
     "rag.query.relax": ("rag.search", "relax"),
     "rag.score.min": ("rag.search", "min_score"),
@@ -130,6 +134,7 @@ GONE: Mapping[str, str] = {
     "mcp.max_tokens": "a result of a tool has at most 2000 tokens, which says what was left out",
     "solr.vector.field": "the vectors are in the field vector_N, where N is the number of dimensions, as in Datafari",
     "chat.both_shapes": "the whole answer is always in both shapes; a client reads the one that it knows",
+    "mcp.url": "write the address of the service without /mcp in server.public_url; tokens name it with /mcp",
     "chat.memory.secret": "server.secret signs the memory of chats too",
     "server.traces.endpoint": "set OTEL_EXPORTER_OTLP_TRACES_ENDPOINT in the environment of the service",
     "chat.category.field": "include_category and exclude_category narrow on the field source",

@@ -6,6 +6,7 @@ Values only. An operator who has measured something else sets a member; the othe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,10 +62,11 @@ class DemoFolder:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingOptions:
-    """Number of dimensions and languages of the embedding model, None for its own, and how long a question waits."""
+    """What is known of the embedding model, None for what it says itself, and how long a question waits for it."""
 
     dimensions: int | None = None
     languages: tuple[str, ...] | None = None
+    prefixes: Mapping[str, str] | None = None
     timeout_s: float = 1.0
 
 
@@ -74,6 +76,14 @@ class LeastSupport:
 
     min: float = 0.0
     below: Literal["extractive", "nothing"] = "extractive"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenaiClient:
+    """Whether requests without documents go to the model unchanged, and how documents are sent."""
+
+    passthrough: bool = True
+    sources: Literal["auto", "annotations", "openwebui"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)

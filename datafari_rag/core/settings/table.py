@@ -122,7 +122,8 @@ class Settings(SearchSettings):
         "server.public_url",
         "",
         check=addresses.url(is_optional=True),
-        help="URL at which readers reach this service, for the links of citations. Empty: the address of the request.",
+        help="URL at which readers and clients reach this service, for the links of citations and for /mcp: tokens may "
+        "name it, with /mcp, as their audience. Empty: the address of the request.",
     )
     server_api_keys: tuple[str, ...] = secret(
         "server.api.keys",

@@ -235,9 +235,9 @@ def _wants_usage(context: ReplyContext) -> bool:
 
 def wants_source_events(incoming: Incoming, settings: Settings) -> bool:
     """Say whether citations go out as Open WebUI's events: by the setting, else where Open WebUI names a chat."""
-    if settings.openai_sources == "auto":
+    if settings.openai_client.sources == "auto":
         return CHAT_HEADER in incoming.headers
-    return settings.openai_sources == "openwebui"
+    return settings.openai_client.sources == "openwebui"
 
 
 def _style_of(ask: Ask) -> CompletionStyle:

@@ -41,7 +41,7 @@ def our_model(name: object, settings: Settings) -> OurModel | None:
 def may_pass_through(settings: Settings) -> bool:
     """Say whether requests may go to the model as they came; some models cannot be called that way."""
     is_openai = settings.rag_template == "openai" and settings.rag_api_endpoint != BUILTIN_MODEL
-    return settings.openai_passthrough and is_openai
+    return settings.openai_client.passthrough and is_openai
 
 
 def upstream_names(settings: Settings) -> tuple[str, ...]:

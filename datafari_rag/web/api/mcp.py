@@ -34,7 +34,8 @@ RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 
 _JSON = frozenset({"json"})
 _NO_AUDIENCE = (
-    "/mcp accepts only tokens issued for it, and no audience is configured: set security.jwt.audience or mcp.url."
+    "/mcp accepts only tokens issued for it, and no audience is configured: "
+    "set security.jwt.audience or server.public_url."
 )
 
 
@@ -63,7 +64,7 @@ def resource_view(worker: WorkerContext) -> Response:
     if not _takes_tokens(settings):
         raise NotFound
     about: dict[str, object] = {
-        "resource": settings.mcp_url or f"{origin_of(settings)}{PATH}",
+        "resource": f"{origin_of(settings)}{PATH}",
         "resource_name": replies.SERVER["name"],
         "bearer_methods_supported": ["header"],
     }
@@ -75,8 +76,8 @@ def resource_view(worker: WorkerContext) -> Response:
 
 
 def origin_of(settings: Settings) -> str:
-    """Return what the addresses of our own pages begin with: as `mcp.url` has it, else as this request does."""
-    return settings.mcp_url.removesuffix(PATH).rstrip("/") or f"{request.scheme}://{request.host}"
+    """Return what the addresses of our own pages begin with: as `server.public_url` has it, else this request."""
+    return settings.server_public_url.rstrip("/") or f"{request.scheme}://{request.host}"
 
 
 def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:

@@ -209,8 +209,7 @@ def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:
         embeddings_endpoint=f"{endpoint.url}/v1/embeddings",
         embeddings_model="m",
         embeddings_token="secret-key",
-        embeddings_prefixes={"query": "query:"},
-        embeddings_options=EmbeddingOptions(languages=("en", "fr")),
+        embeddings_options=EmbeddingOptions(languages=("en", "fr"), prefixes={"query": "query:"}),
     )
     own = embedder_for(settings)
     assert own is not None and own.model.languages == {"en", "fr"}

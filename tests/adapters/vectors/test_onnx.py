@@ -61,7 +61,7 @@ def test_prefixes_are_those_of_the_folder_unless_the_settings_have_others(tmp_pa
     own = local(tiny_model(tmp_path, query_prefix="query: ", passage_prefix="passage: "))
     query, passage = own.embed(["pump"], "query")[0], own.embed(["pump"], "passage")[0]
     assert query[3] > 0 and passage[2] > 0
-    changed = local(tmp_path, embeddings_prefixes={"query": "cat"})
+    changed = local(tmp_path, embeddings_options=EmbeddingOptions(prefixes={"query": "cat"}))
     assert changed.embed(["pump"], "query")[0][3] > query[3]
     assert changed.embed(["pump"], "passage")[0] == passage
 

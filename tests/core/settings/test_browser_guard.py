@@ -19,14 +19,13 @@ HARMLESS = {
     "what of an answer is shown that its documents do not prove": """
         answer.unsupported answer.support""",
     "how a reply is spelled": """
-        rag.reply log.format
-        openai.sources""",
+        rag.reply log.format""",
     "ids, counts and milliseconds in the log, no texts": "rag.enable.logs",
     "how tokens are counted and shared out": """
         llm.context.window token.counter""",
     "how long is waited, and how often is tried": "llm.limits solr.limits",
     "an answer from a part of the collection, which says so": "solr.shards.tolerant",
-    "the model without documents": "openai.passthrough",
+    "the model without documents, and how documents are sent": "openai.client",
     "steps that the reader sees of his own answer, what administrators alone see stays theirs; what a client may "
     "say to the model: fences, rights and the filter of links stay": "chat.client",
     "the reader's own turns, signed for him; the secret is not changed": """

@@ -25,7 +25,7 @@ from datafari_rag.core.errors import (
     leaves,
 )
 from datafari_rag.core.events import Answer, Failed, Finished, Sources
-from datafari_rag.core.settings.records import OpenaiLimits
+from datafari_rag.core.settings.records import OpenaiClient, OpenaiLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai import chat_completions as openai
 from datafari_rag.protocols.request import Incoming, PassThrough, Task
@@ -420,7 +420,7 @@ def test_models_are_narrowed_with_and_without_an_index(index: str | None) -> Non
 # Where nothing may be passed through.
 
 CLOSED = [
-    pytest.param(replace(SETTINGS, openai_passthrough=False), id="switched off"),
+    pytest.param(replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)), id="switched off"),
     pytest.param(replace(SETTINGS, rag_template="datafari"), id="a template of another kind"),
     pytest.param(replace(SETTINGS, rag_api_endpoint="builtin:extractive"), id="no model"),
 ]
@@ -647,7 +647,7 @@ def test_what_the_caller_did_wrong_has_openais_code(body: object, kind: type[Rag
 )
 def test_a_name_that_leads_nowhere_is_not_found(body: object, kind: type[RagError]) -> None:
     with pytest.raises(kind):
-        openai.parse(incoming(body), replace(SETTINGS, openai_passthrough=False))
+        openai.parse(incoming(body), replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)))
 
 
 def test_the_models_own_refusal_keeps_its_words() -> None:
@@ -700,7 +700,7 @@ def test_the_answer_bears_the_name_that_was_asked_for() -> None:
 def test_open_webuis_events_stand_in_place_of_annotations(
     sources: Any, headers: dict[str, str], has_events: bool
 ) -> None:
-    settings = replace(SETTINGS, openai_sources=sources)
+    settings = replace(SETTINGS, openai_client=OpenaiClient(sources=sources))
     ask = openai.parse(replace(incoming(ours(USER)), headers=headers), settings)
     assert isinstance(ask, Ask)
     chunks: list[Any] = list(openai.stream(iter(events()), replace(context(), ask=ask)))

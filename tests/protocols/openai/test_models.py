@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.errors import NoSuchModel
+from datafari_rag.core.settings.records import OpenaiClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai.models import OurModel, found, listed, our_model
 
@@ -20,7 +21,9 @@ OURS = ["datafari", "datafari/hr", "datafari/it"]
     [
         pytest.param(SETTINGS, [*OURS, "gpt-x"], id="the service's model behind ours"),
         pytest.param(replace(SETTINGS, openai_models=("a", "b")), [*OURS, "a", "b"], id="those that may be asked for"),
-        pytest.param(replace(SETTINGS, openai_passthrough=False), OURS, id="nothing is passed through"),
+        pytest.param(
+            replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)), OURS, id="nothing is passed through"
+        ),
         pytest.param(replace(SETTINGS, rag_api_endpoint="builtin:extractive"), OURS, id="there is no model"),
         pytest.param(replace(SETTINGS, rag_model=""), OURS, id="a model without a name"),
         pytest.param(replace(SETTINGS, openai_models=("datafari",)), OURS, id="a name that is ours too"),

@@ -22,7 +22,7 @@ from flask.testing import FlaskClient
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
-from datafari_rag.core.settings.records import RequestRates
+from datafari_rag.core.settings.records import OpenaiClient, RequestRates
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api import exchange
 from tests.fakes import FakeModel, app_of, fake_snapshot
@@ -31,7 +31,7 @@ EXPECTED = Path(__file__).parents[2] / "data" / "bad_values.txt"
 
 KNOWN = replace(
     Settings(),
-    openai_passthrough=False,
+    openai_client=OpenaiClient(passthrough=False),
     chat_memory_enabled=True,
     solr_facets=("source",),
     openai_indexes={"default": ""},

@@ -88,7 +88,7 @@ def test_a_token_is_asked_for_as_the_standard_says() -> None:
         security_identity="jwt",
         security_anonymous="refuse",
         security_jwt_issuer="https://idp.example/",
-        mcp_url="https://search.example/rag/mcp",
+        server_public_url="https://search.example/rag/",
         mcp_scopes=("search", "openid"),
     )
     client = client_of(fake_snapshot(settings=settings, identity=FakeIdentity(NotAuthenticated())))

@@ -29,13 +29,13 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
-from datafari_rag.core.settings.records import ChatLimits, ReplyShape
+from datafari_rag.core.settings.records import ChatLimits, OpenaiClient, ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.openapi import written
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
 
-CLOSED = replace(Settings(), openai_passthrough=False, rag_reply=ReplyShape(http_errors=True))
+CLOSED = replace(Settings(), openai_client=OpenaiClient(passthrough=False), rag_reply=ReplyShape(http_errors=True))
 """Nothing is passed through to a model, whose own checks are not ours."""
 
 APP = app_of(fake_snapshot(settings=CLOSED))
