@@ -120,7 +120,7 @@ test-quick: $(DEV_STAMP)
 # policy-rc.d keeps the proxies from being started by their installation.
 PROGRAMS := java=default-jdk-headless mvn=maven node=nodejs npm=npm systemd-analyze=systemd \
   chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client \
-  tesseract=tesseract-ocr redis-server=redis-server
+  tesseract=tesseract-ocr redis-server=redis-server antiword=antiword catdoc=catdoc
 programs: export PATH := $(PATH):/usr/sbin
 programs:
 	@missing=""; for one in $(PROGRAMS); do command -v $${one%%=*} >/dev/null || missing="$$missing,$${one#*=}"; done; \

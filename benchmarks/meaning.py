@@ -31,10 +31,8 @@ from datafari_rag.adapters.solr.factory import beside, passage_store_for, passag
 from datafari_rag.adapters.solr.passage_store import SolrPassageStore
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
-from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.passage_records import model_mark
-from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.meaning.near_search import NearSearch, model_mark
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector
 from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process

@@ -18,10 +18,8 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
-from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
-from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
-from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.meaning.near_search import NearSearch, ParentPage, ParentText, PieceVector, StoredPassage
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.core.messages import Message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 

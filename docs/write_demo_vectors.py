@@ -17,13 +17,12 @@ from tantivy import Query
 from datafari_rag.adapters.embedded.passage_files import Rows, listed, mapped
 from datafari_rag.adapters.embedded.replies import stored_of
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.vectors.factory import embedder_for
-from datafari_rag.adapters.vectors.shipped import written
+from datafari_rag.adapters.vectors.factory import embedder_for, written
 from datafari_rag.commands.demo.command import MODEL
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.commands.model.embedding_models import default_folder
 from datafari_rag.core.meaning.cutting import context_of, pieces_of
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
 

@@ -26,9 +26,8 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources, UnsupportedPolicy
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search
 from datafari_rag.core.second_judge import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.settings.records import ChatClient, SearchChoice

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import requests
 
-from datafari_rag.adapters.http.exchange import session_for
+from datafari_rag.adapters.http.sessions import session_for
 
 
 class Signal(Protocol):

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from datafari_rag.core.errors import EmbeddingsGarbled
-from datafari_rag.core.meaning.calibration import spread_of
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
-from datafari_rag.core.meaning.passage_records import Cut, ParentText, StoredPassage, cuts_of, stamp_of
-from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.meaning.fusion import spread_of
+from datafari_rag.core.meaning.near_search import Cut, ParentText, StoredPassage, cuts_of, stamp_of
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector, unit_vector
 from datafari_rag.ports import Embedder, PassageStore
 
 DOCUMENTS = 8

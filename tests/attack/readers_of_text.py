@@ -30,13 +30,13 @@ from datafari_rag.core.citations import (
 from datafari_rag.core.citations import links as links_of_citations
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
-from datafari_rag.core.meaning import cutting, passage_records
+from datafari_rag.core.meaning import cutting
+from datafari_rag.core.meaning import near_search as passage_records
 from datafari_rag.core.model import refusals, replies, sse
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages import (
     answer_types,
     budget_fitting,
-    candidate_regions,
     evidence_threshold,
     extractive_answer,
     extracts,
@@ -44,10 +44,11 @@ from datafari_rag.core.passages import (
     phrase_matching,
     reranking,
     selection,
-    snippet,
     stored_parts,
     term_matching,
 )
+from datafari_rag.core.passages import extracts as candidate_regions
+from datafari_rag.core.passages import extracts as snippet
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, extracts_for
 from datafari_rag.core.query import (
     chat_overrides,
@@ -343,7 +344,7 @@ READERS: dict[str, Reader] = {
     ),
     "core.passages.budget_fitting.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
     "core.passages.budget_fitting.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
-    "core.passages.candidate_regions.bounds_in": bounds_of,
+    "core.passages.extracts.bounds_in": bounds_of,
     "core.passages.evidence_threshold.signals_in": lambda text: signals_in(QUESTION, text + PLAIN),
     "core.passages.evidence_threshold.signals_in, the question": lambda text: signals_in(text, PLAIN),
     "core.passages.extractive_answer.answer, both": lambda text: extractive_answer.answer(
@@ -378,7 +379,7 @@ READERS: dict[str, Reader] = {
     "core.passages.selection.select": lambda text: selection.select(
         QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
     ),
-    "core.passages.snippet.clipped": clipped_from,
+    "core.passages.extracts.clipped": clipped_from,
     "core.passages.term_matching.gains_under": lambda text: term_matching.gains_under(0, bounds_of(text), text),
     "core.passages.term_matching.sentence_scores": scored,
     "core.passages.term_matching.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
@@ -430,7 +431,7 @@ READERS: dict[str, Reader] = {
     "core.answer.output_filter.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
     "core.answer.output_filter.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
-    "core.meaning.passage_records.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
+    "core.meaning.near_search.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
     "core.passages.stored_parts.with_parts": lambda text: stored_parts.with_parts(
         Document(id="a", text=""),
         [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],

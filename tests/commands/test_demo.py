@@ -19,9 +19,8 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.commands.demo.command import _keep_endpoint
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.meaning.calibration import PAIRS
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
-from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.meaning.fusion import PAIRS
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.text.words import words_of
 

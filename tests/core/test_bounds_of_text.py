@@ -10,8 +10,7 @@ from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.cutting import BLOCK_CHARS, FEW_UNITS, units_of
-from datafari_rag.core.passages.candidate_regions import MAX_SENTENCES, bounds_in
-from datafari_rag.core.passages.snippet import MAX_BEGINNINGS, clipped
+from datafari_rag.core.passages.extracts import MAX_BEGINNINGS, MAX_SENTENCES, bounds_in, clipped
 from datafari_rag.core.passages.term_matching import terms_of, traces_of
 from datafari_rag.core.text.folding import fold, folded
 from datafari_rag.core.text.sentences import MAX_TICKS, code_spans

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.errors import EmbeddingsUnavailable, RagError
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import IndexOrder, IndexRun

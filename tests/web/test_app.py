@@ -25,7 +25,7 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.settings.records import ReplyShape, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Meaning

@@ -40,8 +40,8 @@ from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, translated
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.passages.stored_parts import MAX_CHARS, MAX_PARTS, SPREAD_WORTH, favourites, in_parts
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.text.folding import is_unicode

@@ -31,9 +31,9 @@ SENTENCE_CHARS = 1000
 
 BROWSE_FRAGMENT_CHARS = 200
 
-HIGHLIGHTED_CHARS, MOST_OF_ONE = 2_000_000, 200_000
+HIGHLIGHTED_CHARS, MOST_OF_ONE = 2_000_000, 250_000
 """
-How many characters of all hits of one search, and of one hit, are looked through for stretches: 20 ms of work for one.
+How many characters of all hits of one search, and of one hit, are looked through for stretches: 25 ms of work for one.
 Solr's own default is 51,200 for each.
 """
 

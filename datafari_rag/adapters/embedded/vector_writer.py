@@ -27,8 +27,8 @@ from datafari_rag.adapters.embedded.passage_files import (
     write_list,
 )
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 
 
 class VectorWriter:

@@ -18,7 +18,8 @@ from urllib.parse import urlencode
 
 import requests
 
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, basic, exchanged, without_credentials
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
+from datafari_rag.adapters.http.sessions import basic, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine, Signal
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.settings.addresses import Tls

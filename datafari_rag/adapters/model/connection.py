@@ -12,7 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged, without_credentials
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
+from datafari_rag.adapters.http.sessions import without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from datafari_rag.core.model.servers import (

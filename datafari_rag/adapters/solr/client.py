@@ -22,15 +22,8 @@ import orjson
 import pysolr
 import requests
 
-from datafari_rag.adapters.http.exchange import (
-    Fault,
-    HttpFailure,
-    Reply,
-    Request,
-    basic,
-    exchanged,
-    without_credentials,
-)
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
+from datafari_rag.adapters.http.sessions import basic, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable

@@ -17,8 +17,7 @@ from datafari_rag.adapters.solr.writer import UNREACHABLE
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
-from datafari_rag.core.meaning.passage_records import (
+from datafari_rag.core.meaning.near_search import (
     ParentPage,
     ParentText,
     StoredPassage,
@@ -26,6 +25,7 @@ from datafari_rag.core.meaning.passage_records import (
     lists_of,
     model_mark,
 )
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.parameters import SEPARATOR, numbered

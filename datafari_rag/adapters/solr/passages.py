@@ -22,9 +22,8 @@ from datafari_rag.adapters.solr.replies import buckets_of, document_of, hits_of,
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness, first_value
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
-from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.passage_records import model_mark
+from datafari_rag.core.meaning.near_search import NearSearch, model_mark
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.passages.stored_parts import StoredPart, favourites, with_parts
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field

@@ -16,11 +16,11 @@ from functools import cached_property
 
 import requests
 
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged, session_for
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
+from datafari_rag.adapters.http.sessions import session_for
 from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
-from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Vector, unit_vector
+from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.text.folding import encodable
 

@@ -2,22 +2,103 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.solr.client import Headers
 from datafari_rag.adapters.solr.factory import passages_for
-from datafari_rag.adapters.vectors.remembering import RememberingEmbedder
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
-from datafari_rag.core.meaning.embedding_model import Purpose
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Embedder, Meaning, Offload, Passages, Retriever, inline
+
+Embed = Callable[[Sequence[str], Purpose], Sequence[Vector]]
+
+
+class RememberingEmbedder:
+    """A `ports.Embedder` over what makes the vectors."""
+
+    def __init__(self, model_now: Callable[[], EmbeddingModel], embed: Embed) -> None:
+        """Pass calls on to *embed*; *model_now* returns what is known about the model."""
+        self._model_now, self._embed = model_now, embed
+        self._failure: EmbeddingError | None = None
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """What is known of the model now."""
+        return self._model_now()
+
+    @property
+    def failure(self) -> EmbeddingError | None:
+        """What the last question failed with, None when it had its vector."""
+        return self._failure
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        """Return one vector for each of *texts*. Raises: EmbeddingError."""
+        try:
+            found = self._embed(texts, purpose)
+        except EmbeddingError as error:
+            self._failure = error.with_traceback(None)
+            raise
+        self._failure = None
+        return found
+
+
+DIGEST_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedVectors:
+    """A `ports.Embedder` that knows the vectors of some passages, and asks *embedder* for all others."""
+
+    embedder: Embedder
+    rows: Mapping[bytes, bytes]
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """What is known of the model."""
+        return self.embedder.model
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        """Return one vector for each of *texts*. Raises: EmbeddingError."""
+        known = [self.rows.get(digest_of(text)) if purpose == "passage" else None for text in texts]
+        others = [text for text, row in zip(texts, known, strict=True) if row is None]
+        made = iter(self.embedder.embed(others, purpose) if others else ())
+        return [next(made) if row is None else unit_vector(array("b", row)) for row in known]
+
+
+def shipped(raw: bytes, embedder: Embedder) -> ShippedVectors:
+    """Return what *raw* holds; nothing of it is used when another model than *embedder*'s made it, or it is cut."""
+    head, _, body = raw.partition(b"\n")
+    described = json.loads(head)
+    size = DIGEST_BYTES + described["dimensions"]
+    if described["key"] != embedder.model.key or len(body) != described["rows"] * size:
+        return ShippedVectors(embedder, {})
+    rows = (body[at : at + size] for at in range(0, len(body), size))
+    return ShippedVectors(embedder, {row[:DIGEST_BYTES]: row[DIGEST_BYTES:] for row in rows})
+
+
+def written(model: EmbeddingModel, rows: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return the file of *rows*: the text, and its vector as signed bytes."""
+    body = {digest_of(text): vector for text, vector in rows}
+    head = {"name": model.name, "key": model.key, "dimensions": model.dimensions, "rows": len(body)}
+    return json.dumps(head).encode() + b"\n" + b"".join(digest + body[digest] for digest in sorted(body))
+
+
+def digest_of(text: str) -> bytes:
+    """Return what a text is known by."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:DIGEST_BYTES]
+
 
 if TYPE_CHECKING:
     from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder

@@ -12,7 +12,7 @@ from pathlib import Path
 from datafari_rag.adapters.embedded.files import META_FILE, write_whole
 from datafari_rag.adapters.embedded.schema import versions
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.vectors.shipped import shipped
+from datafari_rag.adapters.vectors.factory import shipped
 from datafari_rag.ingest.embedding import FORM as EMBEDDING_FORM
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest

@@ -10,10 +10,12 @@ and make only the list of candidates: their order, and the choice of sentences, 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import pstdev
 
 from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.meaning.vectors import Purpose, Vector
 
 DOCUMENT = 1.75
 """Weight of a document's best piece in the score of documents, for each spread that it is nearer."""
@@ -94,3 +96,42 @@ def by_ranks(words: Sequence[Document], near: Sequence[Document], *, constant: i
             known.setdefault(document.id, document)
     order = sorted(scores, key=lambda document_id: (-scores[document_id], document_id))[:most]
     return [replace(known[document_id], score=scores[document_id], near=()) for document_id in order]
+
+
+PAIRS = (
+    ("How many days of holiday do I have?", "Employees are entitled to 25 days of paid annual leave in a year."),
+    ("Who repairs the pump in hall 3?", "The maintenance team services all pumps in the production halls each month."),
+    ("What is the notice period of the lease?", "Either party may end the tenancy with three months' written notice."),
+    ("How do I reset my password?", "Open the account page, choose Security, and follow the link to set a new one."),
+    ("Which vaccine protects against measles?", "The MMR vaccine is given in two doses, the first at twelve months."),
+    ("When was the cathedral built?", "Construction of the church began in 1163 and took nearly two centuries."),
+    ("How long is a byte?", "Eight bits form the smallest unit of memory that a processor can address."),
+    ("What does the supplier owe for late delivery?", "Liquidated damages are 0.5 percent of the price for each week."),
+    ("Why is the sky blue?", "Air molecules scatter light of short wavelengths more strongly than long ones."),
+    ("Where can I park my bicycle?", "There are covered racks behind the canteen, open from six in the morning."),
+    ("How is bread baked?", "Knead flour, water, salt and yeast, let the dough rise, and bake it for forty minutes."),
+    ("Who won the final of 1998?", "France beat Brazil by three goals to none in the stadium of Saint-Denis."),
+    ("What must be declared at customs?", "Travellers have to report cash above ten thousand euros at the border."),
+    ("How do whales breathe?", "These mammals come to the surface and take in air through a hole on their heads."),
+    (
+        "What does the warranty cover?",
+        "Defects of material and workmanship are put right free of charge for two years.",
+    ),
+    ("Which river flows through Vienna?", "The Danube crosses the Austrian capital on its way to the Black Sea."),
+)
+"""Questions, each with a text that answers it; every other text does not."""
+
+Embed = Callable[[Sequence[str], Purpose], Sequence[Vector]]
+
+
+def spread_of(embed: Embed) -> float:
+    """Return the standard deviation of the cosines of each question with the texts that do not answer it."""
+    questions = embed([question for question, _ in PAIRS], "query")
+    texts = embed([text for _, text in PAIRS], "passage")
+    cosines = [
+        sum(a * b for a, b in zip(question, text, strict=True))
+        for asked, question in enumerate(questions)
+        for answered, text in enumerate(texts)
+        if asked != answered
+    ]
+    return pstdev(cosines)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from datafari_rag.core.errors import EmbeddingsGarbled
 
@@ -47,3 +48,28 @@ def require_size(size: int, dimensions: int | None) -> None:
         raise EmbeddingsGarbled(log=f"a vector has {size} numbers")
     if dimensions is not None and size != dimensions:
         raise EmbeddingsGarbled(log=f"a vector has {size} numbers, {dimensions} were expected")
+
+
+Purpose = Literal["query", "passage"]
+"""What a text is: models are trained with another prefix for the one than for the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """
+    A model as its vectors show it.
+
+    *name* is for people; *dimensions* is None until the first vector came; *languages* are two-letter codes, empty
+    when the model knows any. *key* differs if vectors must not be compared. *spread* is by how much the
+    cosines of a question with texts that do not answer it differ (`calibration`), None where that was not measured.
+    """
+
+    name: str
+    key: str
+    dimensions: int | None = None
+    languages: frozenset[str] = frozenset()
+    spread: float | None = None
+
+    def knows(self, language: str) -> bool:
+        """Say whether texts of *language* may be embedded: a model that does not know it makes the search worse."""
+        return not self.languages or language in self.languages

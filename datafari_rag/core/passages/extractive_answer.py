@@ -19,11 +19,9 @@ from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.citations.quotations import QUOTATION_MARK
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.passages.answer_types import Cue, cue_of
-from datafari_rag.core.passages.candidate_regions import bounds_in
-from datafari_rag.core.passages.extracts import HIGHLIGHTING
+from datafari_rag.core.passages.extracts import HIGHLIGHTING, bounds_in, clipped
 from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
-from datafari_rag.core.passages.snippet import clipped
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.folding import clean
 from datafari_rag.core.text.language import detect

@@ -34,9 +34,8 @@ from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.documents import GAP, Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
 from datafari_rag.core.meaning.cutting import pieces_of
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
-from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.passages.stored_parts import MAX_CHARS
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings

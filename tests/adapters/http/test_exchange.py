@@ -14,16 +14,8 @@ import pytest
 import requests
 import urllib3
 
-from datafari_rag.adapters.http.exchange import (
-    FOREIGN,
-    Fault,
-    HttpFailure,
-    Reply,
-    Request,
-    exchanged,
-    failure_of,
-    session_for,
-)
+from datafari_rag.adapters.http.exchange import FOREIGN, Fault, HttpFailure, Reply, Request, exchanged, failure_of
+from datafari_rag.adapters.http.sessions import session_for
 from datafari_rag.core.settings.addresses import Tls
 from tests.stub import raw_server
 

@@ -14,7 +14,8 @@ import pytest
 import requests
 
 from datafari_rag.adapters.http import exchange as sessions
-from datafari_rag.adapters.http.exchange import HttpFailure, Request, exchanged, session_for, without_credentials
+from datafari_rag.adapters.http.exchange import HttpFailure, Request, exchanged
+from datafari_rag.adapters.http.sessions import session_for, without_credentials
 from datafari_rag.core.settings.addresses import Tls
 from tests.loopback import Reply, serving
 from tests.required import library

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from datafari_rag.adapters.http.exchange import (
+from datafari_rag.adapters.http.sessions import (
     MAX_HEAD_BYTES,
     MAX_INTERIM,
     HeadTooLong,

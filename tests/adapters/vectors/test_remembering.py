@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from datafari_rag.adapters.vectors.remembering import RememberingEmbedder
+from datafari_rag.adapters.vectors.factory import RememberingEmbedder
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsTimeout
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
-from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector
 
 
 def test_the_last_failure_is_remembered_until_a_vector_comes() -> None:

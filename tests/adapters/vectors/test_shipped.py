@@ -9,10 +9,9 @@ from importlib import resources
 
 import pytest
 
-from datafari_rag.adapters.vectors.shipped import ShippedVectors, shipped, written
+from datafari_rag.adapters.vectors.factory import ShippedVectors, shipped, written
 from datafari_rag.commands.demo.index import VECTORS
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
-from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 
 MODEL = EmbeddingModel("small", "small|mean", 2)
 FILE = written(MODEL, [("a pump", array("b", [127, 0]).tobytes()), ("a ferry", array("b", [-60, 80]).tobytes())])

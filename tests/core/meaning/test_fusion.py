@@ -6,20 +6,20 @@ import pytest
 
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled
-from datafari_rag.core.meaning.calibration import PAIRS, spread_of
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.fusion import (
     DOCUMENT,
     FULL_CHARS,
+    PAIRS,
     SCARCE_DOCUMENT,
     SCARCE_SENTENCE,
     SENTENCE,
     by_ranks,
     gains_of,
     scaled,
+    spread_of,
 )
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
-from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.passages.reranking import CLEARLY_NEARER, ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of

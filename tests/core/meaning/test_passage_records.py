@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
-from datafari_rag.core.meaning.passage_records import cuts_of, is_complete, lists_of, model_mark, stamp_of
+from datafari_rag.core.meaning.near_search import cuts_of, is_complete, lists_of, model_mark, stamp_of
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 
 MODEL = EmbeddingModel("test", "key", 2, frozenset({"en"}))
 SENTENCE = "The ferry leaves the harbour of the island at half past nine. "

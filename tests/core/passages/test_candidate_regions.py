@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from datafari_rag.core.passages.candidate_regions import (
+from datafari_rag.core.passages.extracts import (
     BLOCK_CHARS,
     BLOCKS,
     CELL_CHARS,

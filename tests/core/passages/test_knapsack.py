@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from datafari_rag.core.passages.knapsack import MAX_SKIPPED, KnapsackItem, chance, pack
+from datafari_rag.core.passages.selection import MAX_SKIPPED, KnapsackItem, chance, pack
 
 
 def optimum(pieces: Sequence[KnapsackItem], room: int) -> float:

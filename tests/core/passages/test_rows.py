@@ -7,9 +7,8 @@ import pytest
 from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.passages.candidate_regions import SHORT_CHARS, bounds_in
 from datafari_rag.core.passages.extractive_answer import answer
-from datafari_rag.core.passages.extracts import ROW_JOINT, extracts_for
+from datafari_rag.core.passages.extracts import ROW_JOINT, SHORT_CHARS, bounds_in, extracts_for
 from datafari_rag.core.passages.reranking import best_row, ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of, traces_of, weights_in

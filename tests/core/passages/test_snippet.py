@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.passages.answer_types import cue_of
-from datafari_rag.core.passages.snippet import clipped
+from datafari_rag.core.passages.extracts import clipped
 from datafari_rag.core.passages.term_matching import terms_of
 
 LONG = (

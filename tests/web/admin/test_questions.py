@@ -21,7 +21,7 @@ from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.errors import EmbeddingsUnavailable, ModelTimeout, SearchUnavailable
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.admin import questions
