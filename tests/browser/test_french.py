@@ -35,7 +35,7 @@ SEEN = """() => {
 document's or a reader's word."""
 
 ALIKE = re.compile(
-    r"[a-z]+\.[\w.]+"  # keys
+    r"[a-z]+\.[\w.]+|tls"  # keys
     r"|datafari|_rag|Datafari|Français|English|alice|bob|admin"
     r"|Site|Sources?|(\d+ )?[Dd]ocuments?|Audit|Score|ragapi|select|page|builtin:extractive.*"
     r"|https?://\S+|[\d.,/ –-]*(ms|s)?|\W*"

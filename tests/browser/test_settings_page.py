@@ -132,7 +132,7 @@ def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running
     page.get_by_label("rag.maxFiles", exact=True).fill("1")
     page.get_by_text("1 change, not saved yet").wait_for()
     page.get_by_role("button", name="Ask with these settings").click()
-    page.fill("#try", "How do I copy a file in Python?")
+    page.fill("#try", "How do I delete a file?")
     page.press("#try", "Enter")
     page.wait_for_selector("#changed .counts")
 

@@ -256,7 +256,8 @@ def test_a_stored_conversation_is_not_shown_or_taken_up_without_the_document_beh
 ) -> None:
     with running(tmp_path, engine[0], **{"chat.store.folder": "chats"}) as place:
         named = {"id": "doc-1"} if how_many == "one" else {"filters": {"id": ["doc-1", "doc-2"]}}
-        first = place.sent("ann", "POST", "/rest/v2.0/ai", {"query": QUESTION, **named}).partition(" ")[2]
+        question = QUESTION if how_many == "one" else f"{QUESTION} And which soup is on the menu?"
+        first = place.sent("ann", "POST", "/rest/v2.0/ai", {"query": question, **named}).partition(" ")[2]
         content = json.loads(first)["content"]
         own_id = content["conversationId"]
         assert "nine bar" in content["message"]
