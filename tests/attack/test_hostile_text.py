@@ -168,8 +168,6 @@ THROUGH = {
     "core.citations.resolution.citation_at": "core.citations.resolution.resolve, both",
     "core.citations.resolution.citation_for": "core.citations.resolution.resolve, both",
     "core.citations.resolution.seen_of": "core.citations.resolution.resolve, both",
-    "core.citations.units.root": "core.citations.text_check.checked_against",
-    "core.citations.units.spelled": "core.citations.text_check.checked_against",
     "core.citations.text_check.work_of": "core.citations.text_check.checked_against",
     "core.citations.verification.likeness": "core.citations.verification.CheckedExtract.nearest",
     "core.citations.verification.unframed": "core.citations.verification.states",

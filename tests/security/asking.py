@@ -240,7 +240,9 @@ def _retrieve(case: Case, text: str, document_id: str) -> Request:
     body = {"question": text, "passages": 100, **basket_of(case, document_id)}
     if case.overrides.get("include_category") is not None:
         body["filters"] = {"allow_token_document": "s1"}
-    return Request("POST", "/retrieve", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    # A name that it does not know is refused in the body; in the query it is ignored, and counted.
+    query = "?" + urlencode(case.extras) if case.extras else ""
+    return Request("POST", f"/retrieve{query}", json.dumps(body).encode(), {"Content-Type": "application/json"})
 
 
 REQUESTS: Mapping[str, Callable[[Case, str, str], Request]] = dict(

@@ -81,7 +81,8 @@ def counts_of(exposition: bytes) -> Counts:
     outcomes: dict[str, float] = {}
     whole: Bounds = {}
     for name, labels, value in _samples(exposition):
-        if name == f"{ANSWERS}_total":
+        if name == f"{ANSWERS}_total" and labels["dialect"] != "site":
+            # The pages that ask for these counts are no answers.
             _add(outcomes, labels["outcome"], value)
         elif name == f"{WHOLE}_bucket":
             _add(whole, float(labels["le"]), value)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from datafari_rag.adapters.http import exchange as sessions
+from datafari_rag.adapters.http import sessions
 from datafari_rag.adapters.http.exchange import HttpFailure, Request, exchanged
 from datafari_rag.adapters.http.sessions import session_for, without_credentials
 from datafari_rag.core.settings.addresses import Tls
