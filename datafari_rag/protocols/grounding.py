@@ -22,10 +22,9 @@ from datafari_rag.core.documents import Citation, Document
 from datafari_rag.core.errors import BadRequest, RagError
 from datafari_rag.core.second_judge import JudgeReport
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import NOT_BLANK, DocumentId, distinct, read
 from datafari_rag.protocols.request import Incoming
-
-Json = dict[str, object]
 
 MAX_CANDIDATE_CHARS = 20_000
 MAX_FACTS = 200

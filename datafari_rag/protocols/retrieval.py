@@ -21,13 +21,11 @@ from datafari_rag.core.errors import QueryTooLong, RagError
 from datafari_rag.core.events import Sources
 from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_reply_parts import partial
+from datafari_rag.protocols.chat_reply_parts import Json, partial
 from datafari_rag.protocols.mcp.tools import Filters, restrictions_of
-from datafari_rag.protocols.openai.source_nodes import nodes_of
+from datafari_rag.protocols.openai.renderings import nodes_of
 from datafari_rag.protocols.records import NOT_BLANK, DocumentIds, about, distinct, read
 from datafari_rag.protocols.request import Incoming
-
-Json = dict[str, object]
 
 MAX_PASSAGES = 100
 MAX_CHARACTERS = 1_000_000

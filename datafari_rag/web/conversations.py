@@ -33,6 +33,7 @@ from datafari_rag.core.settings.table import fields_of
 from datafari_rag.pipeline import browse
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation
+from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
@@ -140,8 +141,6 @@ def documents_of(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> M
 PATHS = tuple(f"{prefix}/rest/v2.0/users/conversations" for prefix in ("/Datafari", ""))
 
 MAX_BODY_BYTES = 10_000
-
-Json = dict[str, object]
 
 CONVERSATIONS = DialectRoute("conversations", Questionless(conversations.failure), NDJSON)
 

@@ -81,12 +81,13 @@ from datafari_rag.core.text.language import spoken
 from datafari_rag.core.whole import central_sentences, proved_summary
 from datafari_rag.core.whole import central_sentences as pieces
 from datafari_rag.protocols import chat, chat_request, grounding, ragapi, solr_select
-from datafari_rag.protocols.ai import asking
+from datafari_rag.protocols.ai import action as asking
 from datafari_rag.protocols.ai import conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
-from datafari_rag.protocols.mcp import results as results_of_tools
+from datafari_rag.protocols.mcp import replies as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
-from datafari_rag.protocols.openai import chat_completions, models, responses, task_prompts
+from datafari_rag.protocols.openai import chat_completions, models, responses
+from datafari_rag.protocols.openai import chat_completions as task_prompts
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.pages import markdown, results
 
@@ -501,12 +502,12 @@ READERS: dict[str, Reader] = {
     "core.whole.proved_summary.proved, the document": lambda text: proved_summary.proved(
         CLAIM, seen(text + PLAIN), language="en"
     ),
-    "protocols.ai.asking.question_ask": lambda text: asking.question_ask(
+    "protocols.ai.action.question_ask": lambda text: asking.question_ask(
         ai_request({"query": text[:4000], "history": [{"role": "user", "message": text}], "lang": text, text: text}),
         Settings(),
         action="rag",
     ),
-    "protocols.ai.asking.work_ask": lambda text: [
+    "protocols.ai.action.work_ask": lambda text: [
         asking.work_ask(ai_request({"filters": {"id": [text], "fq": [text]}}), Settings(), kind="synthesize"),
         asking.work_ask(ai_request({"filters": {"fq": [f"source:{text}"]}, "query": "x"}), Settings(), kind="search"),
     ],
@@ -524,13 +525,13 @@ READERS: dict[str, Reader] = {
         {messages.VERSION_HEADER: text},
     ),
     "protocols.mcp.messages.shown": messages.shown,
-    "protocols.mcp.results.address_of": lambda text: results_of_tools.address_of(
+    "protocols.mcp.replies.address_of": lambda text: results_of_tools.address_of(
         Document(id=text, text="", url=f"https://x.example/{text}"), ""
     ),
-    "protocols.mcp.results.check_result": lambda text: results_of_tools.check_result(
+    "protocols.mcp.replies.check_result": lambda text: results_of_tools.check_result(
         text, [text_check.CheckedSentence(0, len(text), "unsupported")], [document("x", title=text)], [text], ROOM
     ),
-    "protocols.mcp.results.fetched": lambda text: results_of_tools.fetched(document(text), (0, len(text)), ROOM),
+    "protocols.mcp.replies.fetched": lambda text: results_of_tools.fetched(document(text), (0, len(text)), ROOM),
     "protocols.openai.chat_completions.parse": lambda text: chat_completions.parse(
         Incoming(path="/v1/chat/completions", body={"messages": [{"role": "user", "content": text[:20_000]}]}),
         Settings(),
@@ -561,7 +562,7 @@ READERS: dict[str, Reader] = {
     "protocols.openai.responses.parse": lambda text: responses.parse(
         Incoming(path="/v1/responses", body={"input": text[:4_000], "instructions": text[:20_000]}), Settings()
     ),
-    "protocols.openai.task_prompts.task_of": lambda text: [
+    "protocols.openai.chat_completions.task_of": lambda text: [
         task_prompts.task_of(text, (ChatMessage("system", text),)),
         task_prompts.task_of("### Task:" + text, ()),
     ],

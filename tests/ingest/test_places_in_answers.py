@@ -17,7 +17,7 @@ from datafari_rag.core.places import Place, PlaceMark, written
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.ingest.documents import Rights, from_file, from_line
 from datafari_rag.protocols.chat_reply_parts import citation
-from datafari_rag.protocols.openai.source_nodes import nodes_of
+from datafari_rag.protocols.openai.renderings import nodes_of
 from tests.ingest.parsers.test_registry import parse
 from tests.ingest.parsers.written import ROW, WRITERS
 

@@ -1,27 +1,214 @@
 """
 The actions of Datafari 7's AI API: one row each, which is a separate dialect on the same two paths.
 
-A failure is written by the action that failed, so each action has the four functions of a protocol.
+A failure is written by the action that failed, so each action has the four functions of a protocol. In a request, null
+is the same as absent. Unknown keys never fail; what narrows the search and cannot be read always does, for an answer
+from more documents than were meant is a wrong answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated, Any, Literal
 
-from datafari_rag.core.ask import Ask
-from datafari_rag.core.errors import BadRequest, RagError
+from msgspec import Meta, Struct
+
+from datafari_rag.core.answer.conversations import KEY
+from datafari_rag.core.ask import MAX_ID_CHARS, Ask, DocumentWork, Restriction, WorkKind
+from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValues
 from datafari_rag.core.events import Answer
+from datafari_rag.core.query.filter_queries import facets_of, restriction_of
+from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import language_code
 from datafari_rag.core.whole.work import SwitchedOff
-from datafari_rag.protocols.ai import events
-from datafari_rag.protocols.ai.asking import agentic_ask, question_ask, work_ask
-from datafari_rag.protocols.ai.failures import error_of, status_of
-from datafari_rag.protocols.ai.replies import content_of
+from datafari_rag.protocols.ai import replies as events
+from datafari_rag.protocols.ai.replies import content_of, error_of, status_of
+from datafari_rag.protocols.chat_reply_parts import Json
+from datafari_rag.protocols.chat_request import MAX_MESSAGES, ask_of
+from datafari_rag.protocols.records import DocumentId, DocumentIds, about, distinct, read, unknown_names
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
-Json = dict[str, object]
+MAX_NAMED = 100
+"""Most documents that are named for a synthesis; those beyond `synthesis.maxFiles` are reported as left out."""
+
+_MAX_NOTED = 40
+_MAX_NOTED_CHARS = 60
+
+
+class AiTurn(Struct, frozen=True):
+    """One message of the conversation before the question."""
+
+    role: Literal["user", "assistant", "system"]
+    message: Annotated[str, Meta(extra={"field": "message"})] = ""
+
+
+class AiFilters(Struct, frozen=True):
+    """What narrows the search; any other name is refused, because Datafari hands it to Solr as a parameter."""
+
+    id: Annotated[
+        DocumentIds | DocumentId | None,
+        about(
+            "The only documents that may be found, or that are put together.",
+            extra={"field": "filters.id", "must": "ids of documents"},
+        ),
+    ] = None
+    fq: Annotated[
+        Annotated[list[str], Meta(max_length=MAX_VALUES)] | str | None,
+        about("FIELD:VALUE or FIELD:[A TO B].", extra={"field": "filters.fq", "must": "a list of filters"}),
+    ] = None
+
+
+class AiQuestion(Struct, frozen=True, rename={"memory_id": "memoryId", "conversation_id": "conversationId"}):
+    """A question of Datafari 7's AI API; null is absent, and other names are ignored and named."""
+
+    action: Literal["rag", "agentic", "summarize", "synthesize", "search", ""] | None = None
+    query: Annotated[str | None, about("The question; q is read where it is absent.")] = None
+    q: Any = None
+    id: Annotated[
+        Annotated[str, Meta(max_length=MAX_ID_CHARS)] | None,
+        about("The document that is summarised, or asked about alone."),
+    ] = None
+    lang: Annotated[str | None, about("Language of the answer.")] = None
+    length: Any = None
+    estimate: Annotated[Any, about("true: only what the work would cost.")] = None
+    history: Annotated[list[AiTurn], Meta(max_length=MAX_MESSAGES - 1)] | None = None
+    filters: AiFilters | None = None
+    memory_id: Annotated[Any, about("Not in use here.")] = None
+    conversation_id: str | None = None
+
+
+class AiRequest(AiQuestion, frozen=True):
+    """A request of Datafari 7's AI API: a question, or work on whole documents."""
+
+    length: Annotated[Literal["short", "medium", "long"] | None, about("Of a summary. Default: medium.")] = None
+
+
+def given_in(incoming: Incoming) -> AiQuestion:
+    """Return what was sent. Raises: BadRequest, TooManyValues."""
+    return read(AiQuestion, incoming.body)
+
+
+def is_streamed(incoming: Incoming) -> bool:
+    """Say whether the path is that of the stream."""
+    return incoming.path.rstrip("/").endswith("/stream")
+
+
+def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
+    """
+    Return the ask of an action that answers a question.
+
+    Raises:
+        NoQuery: there is no question.
+        BadRequest, QueryTooLong, ContextTooLong: a value does not fit; the reason names it.
+    """
+    given = given_in(incoming)
+    question = _query(given)
+    if not question.strip():
+        raise NoQuery(f"query is required for {action}.", field="query")
+    history = [{"role": turn.role, "content": turn.message} for turn in given.history or ()]
+    conversation_id = given.conversation_id or ""
+    stored = None if incoming.memory is None else conversation_id
+    if incoming.memory is not None and conversation_id:
+        recalled = incoming.memory.recalled(conversation_id, has_own_history=bool(history))
+        history += [{"role": one.role, "content": one.text} for one in recalled]
+    body: dict[str, object] = {"messages": [*history, {"role": "user", "content": question}]}
+    if settings.chat_memory_enabled and conversation_id and stored is None:
+        body["session_state"] = {KEY: conversation_id}
+    ask = ask_of(replace(incoming, body=body), settings, is_streamed=is_streamed(incoming))
+    return replace(_narrowed(ask, given, incoming, settings), conversation=stored)
+
+
+def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
+    """Return the ask of a question whose searches the model chooses itself, with tools. Raises: as `question_ask`."""
+    return replace(question_ask(incoming, settings, action="agentic"), effort="medium", wants_tools=True)
+
+
+def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
+    """Return the ask of an action on whole documents. Raises: BadRequest, NoQuery, TooManyValues."""
+    given = read(AiRequest, incoming.body)
+    work = DocumentWork(kind, given.length or "medium", is_estimate=given.estimate is True)
+    if kind == "search" or (kind == "synthesize" and _query(given).strip()):
+        ask = question_ask(incoming, settings, action=kind)
+    else:
+        bare = Ask("", accept_language=incoming.headers.get("accept-language"), is_streamed=is_streamed(incoming))
+        ask = _narrowed(bare, given, incoming, settings)
+    ask = replace(ask, work=work)
+    if kind != "search":
+        ask = _read_whole(ask)
+    if kind != "search" and not ask.document_ids:
+        raise BadRequest(f"{NEEDED[kind]} is required for {kind}.", field=NEEDED[kind])
+    return ask
+
+
+def _read_whole(ask: Ask) -> Ask:
+    """Return *ask* with the documents that it names read one after the other. Raises: BadRequest, TooManyValues."""
+    named = ask.documents or ()
+    if named and ask.restrictions:
+        raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
+    if len(named) > MAX_NAMED:
+        raise TooManyValues.of("filters.id", MAX_NAMED)
+    return replace(ask, document_ids=ask.document_ids or named, documents=None)
+
+
+def _query(given: AiQuestion) -> str:
+    if given.query:
+        return given.query
+    if not isinstance(given.q, str | None):
+        raise BadRequest("q must be a string.", field="q")
+    return given.q or ""
+
+
+def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Settings) -> Ask:
+    """Return *ask* with language and filters, and with the names of what has no effect."""
+    body = incoming.body if isinstance(incoming.body, Mapping) else {}
+    language = (given.lang or "").strip()
+    code = language_code(language)
+    filters = given.filters or AiFilters()
+    named = [filters.id] if isinstance(filters.id, str) else filters.id
+    restrictions = _restrictions(filters, settings)
+    _refuse_other_filters(body)
+    unread = unknown_names(AiQuestion, body) + ([] if code or not language else ["lang"])
+    return replace(
+        ask,
+        language=code or ask.language,
+        document_ids=(given.id,) if given.id else (),
+        documents=None if named is None or given.id else distinct(named),
+        restrictions=restrictions,
+        ignored=(*ask.ignored, *(name[:_MAX_NOTED_CHARS] for name in unread[:_MAX_NOTED])),
+    )
+
+
+def _refuse_other_filters(body: Mapping[str, object]) -> None:
+    filters = body.get("filters")
+    unknown = unknown_names(AiFilters, filters) if isinstance(filters, Mapping) else []
+    if unknown:
+        field = f"filters.{unknown[0][:_MAX_NOTED_CHARS]}"
+        raise BadRequest("filters takes id and fq, and nothing else.", field=field)
+
+
+def _restrictions(filters: AiFilters, settings: Settings) -> tuple[Restriction, ...]:
+    written = [filters.fq] if isinstance(filters.fq, str) else filters.fq or []
+    return tuple(_restriction(one, settings) for one in written)
+
+
+def _restriction(text: str, settings: Settings) -> Restriction:
+    facets = facets_of(settings)
+    found = restriction_of(text, facets)
+    if found is None:
+        raise BadRequest(
+            f"Each of filters.fq must be FIELD:VALUE or FIELD:[A TO B] with one of these fields: "
+            f"{', '.join(sorted(facets)) or 'none'}.",
+            field="filters.fq",
+        )
+    return found
+
+
+NEEDED: Mapping[WorkKind, str] = {"summarize": "id", "synthesize": "filters.id"}
+"""What must be there to know the documents."""
+
 
 DEFAULT = "rag"
 """The action of a request that names none."""

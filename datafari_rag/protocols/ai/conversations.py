@@ -19,11 +19,10 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.ai.failures import status_of
+from datafari_rag.protocols.ai.replies import status_of
+from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import NOT_BLANK, read
 from datafari_rag.protocols.request import Incoming
-
-Json = dict[str, object]
 
 ANONYMOUS_CODE = 407
 """What Datafari's page takes for "not signed in"."""

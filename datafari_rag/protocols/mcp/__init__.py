@@ -3,8 +3,7 @@ Model Context Protocol (MCP), revisions 2026-07-28 and those with `initialize` u
 
     messages.py     a JSON-RPC request, its revision, and what is wrong with it
     tools.py        the tools: name, texts, records of what they take and give
-    results.py      results of tools, bounded in tokens
-    replies.py      envelopes, lists, what failed, and the tools that write as a dialect of the pipeline
+    replies.py      results bounded in tokens, envelopes, lists, and what failed
 
 No session, no state between two requests, and nothing of a request names its user.
 """

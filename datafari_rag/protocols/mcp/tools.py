@@ -19,9 +19,8 @@ from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import DocumentId, DocumentIds, Question, about, distinct, schema_of
-
-Json = dict[str, object]
 
 MAX_ROWS = 50
 MAX_CHECKED_CHARS = 20_000

@@ -15,10 +15,9 @@ from datafari_rag.core.events import Sources
 from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch, sources_for
-from datafari_rag.protocols.mcp import results
+from datafari_rag.protocols.mcp import replies as results
 from datafari_rag.protocols.mcp.messages import RpcRequest
-from datafari_rag.protocols.mcp.replies import AnswerCall, succeeded, tool_result
-from datafari_rag.protocols.mcp.results import Room
+from datafari_rag.protocols.mcp.replies import AnswerCall, Room, succeeded, tool_result
 from datafari_rag.protocols.mcp.tools import (
     TOOLS,
     CheckArguments,

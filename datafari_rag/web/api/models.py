@@ -5,8 +5,7 @@ from __future__ import annotations
 from flask import Response, request
 
 from datafari_rag.core.errors import NotAuthenticated
-from datafari_rag.protocols.openai.failures import failure
-from datafari_rag.protocols.openai.models import found, listed
+from datafari_rag.protocols.openai.models import failure, found, listed
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.responses import NDJSON, json_response, plain

@@ -23,7 +23,7 @@ from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.ai.asking import AiRequest
+from datafari_rag.protocols.ai.action import AiRequest
 from datafari_rag.protocols.ai.conversations import ConversationTitle
 from datafari_rag.protocols.chat_request import ChatRequest, ChoicesRequest
 from datafari_rag.protocols.grounding import GroundingRequest

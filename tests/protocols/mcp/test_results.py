@@ -12,7 +12,7 @@ from datafari_rag.core.citations.text_check import checked
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.events import Finished, Sources
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.protocols.mcp.results import (
+from datafari_rag.protocols.mcp.replies import (
     Room,
     address_of,
     answer_result,

@@ -13,7 +13,7 @@ from datafari_rag.core.citations.text_check import checked
 from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.mcp.results import answer_result, check_result, fetched, search_result
+from datafari_rag.protocols.mcp.replies import answer_result, check_result, fetched, search_result
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room
 from tests.protocols.values import EXTRACT, FINISHED, SOURCES

@@ -6,7 +6,7 @@ from typing import Any
 
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.protocols.openai.source_nodes import nodes_of
+from datafari_rag.protocols.openai.renderings import nodes_of
 
 TEXT = "Paris ate a carrot.\nThe sun shone.\tIt slept\u200b until noon."
 

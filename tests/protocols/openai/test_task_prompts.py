@@ -7,7 +7,7 @@ import json
 import pytest
 
 from datafari_rag.core.ask import ChatMessage
-from datafari_rag.protocols.openai.task_prompts import NO_MODEL, TASK_PROMPTS, task_of
+from datafari_rag.protocols.openai.chat_completions import NO_MODEL, TASK_PROMPTS, task_of
 
 CHAT = "\n### Chat History:\n<chat_history>\nUSER: How do I copy a file?\n</chat_history>"
 
