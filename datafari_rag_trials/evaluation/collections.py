@@ -18,6 +18,7 @@ from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.ingest.documents import Rights
 from datafari_rag_trials import resources
 from datafari_rag_trials.evaluation.questions import (
+    REWORDED,
     LeakReader,
     Question,
     questions_in,
@@ -79,7 +80,8 @@ def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question
     paths = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
     found = itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists())
     asked = tuple(replace(one, group=_group_of(one)) for one in found)
-    return (*asked, *reworded_in(RESOURCES / "reworded" / "reworded.jsonl", asked))
+    files = [RESOURCES / "reworded" / f"{name}.jsonl" for name in REWORDED]
+    return (*asked, *itertools.chain.from_iterable(reworded_in(file, asked) for file in files))
 
 
 def _group_of(question: Question) -> str:

@@ -310,7 +310,7 @@ def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
         groups = list(dict.fromkeys(trial.group for trial in trials))
         summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
         if len(groups) > 1:
-            summaries["all"] = summary([t for t in trials if t.group != REWORDED])
+            summaries["all"] = summary([t for t in trials if t.group not in REWORDED])
         found[name] = {"sets": summaries, "gate": gate_curve(trials), "questions": outcomes(trials)}
     return found
 

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-REWORDED = "reworded"
-"""The group of questions in other words, counted separately: its questions already belong to their own sets."""
+REWORDED = ("reworded", "no-shared-words")
+"""
+The groups of questions in other words, by the names of their files, counted separately: their questions already belong
+to sets of their own. In the second no content word is shared with the sentence that answers, or with the title.
+"""
 
 
 class UnreadableQuestions(ValueError):
@@ -62,7 +65,7 @@ def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
     """
     Return the questions of *path* in other words, with the answers and documents of those *known* that they go back to.
 
-    A line is {set, source, question}; one whose source is not known is left out.
+    A line is {set, source, question}; one whose source is not known is left out. The file's name is their group.
 
     Raises:
         UnreadableQuestions: a line is not a reworded question.
@@ -76,7 +79,7 @@ def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
             raise UnreadableQuestions(f"{where}: a question needs a text under 'question'")
         source = sources.get((str(row.get("set")), str(row.get("source"))))
         if source is not None:
-            found.append(replace(source, id=f"reworded {source.id}", group=REWORDED, text=text))
+            found.append(replace(source, id=f"{path.stem} {source.id}", group=path.stem, text=text))
     return tuple(found)
 
 

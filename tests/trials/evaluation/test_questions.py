@@ -1,9 +1,13 @@
 import json
-from importlib import resources
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from datafari_rag.core.passages.term_matching import terms_of
+from datafari_rag.core.text.sentences import spans
+from datafari_rag_trials.evaluation.collections import RESOURCES
 from datafari_rag_trials.evaluation.questions import (
     REWORDED,
     Question,
@@ -12,7 +16,10 @@ from datafari_rag_trials.evaluation.questions import (
     readers_in,
     reworded_in,
     rights_in,
+    rows_of,
 )
+from tests.core.test_quote_table import DATA
+from tests.required import present
 
 
 def written(folder: Path, text: str) -> Path:
@@ -58,9 +65,9 @@ def test_a_question_in_other_words_has_the_answers_of_the_one_it_goes_back_to(tm
         {"set": "a set", "source": "q1", "question": "new words"},
         {"set": "another set", "source": "q1", "question": "not known"},
     ]
-    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (found,) = reworded_in(tmp_path / "r.jsonl", known)
-    assert found == Question("reworded q1", REWORDED, "new words", ("yes",), frozenset({"d1"}))
+    (tmp_path / "reworded.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (found,) = reworded_in(tmp_path / "reworded.jsonl", known)
+    assert found == Question("reworded q1", REWORDED[0], "new words", ("yes",), frozenset({"d1"}))
 
 
 @pytest.mark.parametrize("row", [{"set": "s", "source": "q"}, {"set": "s", "source": "q", "question": " "}])
@@ -70,11 +77,53 @@ def test_a_line_without_a_question_is_named(tmp_path: Path, row: dict[str, str])
         reworded_in(tmp_path / "r.jsonl", ())
 
 
+def shipped(name: str) -> list[dict[str, str]]:
+    text = (RESOURCES / "reworded" / f"{name}.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
 def test_the_shipped_questions_in_other_words_are_distinct_and_hold_nothing_of_others() -> None:
-    with resources.as_file(
-        resources.files("datafari_rag_trials.resources") / "evaluation" / "reworded" / "reworded.jsonl"
-    ) as path:
-        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert len(rows) >= 150
-    assert all({*row} == {"set", "source", "question", "by"} for row in rows)
+    older, newer = map(shipped, REWORDED)
+    assert len(older) >= 150
+    assert len(newer) >= 300
+    assert all({*row} == {"set", "source", "question", "by"} for row in older)
+    assert all({*row} == {"set", "source", "question", "language", "half"} for row in newer)
+    assert sum(row["language"] == "fr" for row in newer) >= 100
+    assert abs(sum(1 if row["half"] == "held" else -1 for row in newer)) <= len({row["set"] for row in newer})
+    rows = older + newer
     assert len({(row["set"], row["source"]) for row in rows}) == len({row["question"] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("name", sorted({row["set"] for row in shipped(REWORDED[1])}))
+def test_no_content_word_of_the_sentence_that_answers_or_of_the_title_is_in_the_question(name: str) -> None:
+    folder = present(DATA / name, "it is one of the data sets next to the project")
+    documents = {row["id"]: row for _, row in rows_of(folder / "docs.jsonl")}
+    sources = {one.id: one for one in questions_in(folder / "questions.jsonl")}
+    shared = {}
+    for row in shipped(REWORDED[1]):
+        if row["set"] != name:
+            continue
+        source, language = sources[row["source"]], row["language"]
+        asked = {term.stem for term in terms_of(row["question"], language)}
+        assert asked
+        said = " ".join(
+            f"{_title(document)} {sentence}"
+            for document in map(documents.__getitem__, source.document_ids)
+            for sentence in _answering(str(document["content"]), source.answers)
+        )
+        common = asked & {term.stem for term in terms_of(said, language)}
+        if common or not said:
+            shared[row["source"]] = common
+    assert not shared
+
+
+def _title(document: Mapping[str, object]) -> str:
+    """Return the title where it says something: fact sheets have their number alone."""
+    title = str(document["title"])
+    return "" if title.startswith("Fiche F") else title
+
+
+def _answering(text: str, answers: Sequence[str]) -> Iterator[str]:
+    for answer in answers:
+        for found in re.finditer(re.escape(answer), text):
+            yield from (text[start:end] for start, end in spans(text) if start < found.end() and end > found.start())
