@@ -149,9 +149,9 @@ peers: $(addprefix .venvs/.peer-,relay haystack litellm)
 bench: $(DEV_STAMP) peers
 	$(BIN)/python -m benchmarks.run --docs
 
-# The same in a minute and a half, without the large peers.
+# Some of its rows in a minute and a half, without the large peers; the tables go into bench-results alone.
 bench-quick: $(DEV_STAMP) .venvs/.peer-relay
-	$(BIN)/python -m benchmarks.run --quick --docs
+	$(BIN)/python -m benchmarks.run --quick
 
 # Large indexes: 100,000 documents in a real Solr (Java 17, Maven) and embedded, 1,000,000 embedded. They are kept in
 # var/bench, so that what was built is not built again.
@@ -192,17 +192,17 @@ attack: $(DEV_STAMP) clients programs
 index-trials: $(DEV_STAMP)
 	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m trials tests/commands/test_index.py tests/commands/test_index_killed.py
 
-# 100,000 streamed requests: memory, descriptors and errors as they go on, into docs/operating.md. A quarter of an hour.
+# 100,000 streamed requests: memory, descriptors and errors as they go on, into docs/faults.md. A quarter of an hour.
 soak: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.soak --write
 
 # Rights change and documents go while readers ask a real SolrCloud whose nodes are killed and paused: half an hour, no
-# anomaly. The history is kept in var/history.jsonl, what it came to in docs/operating.md and docs/faults.md.
+# anomaly. The history is kept in var/history.jsonl, what it came to in docs/faults.md.
 # HISTORY_MINUTES and HISTORY_SEED choose another one.
 history: export HISTORY_MINUTES ?= 30
 history: export HISTORY_FILE ?= $(CURDIR)/var/history.jsonl
 history: $(DEV_STAMP)
-	HISTORY_PAGE=docs/operating.md FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m slow tests/end_to_end/test_history.py
+	HISTORY_PAGE=docs/faults.md FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m slow tests/end_to_end/test_history.py
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
@@ -245,11 +245,11 @@ calibrate: $(DEV_STAMP)
 	  --model "$$($(BIN)/datafari-rag model get bge-small-en)=en" \
 	  --model "$$($(BIN)/datafari-rag model get e5-small-multilingual)=en,fr"
 
-# Words, meaning and both on the same questions, into the same page: English with one model, English and French with
+# Words, meaning and both on the same questions, into docs/quality-meaning.md: English with one model, English and French with
 # another. Takes two hours of CPU; what is stopped is continued by the next run. EVERY asks a share of the questions alone.
 EVERY ?= 1
 EVAL_MEANING = $(BIN)/datafari-rag eval --sets $(SETS) --resume --no-baselines --every $(EVERY) \
-  --vary retrieval.method=bm25,vector,hybrid --page docs/quality.md
+  --vary retrieval.method=bm25,vector,hybrid --page docs/quality-meaning.md
 eval-meaning: $(DEV_STAMP)
 	@mkdir -p var/eval-en var/eval-en,fr
 	@for one in en:bge-small-en en,fr:e5-small-multilingual; do \

@@ -15,7 +15,7 @@ NOISY = 0.2
 
 PACE = re.compile(r"\d+x\d+")
 MARKS = "<!-- {run}: written by make {target} -->", "<!-- end of {run} -->"
-TARGETS = {"quick": "bench-quick", "full": "bench", "index": "bench-index", "vectors": "bench-vectors"}
+TARGETS = {"full": "bench", "index": "bench-index", "vectors": "bench-vectors"}
 
 
 def write(found: Rows, folder: Path) -> str:

@@ -1,7 +1,7 @@
 """
 Soak: many streamed requests through the real server, the model a stub; memory, descriptors and errors as it goes on.
 
-`make soak` asks 100,000 times and writes its table into docs/operating.md; the suite runs the same code with fewer. The
+`make soak` asks 100,000 times and writes its table into docs/faults.md; the suite runs the same code with fewer. The
 documents are short: what a request leaves behind is the subject, not what it costs. The slope of the memory is a
 straight line through what the worker held after each round, the first rounds left out: caches and pools fill then.
 """
@@ -31,7 +31,7 @@ DOCUMENTS = (
     ("belt", "Belts", "The belt of the pump needs a look once a month."),
     ("filter", "Filters", "The filter needs water; the pump needs none."),
 )
-PAGE = Path(__file__).parents[1] / "docs" / "operating.md"
+PAGE = Path(__file__).parents[1] / "docs" / "faults.md"
 FROM, TO = "<!-- soak: written by make soak -->", "<!-- end of soak -->"
 MOST_BYTES = 100.0
 """Most that a request may leave behind; one leaked object of the smallest kind is more than half of that."""
@@ -185,7 +185,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--write", action="store_true", help="write the table into docs/operating.md")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/faults.md")
     options = parser.parse_args()
     seen: list[Round] = []
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:

@@ -74,7 +74,7 @@ class IndexedSet:
     "--model",
     "models",
     multiple=True,
-    help="embeddings.endpoint=embeddings.languages; repeatable, each for the sets that the ones before do not know.",
+    help="ENDPOINT=LANGUAGES of embedding models; repeatable, each for the sets that the ones before do not know.",
 )
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("var/calibrate"))
 @click.option("--page", type=click.Path(exists=True, dir_okay=False, path_type=Path))

@@ -4,7 +4,7 @@ A real SolrCloud whose rights change and whose documents go while readers ask an
 No user ever sees a version that its rights hide from him. A version that was replaced and visible before he asked, or a
 deleted document, is not seen by any user, and nothing that he may see is lost, except while a killed or paused node
 comes back: then Solr may answer from the state of before. `make history` runs it for half an hour, keeps all of it,
-and writes the summary into docs/operating.md and docs/faults.md.
+and writes the summary into docs/faults.md.
 """
 
 from __future__ import annotations

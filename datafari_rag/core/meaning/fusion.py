@@ -29,7 +29,7 @@ SCARCE_DOCUMENT, SCARCE_SENTENCE = 4.0, 2.0
 FULL_CHARS = 4000
 """
 From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win
-(docs/quality.md).
+(docs/quality-meaning.md).
 """
 
 

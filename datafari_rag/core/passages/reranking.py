@@ -4,7 +4,7 @@ Which of the found documents come first: the engine's order, corrected by the co
 The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
 together, words in their order, phrases word for word and the title can speak, and one document for another. Rarity is
 taken from the candidates alone, so the order does not depend on which engine found them. A linear sum; the weights are
-fitted and rounded (docs/quality.md).
+fitted and rounded (docs/quality-tried.md).
 """
 
 from __future__ import annotations

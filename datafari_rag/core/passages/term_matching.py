@@ -3,7 +3,7 @@ What a text holds of a question: its terms, where they stand, and how much each 
 
 A text is never cut into words at question time: it is searched for the beginnings of the question's words. Weights
 discount what is frequent in the document itself, so that the words that tell its places apart count most. The numbers
-are measured (docs/quality.md), the ideas are BM25's: rarity, saturation, and a neighbourhood in place of a length.
+are measured (docs/quality-tried.md), the ideas are BM25's: rarity, saturation, a neighbourhood in place of a length.
 """
 
 from __future__ import annotations

@@ -332,7 +332,7 @@ READERS: Mapping[str, _Reader] = {
     "linebreaks": _Reader(
         "linebreaks",
         _linebreaks,
-        "escaped, newline or html: how line breaks are written in the message; absent: rag.linebreaks.",
+        "escaped, newline or html: how line breaks are written in the message; absent: linebreaks of rag.reply.",
     ),
     "lang": _Reader("language", _language, "Language of the answer."),
     "stream": _Reader("is_streamed", _flag, "true: events, one per line."),

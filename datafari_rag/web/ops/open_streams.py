@@ -1,8 +1,8 @@
 """
 How many streams are open in this worker, and how many answers begin at the same time.
 
-A stream above `server.max_streams` is refused immediately, never queued. Of the answers that begin,
-`server.max_starting` search at the same time and the others wait in order; who would wait too long is refused when
+A stream above `streams` of `server.limits` is refused immediately, never queued. Of the answers that begin, as many as
+`starting` says search at the same time and the others wait in order; who would wait too long is refused when
 they come, with the time after which it is worth another try. Without this every answer of a rush begins as late as
 the last one.
 """

@@ -1,0 +1,108 @@
+"""The pages say what is so: every key, value, command, target and link of theirs is one that there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.commands.main import commands
+from datafari_rag.core.settings.linter import Entry, lint
+from datafari_rag.core.settings.other_keys import FOLDED, GONE
+from datafari_rag.core.settings.table import ROWS, row_for
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *(ROOT / "extras").glob("*/*.md")])
+LONG = {"contract.md", "settings.md"}
+"""What is promised is one page, and the page of settings is written from their table."""
+
+SHIPPED = [
+    *PAGES,
+    ROOT / "CHANGELOG.md",
+    *(path for path in (ROOT / "deploy").rglob("*") if path.is_file()),
+    *(path for path in (ROOT / "datafari_rag").rglob("*") if path.suffix in {".py", ".json", ".properties", ".html"}),
+]
+FORMER = {key for key in (*FOLDED, *GONE) if "." in key}
+GROUPS = {row.key.partition(".")[0] for row in ROWS}
+FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.M | re.S)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        yield str(page.relative_to(ROOT)), page.read_text("utf-8")
+
+
+def snippets(text: str) -> Iterator[str]:
+    """Yield what a page shows as code: inline, and each line of its fenced and indented blocks."""
+    for block in FENCE.findall(text):
+        yield from block.splitlines()
+    yield from (line.strip() for line in text.splitlines() if line.startswith("    "))
+    yield from re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_no_page_is_longer_than_somebody_reads() -> None:
+    counts = {path.name: path.read_text("utf-8").count("\n") for path in DOCS.rglob("*.md") if path.name not in LONG}
+    assert {name: count for name, count in counts.items() if count > 300} == {}
+
+
+def test_the_index_names_every_page() -> None:
+    named = set(re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "README.md").read_text("utf-8")))
+    assert named == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_leads_to_a_page_and_to_a_heading_of_it(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text("utf-8")):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_commands_and_targets_that_are_named_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z][\w-]*):", makefile, re.M))
+    lines = [line for _, text in texts() for line in snippets(text)]
+    made = {target for line in lines for target in re.findall(r"\bmake ([a-z][\w-]*)", line)}
+    called = {name for line in lines for name in re.findall(r"(?:^|[/\s(])(?<!-g )datafari-rag ([a-z][a-z-]+)", line)}
+
+    assert len(made) > 10 and made - targets == set()
+    assert len(called) > 10 and called - commands().keys() == set()
+
+
+def test_a_value_that_is_shown_is_one_that_its_setting_takes() -> None:
+    shown = set()
+    for name, text in texts():
+        for key, value in (found for line in snippets(text) for found in re.findall(r"^([a-z]+\.[\w.]+)=(.*)$", line)):
+            if key.partition(".")[0] in GROUPS and "…" not in value:
+                shown.add((name, key, value))
+    wrong = []
+    for name, key, value in sorted(shown):
+        _, problems = lint([Entry(1, key, value)], resolve=lambda _, text: text)
+        wrong += [(name, one.message) for one in problems if row_for(key) is None or "Invalid value" in one.message]
+
+    assert len(shown) > 100
+    assert wrong == []
+
+
+def test_a_former_key_stands_in_the_list_of_former_keys_alone() -> None:
+    """Where the keys of before are named, readers would write what `check` warns of."""
+    allowed = {DOCS / "settings.md", ROOT / "datafari_rag" / "core" / "settings" / "other_keys.py"}
+    either = "|".join(re.escape(key) for key in sorted(FORMER, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w.])(?:{either})(?!\w|\.[a-z])")
+    found = [
+        (str(path.relative_to(ROOT)), key)
+        for path in SHIPPED
+        if path not in allowed
+        for key in pattern.findall(path.read_text("utf-8"))
+    ]
+    assert len(FORMER) > 100
+    assert found == []
