@@ -1,5 +1,5 @@
 """
-The line: ask → plan → search as that user → passages → prompt → model → events, and the two folds over them.
+The line: ask → plan → search as that user → passages → prompt (`prepare`), then model → events (`speak`).
 
 Every dialect runs this and nothing else. The user's filter is attached here and nowhere else. The line knows ports,
 not the adapters behind them; it opens no file and no socket, and keeps nothing of a request.
@@ -12,10 +12,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import chain
 
 from datafari_rag import ports
-from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt, fitted
@@ -57,6 +55,26 @@ from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, stepped
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """
+    What an answer is made of: the *sources*, and the *prompt* for the model, None where nothing can be sent.
+
+    *failure* is why nothing can; *activity* is the account of the steps, None where there were none.
+    """
+
+    sources: Sources
+    prompt: Prompt | None = None
+    failure: RagError | None = None
+    activity: Activity | None = None
+
+    def required_prompt(self) -> Prompt:
+        """Return the prompt. Raises: RagError, the failure."""
+        if self.prompt is None:
+            raise self.failure or NoDocuments()
+        return self.prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +127,9 @@ def answer_with_steps(
 ) -> Generator[Event | StepEvent, None, None]:
     """Yield what `answer` yields, and before it each step of the search as it begins and ends."""
     stopwatch = Stopwatch(dependencies.clock)
-    asked = ask if user.is_admin else without_least_score(ask)
     # What an open stream holds is what its own steps still need: the user's tokens end with the first of them.
-    prompted = _prompted(asked, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
-    events = _answered(asked, prompted, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+    preparing = prepare(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+    events = _answered(ask, preparing, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     return events if user.is_admin else _ranked(events)
 
 
@@ -124,15 +141,18 @@ def _ranked(events: Generator[Event | StepEvent, None, None]) -> Generator[Event
 
 def _answered(
     ask: Ask,
-    prompted: Generator[Event | StepEvent, None, tuple[Prompt, Activity | None]],
+    preparing: Generator[StepEvent, None, Prepared],
     *,
     settings: Settings,
     dependencies: Dependencies,
     stopwatch: Stopwatch,
 ) -> Generator[Event | StepEvent, None, None]:
     try:
-        prompt, activity = yield from prompted
-        words = spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        prepared = yield from preparing
+        yield prepared.sources
+        prompt = prepared.required_prompt()
+        words = speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        activity = prepared.activity
         yield from words if activity is None else accounted(words, activity, prompt, _parts(dependencies))
     except RagError as error:
         yield Failed(error)
@@ -148,7 +168,7 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
     prompt = bare_prompt_for(ask, model=settings.rag_model, nonce=dependencies.new_nonce())
     try:
         yield Sources(())
-        yield from spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        yield from speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     except RagError as error:
         yield Failed(error)
 
@@ -182,22 +202,27 @@ def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depen
         NoDocuments: nothing usable was found.
         RagError: the search or the rights failed.
     """
-    with closing(answer(ask, user, settings=settings, dependencies=dependencies)) as events:
-        first = next(events)
-        if isinstance(first, Sources) and first.extracts:
-            return first
-        # Without them the line ends in a failure, which is raised here.
-        return collect(chain([first], events)).sources
+    stopwatch = Stopwatch(dependencies.clock)
+    steps = prepare(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+    prepared = returned_by(steps)
+    prepared.required_prompt()
+    return prepared.sources if user.is_admin else ranked(prepared.sources)
 
 
 def _access(user: User, settings: Settings) -> Filter:
     return filter_for(user, mode=settings.security_mode, anonymous=settings.security_anonymous)
 
 
-def _prompted(
+def prepare(
     ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
-) -> Generator[Event | StepEvent, None, tuple[Prompt, Activity | None]]:
-    """Yield `Sources` and return the prompt. Raises: RagError, when there is nothing to send to the model."""
+) -> Generator[StepEvent, None, Prepared]:
+    """
+    Search and choose for *ask*: yield each step of the search, return what the answer will be made of.
+
+    Raises:
+        RagError: the rights or the search failed, or the conversation leaves no room for a document.
+    """
+    ask = ask if user.is_admin else without_least_score(ask)
     access = _access(user, settings)
     language, asked_in = language_for(ask), question_language_for(ask)
     dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))
@@ -221,11 +246,9 @@ def _prompted(
         timings_ms=stopwatch.ms,
     )
     if not selected.extracts:
-        yield Sources((), _thoughts(trace, user, settings), language, stopwatch.ms, is_partial=found.is_partial)
-        # The contents of a missing shard are unknown: "nothing was found" would be a guess.
-        if found.is_partial:
-            raise SearchUnavailable(log="a part of the collection did not answer")
-        raise NoRoomForDocuments if selected.is_without_room else NoDocuments
+        thoughts = _thoughts(trace, user, settings)
+        sources = Sources((), thoughts, language, stopwatch.ms, is_partial=found.is_partial)
+        return Prepared(sources, failure=_nothing_in(found, selected))
     prompt = prompt_for(
         ask,
         selected.extracts,
@@ -240,8 +263,15 @@ def _prompted(
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
     sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
     has_few_words = selected.evidence is not None and selected.evidence < FEW
-    yield replace(sources, is_partial=found.is_partial, found_by=found.by, has_few_words=has_few_words)
-    return prompt, steps.activity
+    sources = replace(sources, is_partial=found.is_partial, found_by=found.by, has_few_words=has_few_words)
+    return Prepared(sources, prompt, activity=steps.activity)
+
+
+def _nothing_in(found: SearchResult, selected: Selected) -> RagError:
+    # The contents of a missing shard are unknown: "nothing was found" would be a guess.
+    if found.is_partial:
+        return SearchUnavailable(log="a part of the collection did not answer")
+    return NoRoomForDocuments() if selected.is_without_room else NoDocuments()
 
 
 class _CountedOnce:
@@ -301,7 +331,7 @@ def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
     return compared_units(chars, stored) - sum(stored) + sum([len(one.text) for one in extracts])
 
 
-def spoken(
+def speak(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
 ) -> Generator[Event, None, None]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""

@@ -511,14 +511,14 @@ def stepped(
     return walk.result(effort)
 
 
-def returned_by(steps: Generator[StepEvent, None, Stepped]) -> Stepped:
+def returned_by(steps: Generator[StepEvent, None, T]) -> T:
     """Return the result of *steps* without reporting each."""
     while True:
         try:
             next(steps)
         except StopIteration as ended:
-            whole: Stepped = ended.value
-            return whole
+            result: T = ended.value
+            return result
 
 
 def accounted(

@@ -60,7 +60,7 @@ from datafari_rag.core.whole.central_sentences import (
 )
 from datafari_rag.core.whole.proved_summary import ProvedSummary, provable, proved
 from datafari_rag.core.whole.work import SENTENCES, EmptyDocument
-from datafari_rag.pipeline import Dependencies, fetch, proof_units, sources_for, spoken
+from datafari_rag.pipeline import Dependencies, fetch, proof_units, sources_for, speak
 from datafari_rag.ports import Ending, IsWanted
 
 GENERATION = "generation"
@@ -379,7 +379,7 @@ def _by_model(
     instructions = prompts.instructed_in(prompts.SYNTHESIS, language)
     question = run.ask.question or prompts.TOGETHER
     prompt = run.prompt(question, extracts, instructions=instructions, language=language)
-    yield from spoken(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
+    yield from speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
 
 
 def _synthesis_of_sentences(

@@ -285,27 +285,27 @@ def _no_most() -> Any:
 
 
 def _ends_untyped() -> Any:
-    real = _real(pipeline, "spoken")
+    real = _real(pipeline, "speak")
 
-    def spoken(*line: Any, **more: Any) -> Any:
+    def speak(*line: Any, **more: Any) -> Any:
         for event in real(*line, **more):
             if isinstance(event, Failed):
                 return
             yield event
 
-    return spoken
+    return speak
 
 
 def _ends_twice() -> Any:
-    real = _real(pipeline, "spoken")
+    real = _real(pipeline, "speak")
 
-    def spoken(*line: Any, **more: Any) -> Any:
+    def speak(*line: Any, **more: Any) -> Any:
         for event in real(*line, **more):
             yield event
             if isinstance(event, Failed):
                 yield event
 
-    return spoken
+    return speak
 
 
 def _not_counted() -> Any:
@@ -349,8 +349,8 @@ MUTANTS: dict[str, Mutant] = {
     "audit: documents left out": Mutant(exchange, "record_of", _without_documents, 0),
     "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
     "streams: any number": Mutant(Streams, "opened", _no_most, 18),
-    "streams: a failure is no end": Mutant(pipeline, "spoken", _ends_untyped, 1),
-    "streams: a failure ends twice": Mutant(pipeline, "spoken", _ends_twice, 1),
+    "streams: a failure is no end": Mutant(pipeline, "speak", _ends_untyped, 1),
+    "streams: a failure ends twice": Mutant(pipeline, "speak", _ends_twice, 1),
     "limits: requests of a user are not counted": Mutant(RateLimits, "check_user", _not_counted, 0),
     "reload: a bad file is taken": Mutant(SettingsFile, "_reject", _bad_file_taken, 7),
 }

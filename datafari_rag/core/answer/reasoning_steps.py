@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Candidate, Extract, stored_span
 from datafari_rag.core.events import Event, Finished, ModelFacts, Sources, Thought
+
+EventT = TypeVar("EventT", bound=Event)
 
 TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
 
@@ -158,7 +161,7 @@ LEAST_SCORE = "minimum_search_score"
 NOT_FOR_ALL = "Not in use: only administrators see scores."
 
 
-def ranked(event: Event) -> Event:
+def ranked(event: EventT) -> EventT:
     """
     Return *event* with 1, 1/2, 1/3… as the scores of its documents, best first, and of the passages of each.
 
