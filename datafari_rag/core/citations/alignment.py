@@ -179,7 +179,7 @@ def aligned(claim: UnitRow, place: UnitRow, *, edits: int = 0) -> Alignment | No
         if not states:
             return None
         states = _next(states, claim, place, number, edits)
-    found = [one for one in states.values() if _is_whole(one, place)]
+    found = [one for one in states.values() if _is_whole(one, claim, place)]
     return min(found, key=lambda one: (one.edits, one.gaps), default=None)
 
 
@@ -238,9 +238,11 @@ def _keep(found: dict[int, Alignment], at: int, one: Alignment) -> None:
         found[at] = one
 
 
-def _is_whole(one: Alignment, place: UnitRow) -> bool:
+def _is_whole(one: Alignment, claim: UnitRow, place: UnitRow) -> bool:
     last = len(place.units) - 1
-    if not place.is_end(one.last) or not (place.language.is_known or (one.first == 0 and one.last == last)):
+    # What is cut off is cut off of both.
+    is_end = place.is_end(one.last) or (one.last == last and not claim.ends)
+    if not is_end or not (place.language.is_known or (one.first == 0 and one.last == last)):
         return False
     return not place.turns(0, one.first) and not place.turns(one.last + 1, last + 1)
 

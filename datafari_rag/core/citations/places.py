@@ -55,7 +55,7 @@ HEADING_REACH_CHARS = 4_000
 
 _NUMBERED = re.compile(r"\(?[^\W_]{1,3}[.)]\s")
 _LINE_END = re.compile(r"[ \t\r]*\n+[ \t]*")
-_CUT = ("…", "...")
+_CUT_BEFORE = re.compile(r"(?<!\w)(?:…|\.\.\.)\s*\Z")
 
 Span = tuple[int, int]
 
@@ -296,8 +296,9 @@ class SourceText:
 
     def _edges(self, one: SourceSentence) -> tuple[bool, bool]:
         """Say whether *one* begins and ends where its sentence does: a snippet may be cut out of one."""
-        begins = not self.text[max(0, one.start - 5) : one.start].rstrip().endswith(_CUT)
-        ends = not self.text[one.start : one.end].rstrip(" )]\"'»”’").endswith(_CUT)
+        # Dots that end a word end its sentence: those that stand apart were put for what is cut off.
+        begins = not _CUT_BEFORE.search(self.text, max(0, one.start - 5), one.start)
+        ends = not is_cut(self.text[one.start : one.end])
         if self.extract.document.field == HIGHLIGHTING:
             first, last = self.text[one.mark], self.text[one.end - 1]
             return begins and not first.islower(), ends and not last.isalnum()
@@ -351,6 +352,11 @@ class SourceText:
         between = self.text[one.end : other.start]
         is_prose = not (one.is_row or other.is_row or one.is_item or other.is_item)
         return is_prose and "\n" not in between and self.text[one.end - 1] not in ":?："
+
+
+def is_cut(text: str) -> bool:
+    """Say whether *text* ends with dots, which stand for what is left out."""
+    return text.rstrip(" )]\"'»”’“").endswith(("…", "..."))
 
 
 def _occurrences(word: str, text: str) -> Iterator[int]:

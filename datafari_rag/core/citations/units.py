@@ -46,8 +46,10 @@ _UNIT = re.compile(
     """,
     re.VERBOSE,
 )
-BULLET = re.compile(r"[-*•·▪●○◦■□►➢✓–—#>]++\s+")
-"""The sign of an item or a heading at the beginning of a line: it says nothing. A number may: "5. Mai"."""
+BULLET = re.compile(r"[-*•·▪●○◦■□►➢✓–—#>^]++\s+")
+"""The sign of an item, a note or a heading at the beginning of a line: it says nothing. A number may: "5. Mai"."""
+
+_QUOTED_BULLET = re.compile(rf"[\"'«“„‘「『\s]*{BULLET.pattern}")
 
 _ELISION = re.compile(r"([^\W\d_]{1,2}['’])(?=\w)|(qu['’])(?=\w)", re.IGNORECASE)
 _BLANKS = re.compile(r"[\u00a0\u2009\u202f]")
@@ -95,6 +97,12 @@ def units_in(text: str, start: int, end: int, language: Language) -> list[Unit]:
     written in digits. Empty where there is nothing but signs.
     """
     return _together(_without_articles(_cut(text, start, end), language), language)
+
+
+def marked(text: str) -> int:
+    """Return where the words of *text* begin, behind the sign of an item, which may stand in a quotation."""
+    bullet = _QUOTED_BULLET.match(text)
+    return bullet.end() if bullet else 0
 
 
 def same(one: Unit, other: Unit, language: Language) -> bool:

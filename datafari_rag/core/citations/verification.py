@@ -8,6 +8,7 @@ the document, with all its numbers; it is a likeness, never a proof.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ from itertools import islice, pairwise
 from rapidfuzz.distance import LCSseq
 
 from datafari_rag.core.citations.alignment import Alignment, UnitRow, aligned, cells
-from datafari_rag.core.citations.places import SourceSentence, SourceText
-from datafari_rag.core.citations.units import BULLET, Unit, units_in
+from datafari_rag.core.citations.places import SourceSentence, SourceText, is_cut
+from datafari_rag.core.citations.units import Unit, marked, units_in
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import folded
 from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in, written_languages
@@ -57,6 +58,8 @@ MAX_WINDOWS = 8
 
 RAREST = 6
 """So many of a claim's words, those that the document has least often, lead to what is like it."""
+
+_WORD = re.compile(r"\w")
 
 Span = tuple[int, int]
 
@@ -101,8 +104,7 @@ class ClaimText:
 
     def __init__(self, text: str, language: str) -> None:
         """Hold *text*, without the sign of a list; *language* is what the caller says of it, and may be empty."""
-        bullet = BULLET.match(text)
-        self.text = text[bullet.end() :] if bullet else text
+        self.text = text[marked(text) :]
         self.codes = (language_code(language), spoken_in(text))
         self._rows: dict[tuple[str, ...], UnitRow] = {}
 
@@ -112,7 +114,8 @@ class ClaimText:
         if key not in self._rows:
             units = units_in(self.text, 0, len(self.text), language)
             named = [[one.word for one in units_in(name, 0, len(name), language)] for name in names]
-            self._rows[key] = UnitRow(unframed(units, [name for name in named if name]), language)
+            own = unframed(units, [name for name in named if name])
+            self._rows[key] = UnitRow(own, language, ends=not is_cut(self.text))
         return self._rows[key]
 
 
@@ -180,11 +183,15 @@ class CheckedExtract:
         if len(found) < 2 or len(places) < len(found):
             return weakest
         status, likeness = weakest.status, min(one.likeness for one in found)
-        if all(not self.stored[one[1] : other[0]].strip() and one[1] <= other[0] for one, other in pairwise(places)):
+        if all(self._are_together(*neighbours) for neighbours in pairwise(places)):
             return ClaimFinding(status, (places[0][0], places[-1][1]), likeness)
         # Sentences that do not stand together are one stretch with something left out.
         longest = max(places, key=lambda one: one[1] - one[0])
         return ClaimFinding(SUPPORTED if status == VERIFIED else status, longest, likeness)
+
+    def _are_together(self, one: Span, other: Span) -> bool:
+        """Say whether nothing but signs is between *one* and *other*, or they are the same row."""
+        return one == other or (one[1] <= other[0] and _WORD.search(self.stored, one[1], other[0]) is None)
 
     def _is_fragment(self, row: UnitRow) -> bool:
         # "Asia | sg.example.org" and "Opened: 1904" say something of something.
@@ -196,8 +203,19 @@ class CheckedExtract:
 
     def _parts(self, claim: str) -> list[ClaimText]:
         if claim not in self._claims:
-            self._claims[claim] = [ClaimText(claim[a:b], self._code) for a, b in spans(claim)]
+            self._claims[claim] = [ClaimText(claim[a:b], self._code) for a, b in self._spans(claim)]
         return self._claims[claim]
+
+    def _spans(self, claim: str) -> list[Span]:
+        """Return where the sentences of *claim* are; one that states nothing by itself goes with its neighbour."""
+        found: list[Span] = []
+        for start, end in spans(claim):
+            near = [claim[start:end], *[claim[slice(*one)] for one in found[-1:]]]
+            if found and any(self._is_fragment(self._row(ClaimText(one, self._code))) for one in near):
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((start, end))
+        return found
 
     def _row(self, claim: ClaimText) -> UnitRow:
         return claim.row(spoken(*claim.codes, self._document_code), self._names)

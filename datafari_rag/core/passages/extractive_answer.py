@@ -9,7 +9,6 @@ chance for their length.
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from itertools import pairwise
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.citations.quotations import QUOTATION_MARK
+from datafari_rag.core.citations.units import BULLET
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, bounds_in, clipped
@@ -65,9 +65,6 @@ _NOTHING = {
 }
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
 _PLAIN_QUOTES = ("“", "”")
-_BULLET = re.compile(r"[•*\-–—·▪●○◦■□►➢✓^]+\s+")
-"""Before an item of a list or a note; without its list it means nothing."""
-
 _EDGES = " \t|"
 
 _GAP = "\n\n"
@@ -231,7 +228,7 @@ def _sentence(read: _CutDocument, index: int, score: float) -> Sentence:
     if index:
         before = read.bounds[index - 1]
         chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
-    bullet = _BULLET.match(text, start, end)
+    bullet = BULLET.match(text, start, end)
     return Sentence(int(read.one.document.id), start if bullet is None else bullet.end(), end, chance)
 
 

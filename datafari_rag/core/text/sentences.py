@@ -227,6 +227,9 @@ _CAPTION_CHARS = 24
 _TAIL_CHARS = 8
 _TERMINAL = frozenset(".!?…:;。！？؟")
 _BLANKS = " \n\t\u00a0"
+_UNSEEN = "\ufeff\u200b"
+"""Stand before the first word of many texts, and are not shown."""
+
 _WIDE = frozenset("。！？")
 _WRAP_CHARS = 55
 _LONG_LINE_CHARS = 110
@@ -425,7 +428,7 @@ def _bounded(text: str, start: int, end: int, longest: int) -> Iterator[tuple[in
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
+    while start < end and (text[start].isspace() or text[start] in _UNSEEN):
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1

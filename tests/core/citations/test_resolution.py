@@ -116,6 +116,32 @@ def test_a_long_quotation_that_differs_at_its_end_is_soon_given_up() -> None:
     assert [citation.status for citation in resolve(said, shown)] == ["unsupported"]
 
 
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        pytest.param(
+            "Holiday rules. Everybody has 25 days.", "Holiday rules. Everybody has 25 days.", id="a short one"
+        ),
+        pytest.param("Is it free? Yes. The guide is free too.", "Yes. The guide is free too.", id="one word"),
+        pytest.param("\ufeffThe ferry leaves at nine.", "The ferry leaves at nine.", id="behind a byte order mark"),
+        pytest.param("^ The ferry leaves at nine.", "^ The ferry leaves at nine.", id="a note"),
+        pytest.param("## Where the ferry leaves", "## Where the ferry leaves", id="a heading"),
+        pytest.param("Cats, dogs, mice… The ferry leaves at nine.", "The ferry leaves at nine.", id="behind dots"),
+        pytest.param("The ferry leaves some time…", "The ferry leaves some time…", id="with dots"),
+    ],
+)
+def test_a_quotation_of_whole_sentences_is_verified_whatever_they_are(document: str, said: str) -> None:
+    shown = extracts_for([(Document("d", document, title=document), (Passage(0, len(document)),))], is_cleaned=True)
+    assert [one.status for one in resolve(f"“{said}” [1]", shown)] == ["verified"]
+
+
+def test_a_short_sentence_is_proved_beside_its_neighbour_alone() -> None:
+    text = "Dogs bark. The ferry leaves at nine. Nobody pays. The bus is late. The ferry came."
+    shown = extracts_for([(Document("d", text), (Passage(0, len(text)),))], is_cleaned=True)
+    for said in ("Dogs bark. The bus is late.", "Nobody pays. The ferry leaves at nine.", "Dogs bark. Nobody pays."):
+        assert next(one.status for one in resolve(f"“{said}” [1]", shown)) not in ("verified", "supported"), said
+
+
 def test_claims_of_the_same_sentence_have_the_same_place() -> None:
     first, second = proofs("Vision is not covered by the plan [1]. Yes, vision is not covered by the plan [1].")
     assert first == second == ("verified", "Vision is not covered by the plan.")
