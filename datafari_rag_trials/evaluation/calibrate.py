@@ -58,6 +58,33 @@ PART = "evidence"
 """Name in the marks of the page."""
 
 
+OWN, FOREIGN, SIMILAR = "own", "foreign", "similar"
+"""What asks: a question that the set answers, one of another subject, one of the same subject without an answer."""
+
+KEPT = 0.945
+"""Share of the answerable questions that the threshold keeps on each of the sets it is chosen on."""
+
+ALMOST_ALL = 0.9
+"""Share of all right answers that have no warning of few words."""
+
+STEPS = 50
+RIDGE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """
+    One question over one set (*place*): *kind* is `OWN`, `FOREIGN` or `SIMILAR`, *signals* what the documents hold.
+
+    *is_right* says that the reply without a threshold holds the answer: only then is anything lost by saying nothing.
+    """
+
+    place: str
+    kind: str
+    signals: Signals | None
+    is_right: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedSet:
     """A set in an index of its own: its *name* in the table, the *settings* to ask it with, and what is asked."""
@@ -162,37 +189,6 @@ def _is_right(question: Question, setup: TrialSetup) -> bool:
         return False
 
 
-if __name__ == "__main__":
-    calibrate()
-
-
-OWN, FOREIGN, SIMILAR = "own", "foreign", "similar"
-"""What asks: a question that the set answers, one of another subject, one of the same subject without an answer."""
-
-KEPT = 0.945
-"""Share of the answerable questions that the threshold keeps on each of the sets it is chosen on."""
-
-ALMOST_ALL = 0.9
-"""Share of all right answers that have no warning of few words."""
-
-STEPS = 50
-RIDGE = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """
-    One question over one set (*place*): *kind* is `OWN`, `FOREIGN` or `SIMILAR`, *signals* what the documents hold.
-
-    *is_right* says that the reply without a threshold holds the answer: only then is anything lost by saying nothing.
-    """
-
-    place: str
-    kind: str
-    signals: Signals | None
-    is_right: bool = False
-
-
 def fitted(asked: Sequence[Asked]) -> Weights:
     """Return the weights under which right answers and questions of other subjects differ most; each place as much."""
     rows = [one for one in asked if one.signals is not None and (one.is_right or one.kind == FOREIGN)]
@@ -238,3 +234,7 @@ def _rows(asked: Sequence[Asked], weights: Weights, least: float) -> Iterator[st
 def _passed(asked: Sequence[Asked], weights: Weights, least: float) -> str:
     passed = share([evidence_of(one.signals, weights) >= least for one in asked])
     return "–" if passed is None else f"{passed:.1f}"
+
+
+if __name__ == "__main__":
+    calibrate()
