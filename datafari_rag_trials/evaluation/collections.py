@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,7 +36,13 @@ MERGED = (
 )  # fmt: skip
 """Sets that are merged into one collection."""
 
-ALONE = ("xquad", "multihop", "structure")
+ACROSS = "xquad-across"
+"""The questions of xquad in its other languages about its English documents."""
+
+FOLDERS = {ACROSS: "xquad"}
+"""Sets whose files are in the folder of another one."""
+
+ALONE = ("xquad", ACROSS, "multihop", "structure")
 """Sets measured separately, each in its own index: six languages; several documents; rows, items and slides."""
 
 COLLECTIONS = ("merged", *ALONE)
@@ -47,8 +54,11 @@ PACKAGED = {"structure": ("tts-handbook", "debian-docs", "tech-docs")}
 IN_STEPS: Mapping[tuple[str, ...], tuple[str, ...]] = {("multihop",): ("minimal", "medium")}
 """Sets that are measured with search in steps as well, unless something is varied, and the values of `rag.effort`."""
 
-BY_LANGUAGE, BY_KIND = "xquad", "structure"
-"""The sets whose languages, and whose kinds of answers, are counted apart."""
+BY_LANGUAGE, BY_KIND, BY_EVIDENCE = "xquad", "structure", "scifact"
+"""
+The sets whose languages, and whose kinds of answers, are counted apart, and the one where those questions are that no
+document answers: their right document is one that an expert named for them.
+"""
 
 PATIENT = {"solr.limits": '{"wait_s": 120, "connect_s": 60}'}
 """
@@ -78,15 +88,28 @@ class IndexedEngine:
 def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
     """Return the questions of *sets*, also the unanswerable and the reworded ones. Raises: UnreadableQuestions."""
     paths = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
-    found = itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists())
-    asked = tuple(replace(one, group=_group_of(one)) for one in found)
+    found = tuple(itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists()))
+    known = tuple(_across(found)) if ACROSS in sets else found
+    asked = tuple(replace(one, group=_group_of(one)) for one in known)
     files = [RESOURCES / "reworded" / f"{name}.jsonl" for name in REWORDED]
-    return (*asked, *itertools.chain.from_iterable(reworded_in(file, asked) for file in files))
+    return (*asked, *itertools.chain.from_iterable(reworded_in(file, known) for file in files))
 
 
 def _group_of(question: Question) -> str:
-    part = {BY_LANGUAGE: question.language, BY_KIND: question.kind}.get(question.group)
+    if question.group == BY_EVIDENCE and not question.answers:
+        return f"{question.group} without evidence"
+    is_by_language = question.group in (BY_LANGUAGE, ACROSS)
+    part = question.language if is_by_language else question.kind if question.group == BY_KIND else ""
     return f"{question.group} {part}" if part else question.group
+
+
+def _across(asked: Sequence[Question]) -> Iterator[Question]:
+    """Yield those of *asked* that are not English, with the answers and documents of the English ones."""
+    english = {one.id.partition("-")[2]: one for one in asked if one.language == "en"}
+    for one in asked:
+        source = english.get(one.id.partition("-")[2])
+        if source is not None and one is not source:
+            yield replace(source, id=one.id, group=ACROSS, text=one.text, language=one.language)
 
 
 def readers_of(folder: Path) -> tuple[LeakReader, ...]:
@@ -191,10 +214,13 @@ def _merged(folder: Path, sets: tuple[str, ...], into: Path) -> Path:
     with into.open("w", encoding="utf-8") as out:
         for path in _sets(folder, sets):
             with (path / "docs.jsonl").open(encoding="utf-8") as lines:
-                out.writelines(f"{line.rstrip()}\n" for line in lines)
+                wanted = (
+                    lines if ACROSS not in sets else (line for line in lines if json.loads(line)["language"] == "en")
+                )
+                out.writelines(f"{line.rstrip()}\n" for line in wanted)
     return into
 
 
 def _sets(folder: Path, names: tuple[str, ...]) -> list[Path]:
-    paths = [RESOURCES / name if name in PACKAGED else folder / name for name in names]
+    paths = [RESOURCES / name if name in PACKAGED else folder / FOLDERS.get(name, name) for name in names]
     return [path for path in paths if (path / "docs.jsonl").exists()]

@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from datafari_rag.core.text.folding import visible
+
 BUDGETS = (1000, 2000, 4000, 8000)
 """Characters of all extracts together at which it is counted whether the answer is among them."""
 
-RANKS = (1, 3, 10)
+RANKS = (1, 3, 5, 10)
+"""An answer reads the first three documents by default, five with `rag.maxFiles=5` (docs/settings.md)."""
 
 FIVE = 5
 """A question that needs several documents should have them among this many, as many as an answer in steps has."""
@@ -54,8 +57,12 @@ class Trial:
 
 
 def folded(text: str) -> str:
-    r"""Return *text* as answers are compared: in lower case, blanks in a row one, and `\\` the `/` of cleaning."""
-    return _SPACE.sub(" ", text.lower().replace("\\", "/")).strip()
+    r"""
+    Return *text* as answers are compared, as cleaning leaves texts: without what is invisible, and `\\` a `/`.
+
+    In lower case; blanks in a row are one.
+    """
+    return _SPACE.sub(" ", visible(text).lower().replace("\\", "/")).strip()
 
 
 def holds(texts: Iterable[str], answers: Iterable[str]) -> bool:

@@ -257,7 +257,7 @@ METHODS = {"bm25": "words", "vector": "meaning", "hybrid": "both"}
 """Value of `retrieval.method` → its column."""
 
 _MARK = ", retrieval.method="
-_RANK_HEADS = {1: "first", 3: "among 3", 10: "among 10"}
+_RANK_HEADS = {1: "first", 3: "among 3", 5: "among 5", 10: "among 10"}
 
 
 def is_by_method(report: Mapping[str, Any]) -> bool:

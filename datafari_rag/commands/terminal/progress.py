@@ -1,10 +1,10 @@
-"""The progress of a long run on stderr: a bar on a terminal, otherwise only the problems."""
+"""The progress of a long run on stderr: a bar on a terminal, otherwise the problems, and a line now and then."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -76,11 +76,39 @@ class ProgressListener(ProblemListener):
         return f"{self._count} {self._noun}, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
 
 
+LINE_S = 30.0
+"""Seconds between two lines of progress where nobody watches a bar; a shorter run prints none."""
+
+
+class LineListener(ProblemListener):
+    """A listener that prints a line about the progress of a run each `LINE_S` seconds, for files and logs."""
+
+    def __init__(self, label: str, noun: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Print nothing yet."""
+        self._label, self._noun, self._clock = label, noun, clock
+        self._total = self._done = self._count = 0
+        self._began_s = self._printed_s = clock()
+
+    def started(self, total: int) -> None:
+        """Count from the beginning."""
+        self._total, self._done, self._count = total, 0, 0
+
+    def advanced(self, size: int, count: int) -> None:
+        """Add up, and print a line where the last one is old."""
+        self._done, self._count = self._done + size, self._count + count
+        now_s = self._clock()
+        if now_s - self._printed_s >= LINE_S:
+            self._printed_s = now_s
+            share = 100 * self._done / self._total if self._total else 0.0
+            took_s = now_s - self._began_s
+            click.echo(f"{self._label}: {self._count} {self._noun}, {share:.0f} %, {took_s:.0f} s", err=True)
+
+
 @contextmanager
 def progress(label: str, noun: str) -> Iterator[ProblemListener]:
-    """Return a listener that draws on stderr until the end of the block, if that is a terminal."""
+    """Return a listener that draws on stderr until the end of the block, or prints lines where that is no terminal."""
     if not sys.stderr.isatty():
-        yield ProblemListener()
+        yield LineListener(label, noun)
         return
     try:
         yield ProgressListener(label, noun)

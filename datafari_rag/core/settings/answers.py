@@ -79,7 +79,8 @@ class AnswerSettings:
         "rag.maxFiles",
         3,
         check=checks.integer(1, 1000),
-        help="Maximum number of documents used for one answer. More documents cost more time and tokens.",
+        help="Maximum number of documents used for one answer. More documents cost more time and tokens. 5 instead of "
+        "3 have the right document for 1 question in 100 more, and for 5 in 100 more of those in other words.",
         browser=True,
     )
     rag_effort: Effort = setting(

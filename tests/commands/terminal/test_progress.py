@@ -1,10 +1,17 @@
-"""The progress of a long run: a bar on a terminal, otherwise only the problems, and never a command to the terminal."""
+"""The progress of a long run: a bar on a terminal, else problems and some lines; no command to a terminal in those."""
 
 from __future__ import annotations
 
 import pytest
 
-from datafari_rag.commands.terminal.progress import CLEARED, ProblemListener, ProgressListener, printable, progress
+from datafari_rag.commands.terminal.progress import (
+    CLEARED,
+    LineListener,
+    ProblemListener,
+    ProgressListener,
+    printable,
+    progress,
+)
 
 
 def run(listener: ProblemListener) -> None:
@@ -55,3 +62,13 @@ def test_on_a_terminal_a_bar_shows_what_was_done(
 )
 def test_what_cannot_be_seen_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+def test_where_nobody_watches_a_line_is_printed_each_half_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter((0.0, 10.0, 31.0, 40.0, 62.0))
+    listener = LineListener("Indexing", "documents", clock=lambda: next(times))
+    listener.started(1000)
+    for _ in range(4):
+        listener.advanced(200, 3)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["Indexing: 6 documents, 40 %, 31 s", "Indexing: 12 documents, 80 %, 62 s"]

@@ -57,7 +57,7 @@ def test_sets_are_indexed_and_measured_with_the_baselines_beside(tmp_path: Path,
     assert result.exit_code == 0, result.output
     (summary,) = report["variants"]["embedded"]["sets"].values()
     assert summary["questions"] == 3
-    assert summary["recall"] == {"1": 100.0, "3": 100.0, "10": 100.0}
+    assert summary["recall"] == {"1": 100.0, "3": 100.0, "5": 100.0, "10": 100.0}
     assert summary["in_context"]["passages"] == [100.0] * 4
     assert set(summary["in_context"]) == {"passages", "head", "highlighting"}
     assert summary["in_reply"] == 100.0
@@ -114,7 +114,7 @@ def test_a_page_is_written_between_its_marks_and_nowhere_else(tmp_path: Path, se
     assert result.exit_code == 0, result.output
     text = page.read_text(encoding="utf-8")
     assert "stale" not in text
-    assert "| squad | 3 | 100.0 / 100.0 / 100.0 |" in text
+    assert "| squad | 3 | 100.0 / 100.0 / 100.0 / 100.0 |" in text
     assert [word for word in text.split() if word in ("Before", "between", "after")] == ["Before", "between", "after"]
 
 
@@ -153,8 +153,8 @@ def test_the_readers_thumbs_are_questions_for_the_command(tmp_path: Path, sets: 
     report = json.loads((tmp_path / "out" / "eval.json").read_text(encoding="utf-8"))
     groups = report["variants"]["as configured"]["sets"]
     assert set(groups) == {"liked", "disliked", "all"}
-    assert groups["liked"]["recall"] == {"1": 100.0, "3": 100.0, "10": 100.0}
-    assert groups["disliked"]["recall"] == {"1": None, "3": None, "10": None}
+    assert groups["liked"]["recall"] == {"1": 100.0, "3": 100.0, "5": 100.0, "10": 100.0}
+    assert groups["disliked"]["recall"] == {"1": None, "3": None, "5": None, "10": None}
     assert groups["all"]["questions"] == 2
     assert "liked" in printed
 

@@ -34,8 +34,8 @@ def test_a_summary_counts_each_thing_over_the_questions_it_means_something_for()
     nothing = trial(is_answerable=False, has_answer=False, has_document=False, hits={}, has_replied=False, citations=0)
     missed = trial(rank=UNFOUND, engine_rank=UNFOUND, hits={"passages": (False,) * 4}, is_in_reply=False, citations=0)
     found = summary([trial(), missed, nothing])
-    assert found["recall"] == {"1": 50.0, "3": 50.0, "10": 50.0}
-    assert found["engine_recall"] == {"1": 0.0, "3": 50.0, "10": 50.0}
+    assert found["recall"] == {"1": 50.0, "3": 50.0, "5": 50.0, "10": 50.0}
+    assert found["engine_recall"] == {"1": 0.0, "3": 50.0, "5": 50.0, "10": 50.0}
     assert found["in_context"] == {"passages": [0.0, 50.0, 50.0, 50.0]}
     assert found["in_reply"] == 50.0
     assert (found["citations"], found["citations_proved"], found["citations_right"]) == (2, 100.0, 50.0)
@@ -50,3 +50,8 @@ def test_the_gates_curve_rises_from_nothing_to_everything() -> None:
     assert curve[4] == {"threshold": 0.4, "saved": 100.0, "lost": 0.0}
     assert curve[5]["lost"] == 50.0
     assert curve[-1] == {"threshold": 1.0, "saved": 100.0, "lost": 100.0}
+
+
+def test_an_answer_is_compared_without_what_cleaning_drops() -> None:
+    assert holds(["the price is ten euros"], ["price is\u200b  TEN"])
+    assert not holds(["the price is eleven euros"], ["price is\u200b ten"])
