@@ -1,0 +1,44 @@
+"""The folder of a mountain hut: what its twelve questions in other words promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.text.folding import folded
+from datafari_rag.core.text.words import is_empty_word, sought_in, stem
+
+HUT = Path(__file__).parents[1] / "data" / "mountain_hut"
+
+
+def lines_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (HUT / name).read_text(encoding="utf-8").splitlines()]
+
+
+def content_words(text: str, language: str) -> set[str]:
+    words = [folded(word) for word in sought_in(text, language)]
+    return {stem(word, language) for word in words if not is_empty_word(word, language)}
+
+
+@pytest.mark.parametrize("row", lines_of("in_other_words.jsonl"), ids=lambda row: row["id"])
+def test_a_question_in_other_words_shares_no_content_word_with_the_sentence_that_answers_it(
+    row: dict[str, str],
+) -> None:
+    language = row["language"]
+    asked, said = content_words(row["question"], language), content_words(row["sentence"], language)
+
+    assert len(asked) >= 2 and len(said) >= 3
+    assert not asked & said
+    assert row["answers"][0] in row["sentence"]
+
+
+def test_there_are_twenty_questions_and_twelve_in_other_words_of_thirty_two_files() -> None:
+    names = {path.name for path in (HUT / "files").iterdir()}
+    own, other = lines_of("in_its_words.jsonl"), lines_of("in_other_words.jsonl")
+
+    assert (len(names), len(own), len(other)) == (32, 20, 12)
+    assert {name.removeprefix("files/") for row in own + other for name in row["doc_ids"]} <= names
+    assert {row["language"] for row in own} == {row["language"] for row in other} == {"en", "fr", "de"}
