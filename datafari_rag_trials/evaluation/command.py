@@ -18,6 +18,7 @@ from rich.progress import Progress
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.adapters.vectors.factory import embedder_for
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
 from datafari_rag.core.settings.table import ROWS
@@ -58,7 +59,6 @@ from datafari_rag_trials.evaluation.reports import (
 from datafari_rag_trials.evaluation.runs import CannotMeasure, EvaluationPlan, Variant, plan_of, run
 from datafari_rag_trials.evaluation.trial import keeping, kept
 
-DEFAULT_CONF = Path("conf/rag.properties")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -80,7 +80,7 @@ Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurem
 """,
 )
 @click.argument("questions", nargs=-1, type=FILE)
-@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@CONF
 @click.option(
     "--vary",
     multiple=True,
@@ -140,7 +140,8 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
     """Measure search, passages, answers, citations and leaks on questions with known answers.
 
     QUESTIONS are JSON Lines: {"id", "question", "answers": [any is right], "doc_ids": [any is right]}, and
-    "unanswerable": true for questions that the documents do not answer.
+    "unanswerable": true for questions that the documents do not answer. A document may be named by its file, relative
+    to the file of QUESTIONS.
     """
     _check_usage(questions, options, context)
     began = time.monotonic()

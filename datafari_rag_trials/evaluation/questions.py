@@ -58,7 +58,7 @@ def questions_in(path: Path, group: str | None = None) -> tuple[Question, ...]:
         OSError: the file cannot be read.
     """
     name = group or path.resolve().parent.name
-    return tuple(_question(row, name, where) for where, row in rows_of(path))
+    return tuple(_question(row, name, where, path.parent) for where, row in rows_of(path))
 
 
 def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
@@ -101,7 +101,7 @@ def rights_in(path: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     }
 
 
-def _question(row: Mapping[str, object], group: str, where: str) -> Question:
+def _question(row: Mapping[str, object], group: str, where: str, folder: Path) -> Question:
     text = row.get("question")
     if not isinstance(text, str) or not text.strip():
         raise UnreadableQuestions(f"{where}: a question needs a text under 'question'")
@@ -110,13 +110,20 @@ def _question(row: Mapping[str, object], group: str, where: str) -> Question:
         group=str(row.get("set") or group),
         text=text,
         answers=tuple(map(str, _list(row, "answers"))),
-        document_ids=frozenset(map(str, _list(row, "doc_ids"))),
+        document_ids=frozenset(_identity(str(one), folder) for one in _list(row, "doc_ids")),
         is_answerable=not row.get("unanswerable", False),
         needs_all=row.get("need") == "all",
         language=str(row.get("language") or ""),
         unit=str(row.get("unit") or ""),
         kind=str(row.get("kind") or ""),
     )
+
+
+def _identity(text: str, folder: Path) -> str:
+    """Return the id of the document *text*: of a file in *folder*, and what is in it, the one that `index` gives it."""
+    name, mark, member = text.partition("#")
+    path = folder / name
+    return f"{path.resolve().as_uri()}{mark}{member}" if path.is_file() else text
 
 
 def _list(row: Mapping[str, object], key: str) -> list[object]:

@@ -1,15 +1,21 @@
-"""The folder of a mountain hut: what its twelve questions in other words promise."""
+"""The folder of a mountain hut: its questions are answered, and its twelve in other words are what they promise."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from flask.testing import FlaskClient
 
+from datafari_rag.bootstrap import create_app
+from datafari_rag.commands.main import LazyGroup
 from datafari_rag.core.text.folding import folded
 from datafari_rag.core.text.words import is_empty_word, sought_in, stem
+from datafari_rag_trials.evaluation.questions import Question, questions_in
 
 HUT = Path(__file__).parents[1] / "data" / "mountain_hut"
 
@@ -40,5 +46,23 @@ def test_there_are_twenty_questions_and_twelve_in_other_words_of_thirty_two_file
     own, other = lines_of("in_its_words.jsonl"), lines_of("in_other_words.jsonl")
 
     assert (len(names), len(own), len(other)) == (32, 20, 12)
-    assert {name.removeprefix("files/") for row in own + other for name in row["doc_ids"]} <= names
+    assert {name.removeprefix("files/").partition("#")[0] for row in own + other for name in row["doc_ids"]} <= names
     assert {row["language"] for row in own} == {row["language"] for row in other} == {"en", "fr", "de"}
+
+
+@pytest.fixture(scope="module")
+def hut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    conf = tmp_path_factory.mktemp("hut") / "rag.properties"
+    conf.write_text("solr.url=embedded:index\nrag.api.endpoint=builtin:extractive\n")
+    outcome = CliRunner().invoke(LazyGroup(), ["index", str(HUT / "files"), "--conf", str(conf)])
+    assert outcome.stdout == "33 documents written, 0 removed, 0 files unchanged, 0 problems\n"
+    with create_app(conf).test_client() as client:
+        yield client
+
+
+@pytest.mark.parametrize("asked", questions_in(HUT / "in_its_words.jsonl"), ids=lambda asked: asked.id)
+def test_a_question_in_the_words_of_a_file_is_answered_from_it(hut: FlaskClient, asked: Question) -> None:
+    reply = hut.get("/search/select", query_string={"action": "rag", "q": asked.text}).get_json()["content"]
+
+    assert reply["documents"][0]["id"] in asked.document_ids
+    assert asked.answers[0] in reply["message"]

@@ -43,6 +43,15 @@ def test_questions_are_read_and_counted_in_their_folder(tmp_path: Path) -> None:
     assert questions_in(path, "mine")[0].group == "mine"
 
 
+def test_a_document_may_be_named_by_its_file_beside_the_questions(tmp_path: Path) -> None:
+    (tmp_path / "ferry times.zip").touch()
+    file = tmp_path / "questions.jsonl"
+    file.write_text('{"question": "Fare?", "doc_ids": ["ferry times.zip#a%20b.txt", "ferry times.zip", "no file"]}\n')
+
+    place = (tmp_path / "ferry times.zip").as_uri()
+    assert questions_in(file)[0].document_ids == {f"{place}#a%20b.txt", place, "no file"}
+
+
 @pytest.mark.parametrize("line", ["{", "[]", "{}", '{"question": " "}', '{"question": 5}'], ids=repr)
 def test_a_line_that_is_no_question_is_named(tmp_path: Path, line: str) -> None:
     with pytest.raises(UnreadableQuestions, match=r"questions\.jsonl:1"):
