@@ -22,7 +22,15 @@ from datafari_rag.core.passages.extracts import HIGHLIGHTING
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.language import Language
 from datafari_rag.core.text.sentences import spans
-from datafari_rag.core.text.structure import cells_of, has_tables, headings_in, is_row, named_cells, path_among
+from datafari_rag.core.text.structure import (
+    cells_of,
+    has_tables,
+    header_above,
+    headings_in,
+    is_row,
+    named_cells,
+    path_among,
+)
 
 BLOCK_CHARS = 4_000
 """So much of a text is cut into its places together; a paragraph begins a block where one is near."""
@@ -136,6 +144,11 @@ class SourceText:
             ends = [*self._blocks[1:], len(self.text)]
             self._cut[block] = list(self._sentences(self._blocks[block], ends[block]))
         return self._cut[block]
+
+    def names_columns(self, block: int, number: int) -> bool:
+        """Say whether the sentence is the first row of a table."""
+        one = self.sentences(block)[number]
+        return one.is_row and header_above(self.text, one.start) is None
 
     def may_say(self, block: int, number: int, words: Sequence[str]) -> bool:
         """

@@ -280,15 +280,23 @@ class CheckedExtract:
         words = [folded(one) for one in needed or row.roots_needed(0)]
         if needed and not all(self._count(one) or one in self._source.names for one in words):
             return
-        seen: set[tuple[int, int]] = set()
-        rarest = min(filter(self._count, words), key=self._count, default="")
-        for at in self._source.around(rarest, words):
-            place = self._source.sentence_at(at)
-            if place in seen or len(seen) == MAX_LOOKED:
-                continue
-            seen.add(place)
+        for place in self._places(words):
             if not needed or self._source.may_say(*place, words):
                 yield place
+
+    def _places(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yield the sentences that have the rarest of *words*, folded."""
+        seen: set[tuple[int, int]] = set()
+        for rarest in sorted(filter(self._count, words), key=self._count):
+            is_name = False
+            for place in map(self._source.sentence_at, self._source.around(rarest, words)):
+                is_name = is_name or self._source.names_columns(*place)
+                if place not in seen and len(seen) < MAX_LOOKED:
+                    seen.add(place)
+                    yield place
+            # The name of a column is said with each of its rows, and stands above them alone.
+            if not is_name:
+                return
 
     def _count(self, word: str) -> int:
         """Return how often the document has *word*, folded: to count it is work once."""

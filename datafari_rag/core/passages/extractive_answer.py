@@ -25,7 +25,7 @@ from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.folding import clean
 from datafari_rag.core.text.language import detect
-from datafari_rag.core.text.structure import begins_with_row, cells_of, ends_with_row
+from datafari_rag.core.text.structure import begins_with_row, cells_of, ends_with_row, named_cells
 
 MAX_CHARS = 400
 """Longest answer, marks and all."""
@@ -118,7 +118,10 @@ def pieces(
     for number, one in enumerate(said, 1):
         words = _words(texts[one.place][one.start : one.end])
         quoted = _quoted(words, extracts[one.place].number, code)
-        if one.header is not None and (one.place, one.header) not in headers:
+        named = _named(texts[one.place], one) if one.header is not None else ""
+        if named:
+            quoted = f"{named} [{extracts[one.place].number}]."
+        elif one.header is not None and (one.place, one.header) not in headers:
             headers.add((one.place, one.header))
             # On a line of its own: the mark of the row speaks for the row alone.
             quoted = f"{_header(texts[one.place], one.header)}:\n{quoted}"
@@ -128,6 +131,14 @@ def pieces(
 
 def _words(text: str) -> str:
     return " ".join(clean(text, is_full=False)[0].split())
+
+
+def _named(text: str, row: Sentence) -> str:
+    """Return the *row* as a sentence of its cells with the names of their columns; "" where those are not sure."""
+    named = named_cells(text, row.start, row.end)
+    cells = [f"{_words(text[slice(*name)])} {_words(text[slice(*cell)])}" for _, _, name, cell in named]
+    key = _words(text[slice(*named[0][1])]) if named else ""
+    return f"{key}: {', '.join(cells)}" if key else ""
 
 
 def _header(text: str, header: tuple[int, int]) -> str:
@@ -161,9 +172,10 @@ def best(
         said.add(words)
         size = one.end - one.start + overhead
         if one.header is not None:
-            named = len(_header(texts[one.place], one.header)) + 2
-            one = one if named <= MAX_HEADER_CHARS and size + named <= room else replace(one, header=None)
-            size += named if one.header is not None else 0
+            # The names of a sentence stand in it, one by one; a blank and a comma take the place of the bar.
+            names = len(_header(texts[one.place], one.header)) + 2
+            one = one if names <= MAX_HEADER_CHARS and size + names <= room else replace(one, header=None)
+            size += names if one.header is not None else 0
         if size > room:
             start, end = clipped(text, room - overhead, terms=terms, cue=cue, language=language)
             one = replace(one, start=one.start + start, end=one.start + end)

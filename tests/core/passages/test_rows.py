@@ -116,20 +116,20 @@ def test_a_large_budget_takes_the_header_with_the_rows() -> None:
         pytest.param(
             HOTEL,
             POLICY,
-            "City | Limit per night | Area:\n“Berlin | 120 EUR | zone 1” [1]",
+            "Berlin: Limit per night 120 EUR, Area zone 1 [1].",
             "| Berlin | 120 EUR | zone 1 |",
             id="pipes",
         ),
         pytest.param(
             GATEWAY,
             TABS,
-            "Region | Gateway:\n“Asia port 7 as.vpn.example.org” [1]",
+            "Asia: Gateway port 7 as.vpn.example.org [1].",
             "Asia\tport 7 as.vpn.example.org",
             id="tabs",
         ),
     ],
 )
-def test_the_reply_quotes_the_row_whole_and_the_citation_is_the_row(
+def test_the_reply_says_the_cells_with_the_names_of_their_columns_and_the_citation_is_the_row(
     question: str, text: str, said: str, quote: str
 ) -> None:
     found = extracts(question, text, max_chars=10_000)
@@ -140,9 +140,33 @@ def test_the_reply_quotes_the_row_whole_and_the_citation_is_the_row(
     assert text[citation.start : citation.end] == quote
 
 
-def test_the_header_is_said_once_and_never_alone() -> None:
-    reply = answer("limit Berlin Madrid", whole(POLICY), language="en")
-    assert reply.count("Limit per night") == 1
+PRICES = """item | unit | price_eur | stock | supplier
+Cheese dumplings | plate | 14.80 | 90 | Sennerei Unteralm
+Hut liner | piece | 18.00 | 40 | Näherei im Tal
+Rescue blanket | piece | 4.90 | | Alpinladen am Bahnhof
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("supplier of the hut liner", "Hut liner: unit piece, price_eur 18.00, stock 40, supplier Näherei im Tal [1]."),
+        (
+            "price of a rescue blanket",
+            "Rescue blanket: unit piece, price_eur 4.90, supplier Alpinladen am Bahnhof [1].",
+        ),
+    ],
+)
+def test_a_row_of_a_table_that_names_its_columns_is_said_and_proved_as_a_sentence(question: str, said: str) -> None:
+    reply = answer(question, whole(PRICES), language="en")
+    assert reply.startswith(said)
+    assert {citation.status for citation in resolve(reply, whole(PRICES))} == {"verified"}
+
+
+def test_a_header_that_may_be_a_row_is_said_once_and_never_alone() -> None:
+    text = "City | Colour\nBerlin | grey\nMadrid | red\n"
+    reply = answer("colour of Berlin and Madrid", whole(text), language="en")
+    assert reply.startswith("City | Colour:\n“Berlin | grey” [1]") and reply.count("Colour") == 1
     assert answer("Which area?", whole("Area | Size\nNorth | 7\n"), language="en").count("Size") == 0
 
 
