@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -107,10 +107,7 @@ class SqliteLedger:
         query = "SELECT * FROM costs WHERE day >= ? ORDER BY day, subject DESC, name, model, protocol"
 
         def work(connection: sqlite3.Connection) -> Sequence[CostRow]:
-            return [
-                _row(values[:5], dict(zip(_AMOUNTS, values[5:], strict=True)))
-                for values in connection.execute(query, (since,))
-            ]
+            return [_row(values[:5], values[5:]) for values in connection.execute(query, (since,))]
 
         return self._done(self._file.read, work)
 
@@ -141,7 +138,6 @@ class RedisLedger:
             url, socket_timeout=WAIT_S, socket_connect_timeout=WAIT_S, decode_responses=True
         )
         self._reserve = self._redis.register_script(_RESERVE)
-        self._is_failing = False
 
     def reserve(self, accounts: Sequence[CappedAccount], tokens: int) -> CappedAccount | None:
         """Count *tokens* in all *accounts*, or in none; return the one that is full. Raises: AccountsUnavailable."""
@@ -175,7 +171,7 @@ class RedisLedger:
                 for place, amount in self._redis.hgetall(key).items() if day >= since else ():
                     *row, name = json.loads(place)
                     found.setdefault((day, *row), dict.fromkeys(_AMOUNTS, 0))[name] = int(amount)
-        return [_row(place, amounts) for place, amounts in sorted(found.items())]
+        return [_row(place, tuple(found[place].values())) for place in sorted(found)]
 
     def problem(self) -> Message | None:
         """Return None while accounts can be written, else one sentence."""
@@ -220,11 +216,11 @@ def _amounts(row: CostRow) -> tuple[int, ...]:
     return (row.calls, row.estimated, use.input, use.cached, use.output, row.money or 0, int(row.money is None))
 
 
-def _row(place: Sequence[Any], amounts: Mapping[str, int]) -> CostRow:
+def _row(place: Sequence[Any], amounts: Sequence[int]) -> CostRow:
     day, subject, name, model, protocol = place
-    use = TokenUse(amounts["input"], amounts["cached"], amounts["output"], amounts["estimated"] > 0)
-    money = None if amounts["unpriced"] else amounts["money"]
-    return CostRow(day, subject, name, model, protocol, amounts["calls"], amounts["estimated"], use, money)
+    calls, estimated, given, cached, written, money, unpriced = amounts
+    use = TokenUse(given, cached, written, estimated > 0)
+    return CostRow(day, subject, name, model, protocol, calls, estimated, use, None if unpriced else money)
 
 
 def _spent_key(account: CappedAccount) -> str:

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import json
 import logging
-import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -133,14 +132,9 @@ class QuestionFile:
         except (FileNotFoundError, ValueError):
             pass
         key = secrets.token_bytes(hashlib.sha256().digest_size)
-        new = path.with_suffix(".new")
-        new.unlink(missing_ok=True)
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(handle, f"{period} {key.hex()}".encode("ascii"))
-        finally:
-            os.close(handle)
-        new.replace(path)
+        path.unlink(missing_ok=True)
+        path.touch(0o600, exist_ok=False)
+        path.write_text(f"{period} {key.hex()}", "ascii")
         return key
 
 
@@ -155,6 +149,5 @@ def _ids(ids: Sequence[str]) -> str:
 def _question(row: Sequence[Any]) -> KeptQuestion:
     identity, at_s, person, text, language, outcome, shown, cited, checked, proved, near, disliked = row
     ids = tuple(json.loads(shown)), tuple(json.loads(cited))
-    return KeptQuestion(
-        *(identity, float(at_s), person, text, language, outcome), *ids, *(checked, proved, bool(near), bool(disliked))
-    )
+    asked = (identity, at_s, person, text, language, outcome)
+    return KeptQuestion(*asked, *ids, checked, proved, bool(near), bool(disliked))

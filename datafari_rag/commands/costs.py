@@ -18,8 +18,6 @@ from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_tex
 from datafari_rag.core.errors import AccountsUnavailable
 from datafari_rag.web.admin.costs import MOST_DAYS, USUAL_DAYS, as_json
 
-HEADS = ("calls", "tokens in", "cached", "tokens out", "cost")
-
 
 @click.command(
     epilog="""\b
@@ -52,11 +50,10 @@ def costs(conf: Path, by: str, days: int, is_json: bool) -> None:
     if is_json:
         click.echo(json.dumps([as_json(one) for one in found], ensure_ascii=False, indent=2))
         return
-    rows = [(by, *HEADS), *map(_cells, found)]
+    rows = [(by, "calls", "tokens in", "cached", "tokens out", "cost"), *map(_cells, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *numbers in rows:
-        cells = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
-        click.echo("  ".join([name.ljust(widths[0]), *cells]).rstrip())
+        click.echo("  ".join([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]))
 
 
 def _cells(total: CostTotal) -> tuple[str, ...]:

@@ -12,24 +12,22 @@ from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.commands.ask import line_for, printable
 from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.core.answer.question_report import QuestionReport
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.web.admin.questions import (
     MOST_DAYS,
     USUAL_DAYS,
     USUAL_OLD_DAYS,
-    MadeReport,
     report_for,
     standalone_page,
 )
 from datafari_rag.web.pages.messages import problem_names
 from datafari_rag.web.user import user_for
 
-_DAYS = re.compile(r"([0-9]{1,3})d")
-
 
 def _days(context: click.Context, parameter: click.Parameter, text: str) -> int:
-    found = _DAYS.fullmatch(text)
+    found = re.fullmatch(r"([0-9]{1,3})d", text)
     if found is None or not 1 <= int(found[1]) <= MOST_DAYS:
         raise click.BadParameter(f"a number of days from 1d to {MOST_DAYS}d is expected")
     return int(found[1])
@@ -71,15 +69,15 @@ def report(conf: Path, since: int, name: str, form: str | None) -> None:
         _show(made)
 
 
-def _show(made: MadeReport) -> None:
+def _show(made: QuestionReport) -> None:
     names = problem_names(str)
-    click.echo(f"{made.report.questions} questions")
-    for group in made.report.groups:
-        texts = " / ".join(text for text, _ in group.texts) or "(too few people asked this to show it)"
+    click.echo(f"{made.questions} questions")
+    for group in made.groups:
+        texts = " / ".join(one.text for one in group.texts) or "(too few people asked this to show it)"
         problems = ", ".join(f"{names[problem]} {count}" for problem, count in group.problems.items())
         click.echo(printable(f"{group.asked:>6} asked by {group.people}: {texts}: {problems}"))
-    of_documents = ("cited often", "shown and never cited", f"cited when older than {made.old_days} days")
-    lists = (made.report.cited_often, made.report.never_cited, made.report.cited_old)
-    for title, counts in zip(of_documents, lists, strict=True):
+    old = f"cited when older than {made.old_days} days"
+    titles = {"citedOften": "cited often", "neverCited": "shown and never cited", "citedOld": old}
+    for name, counts in made.documents.items():
         for document, count in counts:
-            click.echo(printable(f"{count:>6} {title}: {document.title}"))
+            click.echo(printable(f"{count:>6} {titles[name]}: {document.title}"))

@@ -8,10 +8,11 @@ Time comes in as seconds; days and months are those of UTC. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Literal
 
 MILLION = 1_000_000
@@ -23,9 +24,6 @@ Subject = Literal["user", "group"]
 
 MAX_TOKENS = 10**15
 """Most tokens that a cap may name."""
-
-NOBODY = ""
-"""The name of all who are not signed in: they have one account together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +57,9 @@ class TokenUse:
 
 @dataclass(frozen=True, slots=True)
 class Spender:
-    """For whom a model is called: *user* is None without a name; *groups* are the user's, in no order."""
+    """For whom a model is called: *user* is "" for all who are not signed in; *groups* are the user's, in no order."""
 
-    user: str | None
+    user: str
     groups: frozenset[str]
     protocol: str
 
@@ -116,7 +114,7 @@ def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
 
 def capped_accounts(spender: Spender, caps: TokenCaps, now_s: float) -> tuple[CappedAccount, ...]:
     """Return the counters that a call for *spender* has to fit into."""
-    named = [("all", caps.all), (f"user {spender.user or NOBODY}", caps.user)]
+    named = [("all", caps.all), (f"user {spender.user}", caps.user)]
     named += [(f"group {name}", caps.groups[name]) for name in sorted(spender.groups & caps.groups.keys())]
     return tuple(
         CappedAccount(name, period_at(now_s, period), limits[period], end_of(now_s, period))
@@ -129,17 +127,17 @@ def capped_accounts(spender: Spender, caps: TokenCaps, now_s: float) -> tuple[Ca
 def accounted_for(spender: Spender, caps: TokenCaps) -> tuple[tuple[Subject, str], ...]:
     """Return whose accounts a call for *spender* is written to: the user's, and those of the groups with one."""
     groups: list[tuple[Subject, str]] = [("group", name) for name in sorted(spender.groups & caps.groups.keys())]
-    return (("user", spender.user or NOBODY), *groups)
+    return (("user", spender.user), *groups)
 
 
 def period_at(at_s: float, period: Period) -> str:
     """Return the day or the month of *at_s*: 2026-11-24, 2026-11."""
-    return f"{_utc(at_s):%Y-%m-%d}"[: 10 if period == "day" else 7]
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d}"[: 10 if period == "day" else 7]
 
 
 def end_of(at_s: float, period: Period) -> float:
     """Return when the day or the month of *at_s* ends, in seconds since 1970."""
-    day = _utc(at_s).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = datetime.fromtimestamp(at_s, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if period == "day":
         return (day + timedelta(days=1)).timestamp()
     return (day.replace(day=1) + timedelta(days=32)).replace(day=1).timestamp()
@@ -165,9 +163,7 @@ def prices_in(value: object) -> Mapping[str, Price]:
 
     Raises: ValueError, with the member that is wrong, empty where it is no object at all.
     """
-    if not isinstance(value, Mapping):
-        raise ValueError
-    return {str(model): _price(str(model), prices) for model, prices in value.items()}
+    return {model: _price(model, prices) for model, prices in _object("", value).items()}
 
 
 def caps_in(value: object) -> TokenCaps:
@@ -178,21 +174,15 @@ def caps_in(value: object) -> TokenCaps:
 
     Raises: ValueError, with the member that is wrong, empty where it is no object at all.
     """
-    if not isinstance(value, Mapping):
-        raise ValueError
-    unknown = sorted(map(str, value.keys() - {"user", "groups", "all", "then"}))
-    if unknown:
-        raise ValueError(unknown[0])
-    groups = value.get("groups", {})
-    if not isinstance(groups, Mapping):
-        raise ValueError("groups")
-    if value.get("then", "refuse") not in ("refuse", "builtin"):
+    given = _object("", value, ("user", "groups", "all", "then"))
+    if given.get("then", "refuse") not in ("refuse", "builtin"):
         raise ValueError("then")
+    groups = _object("groups", given.get("groups", {}))
     return TokenCaps(
-        _limits("user", value.get("user", {})),
-        {str(name): _limits(f"groups.{name}", limits) for name, limits in groups.items()},
-        _limits("all", value.get("all", {})),
-        has_fallback=value.get("then") == "builtin",
+        _limits("user", given.get("user", {})),
+        {name: _limits(f"groups.{name}", limits) for name, limits in groups.items()},
+        _limits("all", given.get("all", {})),
+        has_fallback=given.get("then") == "builtin",
     )
 
 
@@ -232,7 +222,8 @@ def totals(rows: Iterable[CostRow], by: By) -> tuple[CostTotal, ...]:
     found: dict[str, CostTotal] = {}
     for row in rows:
         if row.subject == subject:
-            name = _name(row, by)
+            named = {"model": row.model, "protocol": row.protocol, "day": row.day, "month": row.day[:7]}
+            name = named.get(by, row.name)
             found[name] = found.get(name, CostTotal(name)).plus(row)
     if by in PERIODS:
         return tuple(found[name] for name in sorted(found))
@@ -249,54 +240,42 @@ def days_before(now_s: float, days: int) -> str:
     return period_at(now_s - (days - 1) * 86_400, "day")
 
 
-def _name(row: CostRow, by: By) -> str:
-    match by:
-        case "model":
-            return row.model
-        case "protocol":
-            return row.protocol
-        case "day":
-            return row.day
-        case "month":
-            return row.day[:7]
-        case _:
-            return row.name
+def _object(name: str, value: object, members: Collection[str] | None = None) -> Mapping[str, object]:
+    """Return the JSON object *value* with no other *members*. Raises: ValueError, with the name of what is wrong."""
+    if not isinstance(value, Mapping):
+        raise ValueError(name)
+    for member in value:
+        if members is not None and member not in members:
+            raise ValueError(f"{name}.{member}" if name else member)
+    return value
 
 
 def _price(model: str, value: object) -> Price:
-    if not isinstance(value, Mapping) or not value.keys() <= {"input", "cached", "output"} or "input" not in value:
+    given = _object(model, value, ("input", "cached", "output"))
+    if "input" not in given:
         raise ValueError(model)
-    found = {str(name): _decimal(f"{model}.{name}", text) for name, text in value.items()}
+    found = {name: _decimal(f"{model}.{name}", text) for name, text in given.items()}
     return Price(**{"cached": found["input"], **found})
 
 
 def _decimal(name: str, text: object) -> Decimal:
     """Return the decimal number *text*; a JSON number is none, since its digits may be others than those written."""
-    try:
-        number = Decimal(text) if isinstance(text, str) else Decimal("NaN")
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite() or not 0 <= number <= MILLION:
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,12})?", text):
         raise ValueError(name)
-    return number
+    return Decimal(text)
 
 
 def _limits(name: str, value: object) -> Mapping[Period, int]:
-    if not isinstance(value, Mapping) or not value.keys() <= set(PERIODS):
-        raise ValueError(name)
+    given = _object(name, value, PERIODS)
     found: dict[Period, int] = {}
     for period in PERIODS:
-        number = _count(value.get(period, 0))
+        number = _count(given.get(period, 0))
         if number is None or number > MAX_TOKENS:
             raise ValueError(f"{name}.{period}")
-        if period in value:
+        if period in given:
             found[period] = number
     return found
 
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _utc(at_s: float) -> datetime:
-    return datetime.fromtimestamp(at_s, UTC)

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from datafari_rag.core.accounts import (
-    CappedAccount,
     CostRow,
     Price,
     Spender,
@@ -34,6 +34,8 @@ from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)
 
+Said = TypeVar("Said", TextChunk, Mapping[str, object])
+
 USUAL_ANSWER_TOKENS = 1_000
 """What an answer without a limit of its own is taken to be before it is there."""
 
@@ -47,7 +49,6 @@ class OneCall:
 
     model: str
     use: TokenUse
-    is_priced: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +83,19 @@ class Spending:
         try:
             yield made
         finally:
-            price = price_of(made.model, self.prices) if made.is_priced else Price()
-            money = None if price is None else price.of(made.use)
+            use, price = made.use, Price() if made.model == BUILTIN_MODEL else price_of(made.model, self.prices)
+            money = None if price is None else price.of(use)
+            day, estimated = period_at(now_s, "day"), int(use.is_estimate)
             rows = [
-                CostRow(
-                    period_at(now_s, "day"),
-                    subject,
-                    name,
-                    made.model,
-                    spender.protocol,
-                    1,
-                    int(made.use.is_estimate),
-                    made.use,
-                    money,
-                )
+                CostRow(day, subject, name, made.model, spender.protocol, 1, estimated, use, money)
                 for subject, name in accounted_for(spender, self.caps)
             ]
-            self._settle(accounts, estimate.total, rows)
-
-    def _settle(self, accounts: Sequence[CappedAccount], reserved: int, rows: Sequence[CostRow]) -> None:
-        try:
-            self.ledger.settle(accounts, reserved, rows)
-        except AccountsUnavailable as error:
-            # The answer is there, and its reader has it: what was reserved for it stays counted.
-            log.warning("a call of the model is not in the accounts: %s", error.log)
-        self.on_cost(rows[0])
+            self.on_cost(rows[0])
+            try:
+                self.ledger.settle(accounts, estimate.total, rows)
+            except AccountsUnavailable as error:
+                # The answer is there, and its reader has it: what was reserved for it stays counted.
+                log.warning("a call of the model is not in the accounts: %s", error.log)
 
 
 class CountedModel:
@@ -122,7 +111,8 @@ class CountedModel:
         asked = TokenUse(tokens_in(prompt, spending.count), 0, prompt.max_tokens or USUAL_ANSWER_TOKENS)
         try:
             with spending.call(prompt.model, asked) as call:
-                yield from _noted(self._model.generate(prompt, is_streamed=is_streamed), call, asked, spending.count)
+                answer = self._model.generate(prompt, is_streamed=is_streamed)
+                yield from _noted(answer, call, asked, lambda all_: spending.count("".join(one.text for one in all_)))
         except BudgetSpent as error:
             if self._instead is None or not spending.caps.has_fallback:
                 yield Ending(None, error)
@@ -134,26 +124,26 @@ class CountedModel:
 
 
 def _noted(
-    said: Generator[TextChunk | Ending, None, None], call: OneCall, asked: TokenUse, count: Callable[[str], int]
-) -> Generator[TextChunk | Ending, None, None]:
-    """Yield *said*, and note in *call* what it takes, however it ends."""
-    pieces: list[str] = []
+    said: Generator[Said | Ending, None, None], call: OneCall, asked: TokenUse, size_of: Callable[[Sequence[Said]], int]
+) -> Generator[Said | Ending, None, None]:
+    """Yield *said*, and note in *call* what it takes, however it ends; *size_of* are the tokens of what was said."""
+    pieces: list[Said] = []
     reported: TokenUse | None = None
     try:
         with closing(said):
             for one in said:
-                if one.facts is not None:
-                    call.model = one.facts.name or call.model
-                    call.is_priced = call.model != BUILTIN_MODEL
-                    reported = use_in(one.facts.extras.get("usage")) or reported
-                if isinstance(one, TextChunk):
-                    pieces.append(one.text)
+                facts = one.facts if isinstance(one, TextChunk | Ending) else None
+                if facts is not None:
+                    call.model = facts.name or call.model
+                    reported = use_in(facts.extras.get("usage")) or reported
+                if not isinstance(one, Ending):
+                    pieces.append(one)
                 elif one.failure is not None and not pieces and reported is None:
                     # Refused, or never reached: no tokens were made.
                     reported = TokenUse()
                 yield one
     finally:
-        call.use = reported or replace(asked, output=count("".join(pieces)), is_estimate=True)
+        call.use = reported or replace(asked, output=size_of(pieces), is_estimate=True)
 
 
 class CountedJudge:
@@ -187,27 +177,13 @@ class CountedRelay:
         self, body: Mapping[str, object], *, is_streamed: bool
     ) -> Generator[Mapping[str, object] | Ending, None, None]:
         """Yield the reply; a cap that is reached is an ending like any other failure."""
-        count = self._spending.count
         limit = body.get("max_completion_tokens") or body.get("max_tokens")
-        asked = TokenUse(
-            count(str(body.get("messages"))), 0, limit if isinstance(limit, int) and limit > 0 else USUAL_ANSWER_TOKENS
-        )
+        most = limit if isinstance(limit, int) and limit > 0 else USUAL_ANSWER_TOKENS
+        asked = TokenUse(self._spending.count(str(body.get("messages"))), 0, most)
         try:
             with self._spending.call(str(body.get("model") or self._model), asked) as call:
                 # A chunk of a stream is about a token; a whole reply says what it took.
-                written, reported = 0, None
-                try:
-                    with closing(self._relay.relay(body, is_streamed=is_streamed)) as said:
-                        for one in said:
-                            if isinstance(one, Ending):
-                                call.model = one.facts.name or call.model
-                                unsaid = TokenUse() if one.failure is not None and not written else None
-                                reported = use_in(one.facts.extras.get("usage")) or unsaid
-                            else:
-                                written += 1
-                            yield one
-                finally:
-                    call.use = reported or replace(asked, output=written, is_estimate=True)
+                yield from _noted(self._relay.relay(body, is_streamed=is_streamed), call, asked, len)
         except RagError as error:
             yield Ending(None, error)
 

@@ -116,8 +116,8 @@ def test_a_call_has_to_fit_into_the_accounts_of_its_user_the_groups_and_all() ->
 
 def test_those_who_are_not_signed_in_have_one_account_together() -> None:
     caps = TokenCaps(user={"day": 5})
-    assert capped_accounts(Spender(None, frozenset(), "chat"), caps, NOON)[0].name == "user "
-    assert accounted_for(Spender(None, frozenset(), "chat"), caps) == (("user", ""),)
+    assert capped_accounts(Spender("", frozenset(), "chat"), caps, NOON)[0].name == "user "
+    assert accounted_for(Spender("", frozenset(), "chat"), caps) == (("user", ""),)
 
 
 @given(st.floats(0, 4e9))

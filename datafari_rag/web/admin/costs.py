@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from flask import Response, request
 
-from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
+from datafari_rag.core.accounts import BY, CostTotal, days_before, money_text, totals
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.web.api.exchange import Exchange, wants_json
 from datafari_rag.web.pages.messages import cost_names
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.request_values import number_wanted
 from datafari_rag.web.responses import json_response, plain
 
 USUAL_DAYS, MOST_DAYS = 30, 731
@@ -26,7 +27,10 @@ def costs(exchange: Exchange) -> Response:
     ledger = worker.snapshot().accounts
     if ledger is None:
         raise NotFound("Nothing is counted here: limits.store is empty.")
-    by, days = _by(request.args.get("by", "user")), _days(request.args.get("days", str(USUAL_DAYS)))
+    days = number_wanted("days", USUAL_DAYS, MOST_DAYS)
+    by = next((one for one in BY if one == request.args.get("by", "user")), None)
+    if by is None:
+        raise BadRequest(f"by must be one of {', '.join(BY)}.", field="by")
     since = days_before(worker.now(), days)
     found = totals(ledger.costs(since), by)
     if wants_json():
@@ -47,15 +51,3 @@ def as_json(total: CostTotal) -> dict[str, object]:
         "outputTokens": total.use.output,
         "money": None if total.money is None else money_text(total.money),
     }
-
-
-def _by(text: str) -> By:
-    if text not in BY:
-        raise BadRequest(f"by must be one of {', '.join(BY)}.", field="by")
-    return text
-
-
-def _days(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MOST_DAYS):
-        raise BadRequest(f"days must be a number from 1 to {MOST_DAYS}.", field="days")
-    return int(text)

@@ -325,6 +325,7 @@ def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: in
         "state": state_of(worker, translate),
         "charts": charts_of(worker.metrics.exposition(), chart_names(translate)),
         "history": history[:HISTORY],
+        "snapshot": worker.snapshot(),
         "latest": latest_of(history),
         "setup": orjson.dumps({"words": {**script_words(translate), **admin_words(translate)}}).decode(),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from flask import Response, request
@@ -19,7 +19,6 @@ from datafari_rag import resources
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.question_report import (
     MOST_JOINED,
-    QuestionGroup,
     QuestionReport,
     ReadableDocument,
     SameWords,
@@ -30,13 +29,11 @@ from datafari_rag.core.answer.question_report import (
     joined,
     report_of,
     text_of,
-    words_in,
-    words_shown,
 )
 from datafari_rag.core.documents import first_value
-from datafari_rag.core.errors import BadRequest, EmbeddingError, NotAllowed, NotFound, SearchError
+from datafari_rag.core.errors import EmbeddingError, NotAllowed, NotFound, SearchError
 from datafari_rag.core.meaning.vectors import Vector
-from datafari_rag.core.query.dates import iso_at, moment_of
+from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.query.proposals import total_of
 from datafari_rag.core.query.search_request import Browse, Step
 from datafari_rag.core.settings.table import fields_of
@@ -46,6 +43,7 @@ from datafari_rag.web.api.exchange import Exchange, wants_json
 from datafari_rag.web.pages.messages import problem_names
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.request_values import number_wanted
 from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import is_admin
@@ -57,78 +55,46 @@ USUAL_OLD_DAYS, MOST_OLD_DAYS = 365, 36_500
 MOST_LOOKED_UP, LOOKED_UP_TOGETHER = 5_000, 500
 """Documents of one report, those of the latest questions; all others count as not readable. And of one search."""
 
-_DAY_S = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class MadeReport:
-    """The *report* of the questions since *since_s*, and the words of its texts that no document has."""
-
-    report: QuestionReport
-    missing: frozenset[str]
-    since_s: float
-    old_days: int
-
-    def as_json(self) -> dict[str, object]:
-        """Return the report as programs read it, and as the page and the command show it."""
-        report = self.report
-        lists = {"citedOften": report.cited_often, "neverCited": report.never_cited, "citedOld": report.cited_old}
-        return {
-            "since": iso_at(self.since_s),
-            "oldDays": self.old_days,
-            "questions": report.questions,
-            "groups": [self._group(one) for one in report.groups],
-            "documents": {name: _counted(counts) for name, counts in lists.items()},
-        }
-
-    def _group(self, group: QuestionGroup) -> dict[str, object]:
-        counts = {"key": group.key, "asked": group.asked, "people": group.people, "problems": dict(group.problems)}
-        texts, missing = [text for text, _ in group.texts], words_in(group, self.missing)
-        return {**counts, "texts": texts, "cited": _counted(group.cited), "missingWords": missing}
-
 
 def questions(exchange: Exchange) -> Response:
     """Return the report as JSON or as a page. Raises: RagError."""
-    made = _made(exchange)
-    report = made.as_json()
+    report = _made(exchange).as_json()
     if wants_json():
         return json_response(plain(report))
     reader = reader_of(exchange.worker)
-    days = _number("days", USUAL_DAYS, MOST_DAYS)
+    days = number_wanted("days", USUAL_DAYS, MOST_DAYS)
     shown = {"report": report, "names": problem_names(reader.translate), "days": days}
     return page(exchange.worker, reader, "questions.html", shown)
 
 
-def standalone_page(made: MadeReport) -> str:
+def standalone_page(report: QuestionReport) -> str:
     """Return the report as an HTML file, which needs no service."""
     templates = Environment(loader=FileSystemLoader(Path(resources.__file__).parent / "templates"), autoescape=True)
-    return templates.get_template("report.html").render(_=str, report=made.as_json(), names=problem_names(str))
+    return templates.get_template("report.html").render(_=str, report=report.as_json(), names=problem_names(str))
 
 
 def evaluation_file(exchange: Exchange) -> Response:
     """Return the group `group` of the report as rows of an evaluation file. Raises: RagError."""
-    groups = {group.key: group for group in _made(exchange).report.groups}
+    groups = {group.key: group for group in _made(exchange).groups}
     group = groups.get(request.args.get("group", ""))
     rows = [] if group is None else evaluation_rows(group)
     if not rows:
         raise NotFound("There is no such group, or too few people asked it.")
-    response = Response(b"".join(plain(row) + b"\n" for row in rows), mimetype="application/x-ndjson")
-    response.headers["Cache-Control"] = "no-store"
-    response.headers["Content-Disposition"] = 'attachment; filename="questions.jsonl"'
-    return response
+    headers = {"Cache-Control": "no-store", "Content-Disposition": 'attachment; filename="questions.jsonl"'}
+    return Response([plain(row) + b"\n" for row in rows], mimetype="application/x-ndjson", headers=headers)
 
 
-def _made(exchange: Exchange) -> MadeReport:
+def _made(exchange: Exchange) -> QuestionReport:
     """Return the report that the request wants, for an administrator. Raises: RagError."""
     if not is_admin(exchange.user_name, exchange.settings):
         raise NotAllowed
-    days = _number("days", USUAL_DAYS, MOST_DAYS)
-    old_days = _number("old", USUAL_OLD_DAYS, MOST_OLD_DAYS)
-    since_s = exchange.now_s - days * _DAY_S
+    days = number_wanted("days", USUAL_DAYS, MOST_DAYS)
+    old_days = number_wanted("old", USUAL_OLD_DAYS, MOST_OLD_DAYS)
+    since_s = exchange.now_s - days * 86_400
     return report_for(exchange.user(), exchange.snapshot, since_s=since_s, old_days=old_days)
 
 
-def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_days: int) -> MadeReport:
+def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_days: int) -> QuestionReport:
     """
     Return the report as the administrator *user* may read it.
 
@@ -148,11 +114,11 @@ def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_day
     groups = groups_of(asked)
     vectors, spread = _vectors(groups[:MOST_JOINED], parts.meaning)
     report = parts.offload(
-        lambda: report_of(asked, joined(groups, vectors, spread), readable, old_days=old_days),
+        lambda: report_of(asked, joined(groups, vectors, spread), readable, since_s=since_s, old_days=old_days),
         chars + len(vectors) * sum(map(len, vectors)),
     )
-    missing = {word for word, language in words_shown(report).items() if not _is_found(word, language, user, snapshot)}
-    return MadeReport(report, frozenset(missing), since_s, old_days)
+    missing = {word for word, language in report.words.items() if not _is_found(word, language, user, snapshot)}
+    return replace(report, missing=missing)
 
 
 def _readable(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> dict[str, ReadableDocument]:
@@ -190,14 +156,3 @@ def _vectors(groups: Sequence[SameWords], meaning: Meaning | None) -> tuple[Sequ
     except (EmbeddingError, SearchError) as error:
         log.warning("the report has groups by words alone: label=%s", error.label)
         return (), None
-
-
-def _counted(counts: Sequence[tuple[ReadableDocument, int]]) -> list[dict[str, object]]:
-    return [{"id": one.id, "title": one.title, "count": count} for one, count in counts]
-
-
-def _number(name: str, usual: int, most: int) -> int:
-    text = request.args.get(name, str(usual))
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= most):
-        raise BadRequest(f"{name} must be a number from 1 to {most}.", field=name)
-    return int(text)

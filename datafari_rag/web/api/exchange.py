@@ -202,7 +202,7 @@ class Exchange:
             ledger=snapshot.accounts,
             caps=self.settings.limits_tokens,
             prices=self.settings.llm_prices,
-            spender=lambda: Spender(self.user_name, self.user().tokens, self.row.name),
+            spender=lambda: Spender(self.user_name or "", self.user().tokens, self.row.name),
             now=worker.now,
             count=snapshot.dependencies.counter.count,
             on_cost=lambda row: worker.metrics.count_cost(row, self.settings),

@@ -367,6 +367,8 @@ def part_names(_: Translate) -> Mapping[str, str]:
         "model": _("language model"),
         "audit": _("audit trail"),
         "conversations": _("stored conversations"),
+        "accounts": _("accounts of tokens"),
+        "report": _("report of questions"),
     }
 
 

@@ -199,6 +199,19 @@ def test_a_long_question_about_a_hidden_document_is_left_out(store: QuestionFile
     assert len(site.report("chief")["groups"]) == 1
 
 
+def test_a_passage_of_a_hidden_document_that_no_search_found_is_not_in_the_report(
+    store: QuestionFile, indexed: EmbeddedRetriever
+) -> None:
+    passage = "everybody says that the zxcanary merger is planned for May this year"
+    kept(store, passage, (), outcome="noDocuments")
+    kept(store, passage, ("open",))
+    told = json.dumps(site_of(store, indexed).report("ann"))
+    assert "zxcanary" in told
+    words = passage.split()
+    assert all(" ".join(words[start : start + 8]) not in told for start in range(len(words) - 7))
+    assert all(f" {word} " not in told for word in ("that", "is", "for"))
+
+
 def test_the_page_shows_texts_as_texts_and_a_group_is_a_file(
     store: QuestionFile, indexed: EmbeddedRetriever, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from datafari_rag.adapters.ledgers import SqliteLedger
+from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.bootstrap import TEMPLATES, AdminSettings
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
@@ -307,13 +310,15 @@ def test_the_menu_exists_only_in_the_demo() -> None:
 # The settings
 
 
-def office(tmp_path: Path, *more: str, keeping: type[AdminSettings] = AdminSettings) -> tuple[FlaskClient, Path]:
+def office(
+    tmp_path: Path, *more: str, keeping: type[AdminSettings] = AdminSettings, **kept: Any
+) -> tuple[FlaskClient, Path]:
     conf = tmp_path / "rag.properties"
     lines = ["# kept", "security.admins=ann", "rag.api.token=sk-secret", "solr.url=http://u:pass@solr/solr/c", *more]
     conf.write_text("\n".join(lines) + "\n", encoding="utf-8")
     conf.chmod(0o600)
     file = SettingsFile(conf, overrides={"server.port": "0"})
-    service = FakeService(fake_snapshot(settings=file.snapshot().settings))
+    service = FakeService(replace(fake_snapshot(settings=file.snapshot().settings), **kept))
 
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
     register(app, service, keeper=keeping(file, service.clock))
@@ -321,6 +326,16 @@ def office(tmp_path: Path, *more: str, keeping: type[AdminSettings] = AdminSetti
 
 
 ANN = {"X-User": "ann"}
+
+
+def test_the_settings_page_links_to_costs_and_questions_where_they_are_kept(tmp_path: Path) -> None:
+    def links(**kept: Any) -> list[str]:
+        text = office(tmp_path, **kept)[0].get("/admin", headers=ANN).get_data(as_text=True)
+        return re.findall(r'href="(/admin/[^"]+)"', text)
+
+    assert links() == []
+    with closing(SqliteLedger(tmp_path)) as accounts, closing(QuestionFile(tmp_path, 30)) as questions:
+        assert links(accounts=accounts, questions=questions) == ["/admin/costs", "/admin/questions"]
 
 
 def form_of(client: FlaskClient, **changed: str) -> dict[str, str]:
