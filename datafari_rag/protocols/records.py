@@ -40,6 +40,7 @@ def about(text: str, **bounds: Any) -> Meta:
 
 
 _MISSING = re.compile(r"\AObject missing required field `([^`]+)`")
+_UNKNOWN = "Object contains unknown field"
 _PLACE = re.compile(r"`\$([^`]*)`\Z")
 _STEP = re.compile(r"\.([^.\[]+)|\[([0-9]+|\.\.\.)\]")
 
@@ -121,6 +122,9 @@ def _misfit(message: str, record: type, values: Any, *, whole: str | None, is_de
 
 def _path_in(message: str) -> str:
     """Return the path that an error of the library ends with; all else that it says is not shown."""
+    if message.startswith(_UNKNOWN):
+        # What follows are a caller's words, which may look like a path; only whole bodies forbid names.
+        return ""
     place, missing = _PLACE.search(message), _MISSING.match(message)
     return "".join(filter(None, [place and place[1], missing and f".{missing[1]}"]))
 

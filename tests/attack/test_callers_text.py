@@ -366,7 +366,9 @@ def test_a_parameter_that_holds_syntax_changes_nothing(
         # An answer takes its time, and reads its parameters as a search does.
         for text in ALL[:: (1 if name in TAKEN else 3) * (1 if action == "search" else 8)]:
             tried += 1
-            if (found := told(service, [*usual, (name, text)])) != wanted:
+            found = told(service, [*usual, (name, text)])
+            # A filter on a field that we know and whose value cannot be read is refused, with our own sentence.
+            if found != wanted and not (name == "fq" and found[0] == 400 and "cannot be read. Write" in str(found[1])):
                 holes.append(f"{name}={text!r}: {found} and not {wanted}")
     judge(record_property, f"all other parameters, action={action}", against=engine.name, tried=tried, holes=holes)
 

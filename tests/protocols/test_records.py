@@ -100,6 +100,16 @@ def test_a_closed_record_says_which_names_it_has() -> None:
     assert caught.value.field == "arguments"
 
 
+@pytest.mark.parametrize("name", ["$.other", "${x} [1]", "a` - at `$.id", "$[0]", "$.id[...]", "` - at `$.id.x", "\n"])
+def test_a_name_that_a_closed_record_has_not_chooses_no_field(name: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        read(Closed, {name: 1}, whole="arguments")
+    assert (caught.value.field, caught.value.reason) == (
+        "arguments",
+        "arguments must be an object with no other names than id.",
+    )
+
+
 def test_names_that_are_unknown_and_texts_that_are_there_twice() -> None:
     assert unknown_names(Sent, {"rows": 1, "other": 1, "null": None}) == ["other"]
     assert distinct(["b", "a", "b"]) == ("b", "a")

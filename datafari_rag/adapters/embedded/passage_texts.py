@@ -26,18 +26,18 @@ from datafari_rag.adapters.embedded.filters import narrowed
 from datafari_rag.adapters.embedded.schema import (
     LANGUAGES,
     RAW_FIELDS,
+    TermsOfWords,
     analyzer_of,
-    analyzers,
     created,
     damaged,
     opened,
+    terms_of_words,
     translated,
 )
 from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.solr.parameters import usable_words
-from datafari_rag.core.text.words import remembered
 
 FOLDER = "passages"
 """Name of the folder within that of the index."""
@@ -58,7 +58,6 @@ STRAY_SHARE, FEW_STRAYS = 2, 20
 """Passages of documents that are gone are removed when there are those of so many times as many documents, and more."""
 
 HEAP_BYTES = 50_000_000
-MAX_WORDS = 4096
 
 _NUMBER, _CHARS = "passages", "chars"
 
@@ -100,7 +99,7 @@ class _View:
     stamp: Stamp
     index: Index
     searcher: Searcher
-    analyze: Any
+    terms: TermsOfWords
 
 
 class PassageTextWriter:
@@ -320,7 +319,7 @@ def _word_query(word: str, language: str, view: _View) -> Query | None:
     fields = ("plain", f"words_{language}") if language in LANGUAGES else ("plain",)
     parts = []
     for field in fields:
-        terms = view.analyze(word, analyzer_of(field))
+        terms = view.terms[word, analyzer_of(field)]
         if terms and all(view.searcher.doc_freq(field, term) for term in terms):
             whole = [(Occur.Must, Query.term_query(view.index.schema, field, term)) for term in terms]
             parts.append((Occur.Should, Query.boolean_query(whole)))
@@ -328,9 +327,7 @@ def _word_query(word: str, language: str, view: _View) -> Query | None:
 
 
 def _viewed(index: Index, stamp: Stamp) -> _View:
-    tools = analyzers()
-    analyze = remembered(MAX_WORDS)(lambda word, name: tuple(tools[name].analyze(word)))
-    return _View(stamp, index, index.searcher(), analyze)
+    return _View(stamp, index, index.searcher(), terms_of_words())
 
 
 def _schema() -> Schema:

@@ -8,13 +8,13 @@ added here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from tantivy import Occur, Query, Schema, Searcher
 
-from datafari_rag.adapters.embedded.schema import LANGUAGES, analyzer_of
+from datafari_rag.adapters.embedded.schema import LANGUAGES, TermsOfWords, analyzer_of
 from datafari_rag.core.query.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
 from datafari_rag.core.solr.parameters import usable_words
 
@@ -42,15 +42,15 @@ WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2,
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What turns words into terms: the index as it is now, and *analyze*: a word and an analyser's name → terms."""
+    """What turns words into terms: the index as it is now, and the terms of words by analyser."""
 
     searcher: Searcher
     schema: Schema
-    analyze: Callable[[str, str], Sequence[str]]
+    of_words: TermsOfWords
 
     def terms(self, field: str, word: str) -> Sequence[str]:
         """Return the terms of *word* in *field*, in order; empty when it has no letter or digit."""
-        return self.analyze(word, analyzer_of(field))
+        return self.of_words[word, analyzer_of(field)]
 
     def knows(self, field: str, terms: Sequence[str]) -> bool:
         """Return whether each of *terms* occurs somewhere in *field*; deleted documents count until they are merged."""

@@ -31,7 +31,7 @@ from datafari_rag.adapters.embedded.replies import (
     stored_of,
     text_of,
 )
-from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, analyzers, opened, translated
+from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, opened, terms_of_words, translated
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Narrowing
@@ -41,16 +41,12 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.passages.stored_parts import MAX_CHARS, in_parts, with_parts
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
-from datafari_rag.core.text.words import remembered
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""
 
 LONG_CHARS = 100_000
 """A text of more is long."""
-
-MAX_WORDS = 4096
-"""Words of which the terms are remembered."""
 
 SORT_FIELDS = {"title": "title_sort", "last_modified": "last_modified"}
 
@@ -261,10 +257,7 @@ class EmbeddedRetriever:
 def _viewed(index: Index, stamp: Stamp) -> IndexView:
     searcher, schema = index.searcher(), index.schema
     rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
-    tools = analyzers()
-    # The same few analysers look at each word for eleven fields.
-    analyze = remembered(MAX_WORDS)(lambda word, name: tuple(tools[name].analyze(word)))
-    return IndexView(stamp, index, Vocabulary(searcher, schema, analyze), rights)
+    return IndexView(stamp, index, Vocabulary(searcher, schema, terms_of_words()), rights)
 
 
 def _carded(card: Card) -> Document:

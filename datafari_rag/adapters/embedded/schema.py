@@ -20,6 +20,7 @@ from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.places import PLACES_FIELD
+from datafari_rag.core.text.words import Remembered
 
 SCHEMA_VERSION = 5
 """Counts changes after which an index has to be made again: fields, analysers, what is stored."""
@@ -43,6 +44,12 @@ BLOCK_FIELD = "block"
 """Number of a document's vectors in the files beside the index; a document without vectors has none."""
 
 VERSION_FILE = "datafari-rag.json"
+
+MAX_WORDS = 4096
+"""Words of which the terms are remembered: the same few analysers look at each for eleven fields."""
+
+TermsOfWords = Remembered[tuple[str, str], tuple[str, ...]]
+"""The terms of a word by the name of an analyser, in order."""
 
 _MAX_WORD_BYTES = 120
 # A character of a script without spaces is a separate word, so that any stretch of them is found as a phrase.
@@ -83,6 +90,12 @@ def analyzers() -> Mapping[str, TextAnalyzer]:
         words = _lowered(Tokenizer.simple()).filter(Filter.stemmer(language)).filter(Filter.ascii_fold())
         found[code] = words.build()
     return found
+
+
+def terms_of_words() -> TermsOfWords:
+    """Return what the analysers make of words, nothing remembered yet."""
+    tools = analyzers()
+    return Remembered(lambda asked: tuple(tools[asked[1]].analyze(asked[0])), MAX_WORDS)
 
 
 def analyzer_of(field: str) -> str:

@@ -22,7 +22,7 @@ from datafari_rag.core.errors import ModelError, NoAnswer, NoDocuments, leaves
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.query.plan import MAX_WORDS, content_words
-from datafari_rag.core.text.words import sought_in, stem
+from datafari_rag.core.text.words import STEMS, sought_in
 
 Problem = Literal["nothingFound", "notProved", "nearOnly", "modelFailed", "thumbsDown", "askedAgain"]
 PROBLEMS: tuple[Problem, ...] = ("nothingFound", "notProved", "nearOnly", "modelFailed", "thumbsDown", "askedAgain")
@@ -207,7 +207,7 @@ def _words_of(text: str, language: str) -> tuple[str, ...]:
     if len(text) > MAX_WORDS and len({*sought_in(text, language)}) >= MAX_WORDS:
         # What comes after the words that are looked for may be one person's alone.
         return (text,)
-    words = {stem(word.casefold(), language) for word in content_words(text, language)}
+    words = {STEMS[word.casefold(), language] for word in content_words(text, language)}
     return tuple(sorted(words)) or (text,)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from datafari_rag.core.citations.units import Unit, root, same
+from datafari_rag.core.citations.units import ROOTS, Unit, same
 from datafari_rag.core.text.language import Language
 
 UNIT_CHARS = 3
@@ -45,7 +45,7 @@ class UnitRow:
     @cached_property
     def roots(self) -> list[str]:
         """Return the root of each unit."""
-        return [root(word, self.language.endings) for word in self.words]
+        return [ROOTS[word, self.language.endings] for word in self.words]
 
     def roots_needed(self, edits: int) -> list[str]:
         """Return the roots that a place must have to say this with *edits* differences, the longest first."""
@@ -69,7 +69,7 @@ class UnitRow:
 
     def of(self, unit: Unit) -> Iterator[int]:
         """Yield where *unit* stands."""
-        for place in self.places.get(root(unit.word, self.language.endings), ()):
+        for place in self.places.get(ROOTS[unit.word, self.language.endings], ()):
             if same(unit, self.units[place], self.language):
                 yield place
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from datafari_rag.core.text.language import Language
-from datafari_rag.core.text.words import remembered
+from datafari_rag.core.text.words import Remembered
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -117,11 +117,14 @@ def same(one: Unit, other: Unit, language: Language) -> bool:
     return a[:2] == b[:2] and a[0].islower() and _differ_in_ending(a, b, language)
 
 
-@remembered(20_000)
-def root(word: str, endings: tuple[tuple[str, str], ...]) -> str:
-    """Return what all spellings of *word* that `same` takes for one begin with; *endings* are those of its language."""
+def _root(asked: tuple[str, tuple[tuple[str, str], ...]]) -> str:
+    word, endings = asked
     there = {ending for pair in endings for ending in pair if ending and word.endswith(ending)}
     return min((word[: -len(ending)] for ending in there if len(word) - len(ending) > 2), key=len, default=word)
+
+
+ROOTS = Remembered(_root, 20_000)
+"""What all spellings of a word that `same` takes for one begin with, by the word and the endings of its language."""
 
 
 def _uncapitalised(key: str) -> str:
@@ -154,7 +157,7 @@ def _cut(text: str, start: int, end: int) -> list[Unit]:
         elif kind != "markup":
             # An article or a pronoun that lost its vowel is a word of its own.
             for at, stop in _parts(match) if "'" in sign or "’" in sign else (match.span(),):
-                if key := spelled(text[at:stop]):
+                if key := _SPELLED[text[at:stop]]:
                     found.append(Unit(key, key.lower(), at, stop, before, is_first, depth > 0))
                     before, is_first = "", False
     return found
@@ -169,8 +172,7 @@ def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
     yield at, end
 
 
-@remembered(20_000)
-def spelled(token: str) -> str:
+def _spelled(token: str) -> str:
     """Return *token* as it is compared: typography one way, invisible characters left out, everything else as it is."""
     if token.isascii():
         return _number(token) if token[0].isdigit() else token
@@ -178,6 +180,9 @@ def spelled(token: str) -> str:
     token = "".join(one if unicodedata.decomposition(one).startswith(_RAISED) else _plain(one) for one in token)
     token = unicodedata.normalize("NFC", token)
     return _number(token) if token[:1].isdigit() else token
+
+
+_SPELLED = Remembered(_spelled, 20_000)
 
 
 def _plain(character: str) -> str:

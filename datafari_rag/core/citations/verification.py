@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import islice, pairwise
 
 from rapidfuzz.distance import LCSseq
@@ -22,9 +22,9 @@ from datafari_rag.core.citations.places import SourceSentence, SourceText, is_cu
 from datafari_rag.core.citations.units import Unit, marked, units_in
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import folded
-from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in, written_languages
+from datafari_rag.core.text.language import Language, spoken, spoken_in, written_languages
 from datafari_rag.core.text.sentences import spans
-from datafari_rag.core.text.words import FUNCTION_WORDS
+from datafari_rag.core.text.words import FUNCTION_WORDS, Remembered
 
 VERIFIED, SUPPORTED, NEAR = "verified", "supported", "near"
 CONTRADICTED, UNSUPPORTED = "contradicted", "unsupported"
@@ -105,7 +105,7 @@ class ClaimText:
     def __init__(self, text: str, language: str) -> None:
         """Hold *text*, without the sign of a list; *language* is what the caller says of it, and may be empty."""
         self.text = text[marked(text) :]
-        self.codes = (language_code(language), spoken_in(text))
+        self.codes = (language, spoken_in(text))
         self._rows: dict[tuple[str, ...], UnitRow] = {}
 
     def row(self, language: Language, names: tuple[str, ...]) -> UnitRow:
@@ -352,15 +352,17 @@ _RANK = {VERIFIED: 0, SUPPORTED: 1, NEAR: 2, UNSUPPORTED: 3, CONTRADICTED: 4}
 
 def content(row: UnitRow) -> list[str]:
     """Return the roots of the words of *row* that say something by themselves, each once."""
-    common = _common(row.language.code)
+    common = _COMMON[row.language.code]
     pairs = zip(row.words, row.roots, strict=True)
     return list(dict.fromkeys([one for word, one in pairs if word not in common and word[0].isalnum()]))
 
 
-@lru_cache(maxsize=200)
-def _common(code: str) -> frozenset[str]:
+def _common_of(code: str) -> frozenset[str]:
     """Return the words that say nothing by themselves in the languages of *code*."""
     return frozenset().union(*[FUNCTION_WORDS.get(one, ()) for one in code.split("+")])
+
+
+_COMMON = Remembered(_common_of, 64)
 
 
 def likeness(claim: UnitRow, wanted: Sequence[str], place: UnitRow) -> float:
@@ -390,7 +392,7 @@ def is_altered(claim: UnitRow, place: UnitRow) -> bool | None:
         return None
     if place.turned - claim.turned:
         return True
-    begun = not _common(claim.language.code).issuperset(claim.words[: blocks[0].src_start])
+    begun = not _COMMON[claim.language.code].issuperset(claim.words[: blocks[0].src_start])
     changes = len(blocks) - 1 + begun + (blocks[-1].src_end < len(claim.roots))
     known = Counter(claim.roots) & Counter(place.roots)
     return changes == 1 or (changes == 2 and known.total() > aligned_units)
@@ -398,13 +400,13 @@ def is_altered(claim: UnitRow, place: UnitRow) -> bool | None:
 
 def states(text: str, language: str) -> bool:
     """Say whether *text* states anything: a word that only names a source, and a question, do not; a denial does."""
-    spoken_here = spoken(language_code(language), spoken_in(text))
+    spoken_here = spoken(language, spoken_in(text))
     row = UnitRow(unframed(units_in(text, 0, len(text), spoken_here), ()), spoken_here)
     if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
         return False
     if spoken_here.denial.places(row.words):
         return True
-    return not _naming(()).issuperset(content(row))
+    return not _naming().issuperset(content(row))
 
 
 def unframed(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> list[Unit]:
@@ -437,16 +439,18 @@ def _without_source(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> Se
     start = len(units)
     while start and units[start - 1].is_aside:
         start -= 1
-    naming = _naming(tuple(map(tuple, names)))
-    return units[:start] if start and all(one.word in naming for one in units[start:]) else units
+    if start in (0, len(units)):
+        return units
+    naming = _naming().union(*names)
+    return units[:start] if all(one.word in naming for one in units[start:]) else units
 
 
-@lru_cache(maxsize=200)
-def _naming(names: tuple[tuple[str, ...], ...]) -> frozenset[str]:
-    """Return the words that name a source or point at one, those of *names* among them."""
+@cache
+def _naming() -> frozenset[str]:
+    """Return the words that name a source or point at one."""
     languages = written_languages()
     sources = (phrase for one in languages for phrase in one.sources.all)
-    return frozenset().union(*sources, *names, *(one.pointers | one.articles for one in languages))
+    return frozenset().union(*sources, *(one.pointers | one.articles for one in languages))
 
 
 def _framed(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.term_matching import Term, TermPositions
 from datafari_rag.core.text.folding import lowered, unaccented
-from datafari_rag.core.text.words import Word, is_empty_word, stem, words_of
+from datafari_rag.core.text.words import STEMS, Word, is_empty_word, words_of
 
 WORTH: Mapping[int, float] = {2: 2.0, 3: 4.0}
 """Words of a phrase → what it is worth that all such phrases of the question are there."""
@@ -146,7 +146,7 @@ def _term_of(word: Word, places: Mapping[str, int], language: str) -> int | None
     small = lowered(word.text)
     if is_empty_word(small, language):
         return None
-    return places.get(small if word.is_identifier else stem(small, language))
+    return places.get(small if word.is_identifier else STEMS[small, language])
 
 
 def _cases(character: str) -> str:

@@ -21,11 +21,11 @@ from datafari_rag.core.text.folding import lowered, unaccented
 from datafari_rag.core.text.structure import is_row as has_form_of_row
 from datafari_rag.core.text.words import (
     LONGEST_ENDING_CHARS,
+    STEMS,
     Word,
     is_empty_word,
     is_unspaced,
     pieces_of,
-    stem,
     words_of,
 )
 
@@ -273,7 +273,7 @@ def _plain_hits(small: str, plain: str, term: Term, language: str) -> tuple[int,
         while end < limit and plain[end].isalnum():
             end += 1
         is_begun = at > 0 and plain[at - 1].isalnum()
-        if not is_begun and needle in (plain[at:end], unaccented(stem(small[at:end], language))):
+        if not is_begun and needle in (plain[at:end], unaccented(STEMS[small[at:end], language])):
             found.append(at)
         at = plain.find(needle, at + len(needle))
     return tuple(found)
@@ -288,7 +288,7 @@ def _is_word_at(small: str, at: int, needle: str, language: str) -> bool:
         end += 1
     word = small[at:end]
     # "notes" and "noted" share a stem with "not", which says nothing.
-    return (word == needle or stem(word, language) == needle) and not is_empty_word(word, language)
+    return (word == needle or STEMS[word, language] == needle) and not is_empty_word(word, language)
 
 
 def _terms_in(word: Word, gain: float, language: str) -> list[Term]:
@@ -298,12 +298,12 @@ def _terms_in(word: Word, gain: float, language: str) -> list[Term]:
         share = 1 / math.sqrt(len(pieces))
         return [Term(piece, gain * share, share, True) for piece in pieces]
     if not word.is_identifier:
-        return [Term(stem(small, language), gain)]
+        return [Term(STEMS[small, language], gain)]
     parts = [part.lower() for part in word.parts if part.lower() != small and len(part) > 1]
     rise = 1.5 if parts else 1.0
     share = 0.6 / max(1, len(parts)) ** GROUP_POWER
     whole = Term(small, gain * rise, rise, bool(parts) and not small[-1].isdigit())
-    return [whole, *(Term(stem(part, language), gain * share, share, whole=small) for part in parts)]
+    return [whole, *(Term(STEMS[part, language], gain * share, share, whole=small) for part in parts)]
 
 
 def _capital_shares(words: Sequence[Word], language: str) -> list[float]:

@@ -14,10 +14,10 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.core.text.structure import row_lines
+from datafari_rag.core.text.words import Remembered
 
 VISIBLE_ASCII = "".join(map(chr, range(0x20, 0x7F)))
 """What can be seen in ASCII, and the space."""
@@ -301,7 +301,7 @@ class Folded:
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, with no space at either end; may be empty."""
     text = _as_shown(text)
-    odd = {character: _spelling(character) for character in set(unusual(text))}
+    odd = {character: _SPELLED[character] for character in set(unusual(text))}
     spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
     regular = _regular(text, odd)
@@ -343,8 +343,8 @@ def aligned(text: str) -> Folded | None:
     its accent apart.
     """
     text = _as_shown(text)
-    odd = {character: _spelling(character) for character in set(unusual(text))}
-    if not all(map(_keeps_place, odd)):
+    odd = {character: _SPELLED[character] for character in set(unusual(text))}
+    if not all(map(_KEEPS_PLACE.__getitem__, odd)):
         return None
     return Folded(_regular(text, odd), (0, len(text)), (0, len(text)), ())
 
@@ -362,7 +362,7 @@ def folded(text: str) -> str:
         return " ".join(text.translate(_ASCII).split())
     odd = set(unusual(text))
     if all(map(_is_one, odd)):
-        return " ".join(_regular(text, {character: _spelling(character) for character in odd}).split())
+        return " ".join(_regular(text, {character: _SPELLED[character] for character in odd}).split())
     return fold(text).text
 
 
@@ -456,18 +456,17 @@ def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str], rai
     return f"{_EXPONENT if is_apart else ''}{spellings[found] if len(found) == 1 else _composed(found)}"
 
 
-@lru_cache(maxsize=8192)
 def _keeps_place(character: str) -> bool:
     """Say whether words beside *character* are found where it stays as it is: it folds to one, or is a sign."""
     if unicodedata.combining(character) or _is_raised(character):
         return False
-    spelling = _spelling(character)
+    spelling = _SPELLED[character]
     return len(spelling) == 1 or (bool(spelling) and not any(map(str.isalnum, character + spelling)))
 
 
 def _is_one(character: str) -> bool:
     """Say whether *character* folds to one, whatever stands beside it."""
-    return len(_spelling(character)) == 1 and _keeps_place(character)
+    return len(_SPELLED[character]) == 1 and _KEEPS_PLACE[character]
 
 
 def _is_raised(character: str) -> bool:
@@ -479,7 +478,6 @@ def _is_superscript(character: str) -> bool:
     return unicodedata.decomposition(character).startswith("<super>")
 
 
-@lru_cache(maxsize=8192)
 def _spelling(character: str) -> str:
     if character.isspace():
         return " "
@@ -496,8 +494,11 @@ def _composed(cluster: str) -> str:
     return "".join(_SPELLINGS.get(part, part) for part in plain)
 
 
-_PLAIN_SPELLINGS = {character: _spelling(character) for character in VISIBLE_ASCII}
+_SPELLED = Remembered(_spelling, 8192)
+_KEEPS_PLACE = Remembered(_keeps_place, 8192)
+
+_PLAIN_SPELLINGS = {character: _SPELLED[character] for character in VISIBLE_ASCII}
 _PLAIN_CHANGED = {one: other for one, other in _PLAIN_SPELLINGS.items() if one.lower() != other}
 _PLAIN_KINDS = {ord(character): _kind(character, spelling) for character, spelling in _PLAIN_SPELLINGS.items()}
-_ASCII = {code: _spelling(chr(code)) or None for code in range(128)}
+_ASCII = {code: _SPELLED[chr(code)] or None for code in range(128)}
 _ASCII_SAME_LENGTH = {code: other or chr(code) for code, other in _ASCII.items()}

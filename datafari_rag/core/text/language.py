@@ -11,11 +11,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS
+from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS, Remembered
 
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""
@@ -130,19 +130,19 @@ class Language:
 
     def __add__(self, other: Language) -> Language:
         """Return what is true of a text in both languages: known where both are, with the words of both."""
-        return self if other == self else _both(self.code, other.code)
+        return self if other == self else _BOTH[self.code, other.code]
 
 
 @cache
 def written_languages() -> tuple[Language, ...]:
     """Return every language whose words are written down, in the order of their codes."""
     names = sorted(file.name for file in (files("datafari_rag.resources") / "languages").iterdir())
-    return tuple(_language(name.removesuffix(".toml")) for name in names if name.endswith(".toml"))
+    return tuple(_LANGUAGES[name.removesuffix(".toml")] for name in names if name.endswith(".toml"))
 
 
 def spoken(*codes: str | None) -> Language:
     """Return the language that *codes* are together: known where each of them is, unknown where there is none."""
-    return _all_of(tuple(sorted({code for code in codes if code})) or ("",))
+    return _TOGETHER[tuple(sorted({known for code in codes if code and (known := language_code(code))})) or ("",)]
 
 
 def spoken_in(text: str) -> str | None:
@@ -155,7 +155,7 @@ def spoken_in(text: str) -> str | None:
     code = _by_script(sample) or _by_words(sample)
     if code is None or code in _UNSPACED:
         return code
-    known = _language(code).common | frozenset(FUNCTION_WORDS.get(code, ()))
+    known = _LANGUAGES[code].common | frozenset(FUNCTION_WORDS.get(code, ()))
     if not known:
         return code
     words = _WORD.findall(sample.lower())
@@ -178,15 +178,17 @@ def detect(text: str, default: str = "en") -> str:
     return _by_script(sample) or _by_words(sample, default) or default
 
 
-@lru_cache(maxsize=MAX_KEPT)
 def _all_of(codes: tuple[str, ...]) -> Language:
-    first, *others = (_language(code) for code in codes)
+    first, *others = (_LANGUAGES[code] for code in codes)
     return sum(others, start=first)
 
 
-@lru_cache(maxsize=MAX_KEPT)
-def _both(one: str, other: str) -> Language:
-    a, b = _named(one), _named(other)
+_TOGETHER = Remembered(_all_of, MAX_KEPT)
+
+
+def _both(codes: tuple[str, str]) -> Language:
+    one, other = codes
+    a, b = (_TOGETHER[tuple(code.split("+"))] for code in codes)
     return Language(
         "+".join(sorted({*one.split("+"), *other.split("+")})),
         a.is_known and b.is_known,
@@ -204,11 +206,9 @@ def _both(one: str, other: str) -> Language:
     )
 
 
-def _named(code: str) -> Language:
-    return _all_of(tuple(code.split("+")))
+_BOTH = Remembered(_both, MAX_KEPT)
 
 
-@lru_cache(maxsize=MAX_KEPT)
 def _language(code: str) -> Language:
     file = files("datafari_rag.resources") / "languages" / f"{code}.toml"
     if not code or not file.is_file():
@@ -233,6 +233,9 @@ def _language(code: str) -> Language:
         Phrases(_phrases(data, "sources")),
         frozenset(_listed(data, "pointers")),
     )
+
+
+_LANGUAGES = Remembered(_language, MAX_KEPT)
 
 
 def _listed(data: Mapping[str, Any], name: str) -> list[str]:
@@ -284,6 +287,6 @@ def _languages_of_words() -> dict[str, list[str]]:
         for word in (*FUNCTION_WORDS[code], *ASKING_WORDS[code]):
             found.setdefault(word, []).append(code)
     for code in _MORE_LATIN:
-        for word in _language(code).common:
+        for word in _LANGUAGES[code].common:
             found.setdefault(word, []).append(code)
     return found

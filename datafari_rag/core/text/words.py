@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, wraps
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 _ELISION = re.compile(r"(?:l|d|j|m|n|s|t|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)['’ʼ](?=\w)", re.IGNORECASE)
 _ITALIAN_ELISION = re.compile(r"(?:l|d|c|s|un|all|dell|dall|nell|sull|quell|quest|cos)['’ʼ](?=\w)", re.IGNORECASE)
@@ -176,31 +175,35 @@ LONG_UNITS = 60
 """No word of a language is so long; such ones are neither stemmed nor kept in memory."""
 
 
-Function = TypeVar("Function", bound=Callable[..., object])
+Asked = TypeVar("Asked", bound=str | tuple[Any, ...])
+Found = TypeVar("Found")
 
 
-def remembered(most: int) -> Callable[[Function], Function]:
-    """Return a decorator: what a function of a word found for the *most* latest words is kept, for long ones never."""
-
-    def decorated(function: Function) -> Function:
-        kept = lru_cache(most)(function)
-
-        @wraps(function)
-        def found(word: str, *others: object) -> object:
-            return (kept if len(word) <= LONG_UNITS else function)(word, *others)
-
-        return cast("Function", found)
-
-    return decorated
-
-
-@remembered(20_000)
-def stem(word: str, language: str) -> str:
+class Remembered(dict[Asked, Found]):
     """
-    Return the beginning of the lower-case *word* that its inflections share; never empty for a word that is not.
+    What *find* finds for a word, or for a word and what else it depends on; what it found before is kept.
 
-    A language without a table, a short word, a very long one and anything with a digit come back whole.
+    Every text of callers and documents that is kept between requests is kept here: at most *most* words, none that is
+    longer than words are. What is kept is found without a call of Python's.
     """
+
+    def __init__(self, find: Callable[[Asked], Found], most: int) -> None:
+        """Keep nothing yet."""
+        super().__init__()
+        self._find, self._most = find, most
+
+    def __missing__(self, asked: Asked) -> Found:
+        """Find what is not kept."""
+        found = self._find(asked)
+        if len(asked if isinstance(asked, str) else asked[0]) <= LONG_UNITS:
+            if len(self) >= self._most:
+                self.clear()
+            self[asked] = found
+        return found
+
+
+def _stem(asked: tuple[str, str]) -> str:
+    word, language = asked
     if not _DEFAULT_MIN_STEM < len(word) <= LONG_UNITS or language not in _TABLES or not word.isalpha():
         return word
     least = _MIN_STEM.get(language, _DEFAULT_MIN_STEM)
@@ -212,6 +215,15 @@ def stem(word: str, language: str) -> str:
             if len(rest) >= least + is_long and (language == "ru" or not _VOWELS.isdisjoint(rest)):
                 return _bare(rest, least)
     return _single(word, least)
+
+
+STEMS = Remembered(_stem, 20_000)
+"""
+The beginning of a lower-case word that its inflections share, by the word and the code of its language.
+
+It is never empty for a word that is not. A language without a table, a short word, a very long one and anything with a
+digit come back whole.
+"""
 
 
 def _single(rest: str, least: int) -> str:

@@ -21,7 +21,7 @@ from datafari_rag.core.passages.term_matching import is_heading
 from datafari_rag.core.text.folding import clean, lowered
 from datafari_rag.core.text.sentences import MAX_CHARS, spans_or_blocks
 from datafari_rag.core.text.structure import is_row
-from datafari_rag.core.text.words import is_empty_word, is_unspaced, pieces_of, stem
+from datafari_rag.core.text.words import STEMS, is_empty_word, is_unspaced, pieces_of
 
 USUAL_CHARS = (40, 320)
 """Shorter sentences say little, longer ones are lists or text without boundaries."""
@@ -158,7 +158,7 @@ def _stems(text: str, language: str, known: dict[str, tuple[str, ...]]) -> froze
 def _stems_of(word: str, language: str) -> tuple[str, ...]:
     if is_unspaced(word):
         return pieces_of(word)
-    return () if len(word) < 2 or is_empty_word(word, language) else (stem(word, language),)
+    return () if len(word) < 2 or is_empty_word(word, language) else (STEMS[word, language],)
 
 
 def _content(stems: frozenset[str], weights: dict[str, float]) -> float:
