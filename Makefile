@@ -104,6 +104,7 @@ test-for: $(DEV_STAMP)
 
 # All that the suites need; the parts do not wait for each other. What a registry does not give is named at the end.
 setup: $(DEV_STAMP) .venvs/.npm programs solr-jars
+setup-long: PROGRAMS += buildah=buildah mmdebstrap=mmdebstrap
 setup-long: setup $(CLIENT_STAMPS)
 
 # The real Solr's jars from Maven Central, 85 MB, once. Needs nothing of $(DEV_STAMP).
