@@ -1,4 +1,8 @@
-"""From the settings to the embedder they name; libraries of local models are imported for those who have one."""
+"""
+From the settings to the embedder they name, which remembers the last questions; and the vectors that the demo ships.
+
+Libraries of local models are imported for those who have one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request to an index of vectors, and the contents of such an index, as values."""
+"""An index of vectors as values: a request to it, its pieces and passages, and the stamp that says what made them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""From chosen passages to what the model sees of each document: number, label, cleaned text, and the way back."""
+"""
+From chosen passages to what the model sees of each document: number, label, cleaned text, and the way back.
+
+Before that, which sentences of a long text are looked at at all; after it, the part of a sentence that is quoted.
+"""
 
 from __future__ import annotations
 
