@@ -315,7 +315,7 @@ def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ..
 
 def _parts(dependencies: Dependencies) -> StepParts:
     return StepParts(
-        engines=Engines(dependencies.retriever, dependencies.meaning, dependencies.both),
+        engines=Engines(dependencies.retriever, dependencies.meaning, dependencies.both, dependencies.offload),
         model=dependencies.model,
         count=dependencies.counter.count,
         clock=dependencies.clock,

@@ -38,6 +38,7 @@ from datafari_rag.core.meaning.result_list import (
     same_words,
     widened,
 )
+from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.query.plan import content_words, steps_for
 from datafari_rag.core.query.proposals import (
     MAX_SPELT,
@@ -54,18 +55,23 @@ from datafari_rag.core.query.proposals import (
 )
 from datafari_rag.core.query.search_request import STORED, Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.ports import Both, Meaning, Retriever, in_turn
+from datafari_rag.ports import Both, Meaning, Offload, Retriever, in_turn, inline
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What searches: by words, by meaning where there are vectors, and how two searches run in parallel."""
+    """
+    What searches: by words, by meaning where there are vectors.
+
+    *both* is how two searches run in parallel, *offload* where long texts are looked through.
+    """
 
     retriever: Retriever
     meaning: Meaning | None = None
     both: Both = in_turn
+    offload: Offload = inline
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +91,28 @@ _Near = tuple[NearSearch, tuple[Document, ...]]
 
 def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, engines: Engines) -> Searched:
     """
-    Run the steps of the plan until one finds something, each one round trip, and the search by meaning in parallel.
+    Run the steps of the plan until one finds something, and the search by meaning in parallel.
 
-    Raises:
+    Of long documents there are only the parts that answer best, whatever the engine returned. Raises:
         SearchError: the search by words failed.
     """
     plan = list(searches)
+    whole = _searched(plan, access, settings=settings, engines=engines)
+    asked = whole.last or (plan[0] if plan else None)
+    if asked is None or asked.is_whole or asked.content == "highlighting":
+        return whole
+    return read_in_parts(whole, asked.question, asked.language, engines.offload)
+
+
+def read_in_parts(whole: Searched, question: str, language: str, offload: Offload) -> Searched:
+    """Return *whole* with what of its documents may be looked at; long texts are looked through *offload*."""
+    documents = whole.found.documents
+    cut = partial(in_parts, documents, question, language)
+    read = offload(cut, sum(len(one.text) for one in documents))
+    return replace(whole, found=replace(whole.found, documents=read))
+
+
+def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, engines: Engines) -> Searched:
     meaning = engines.meaning
     if meaning is None or not plan:
         return _by_words(plan, access, engines.retriever)

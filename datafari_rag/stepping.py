@@ -51,7 +51,7 @@ from datafari_rag.core.steps.planning import (
 )
 from datafari_rag.core.steps.pooling import pooled
 from datafari_rag.ports import Ending, Model, Offload
-from datafari_rag.retrieval import Engines, Searched, searched, searched_in
+from datafari_rag.retrieval import Engines, Searched, read_in_parts, searched, searched_in
 
 log = logging.getLogger(__name__)
 
@@ -494,6 +494,8 @@ def stepped(
         found = searched_in(
             ask.document_ids, access, content=settings.rag_solr_field, retriever=parts.engines.retriever
         )
+        if settings.rag_extract == "passages":
+            found = read_in_parts(found, ask.search_text or ask.question, language, parts.offload)
         return Stepped(found, ask)
     effort = _effort_of(ask, settings)
     searches = searches_for(ask, language=language, settings=settings)

@@ -20,7 +20,7 @@ from datafari_rag.core.answer.reasoning_steps import ranked
 from datafari_rag.core.answer.support_policy import SupportPolicy
 from datafari_rag.core.ask import Ask, DocumentWork, WorkKind
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.documents import Citation, Document, Extract, Passage, stored_span
 from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
 from datafari_rag.core.events import (
     EMPTY,
@@ -38,9 +38,10 @@ from datafari_rag.core.events import (
     WorkEstimate,
     WorkEvent,
 )
-from datafari_rag.core.passages.budget_fitting import evidence_for
+from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
@@ -351,17 +352,16 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
         within = replace(
             settings, rag_max_json_length=limit.chars, llm_context_window=limit.tokens + _reserved_tokens(run)
         )
-        choose = partial(
-            evidence_for,
-            ask,
-            [document],
-            language=question_language_for(ask),
-            settings=within,
-            count=limit.count,
-        )
+        language = question_language_for(ask)
+
+        def choose() -> Selected:
+            parts = in_parts([document], ask.question, language)
+            return evidence_for(ask, parts, language=language, settings=within, count=limit.count)
+
         found = run.dependencies.offload(choose, len(document.text))
         if found.extracts:
-            return found.extracts[0].passages
+            read = found.extracts[0]
+            return tuple(Passage(*stored_span(read.document, one.start, one.end), one.score) for one in read.passages)
     weighed = run.weighed(document, detect(document.text, "en"))
     chars = min(limit.chars, 2 * limit.tokens)
     return condensed(weighed, (0, len(document.text)), chars)

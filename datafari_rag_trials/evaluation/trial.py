@@ -86,7 +86,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     ask = Ask(question.text)
     whole, replied = _replied(ask, setup, dependencies)
     by_words = _by_words(ask, memory, setup, dependencies)
-    found = _found(ask, by_words, setup, dependencies)
+    found = found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
     extracts = whole.sources.extracts if whole else ()
     language = detect(question.text)
     weighed = weigh(question.text, found, language=language)
@@ -112,13 +112,6 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
         id=question.id,
     )
-
-
-def _found(ask: Ask, by_words: Sequence[Document], setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
-    """Return what all searches of the question found; the one by words where it is the only one."""
-    if dependencies.meaning is None and setup.settings.rag_effort == "none":
-        return by_words
-    return found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
 
 
 def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:

@@ -199,8 +199,7 @@ def scored(text: str) -> object:
 
 def bounds_of(text: str) -> list[tuple[int, int]]:
     """Return the sentences of *text*, as whoever reads them gets them: in blocks where there are very many."""
-    traces = term_matching.traces_of(TERMS, text, "en")
-    return candidate_regions.bounds_in(text, traces, term_matching.weights_in(TERMS, traces), 3000)
+    return candidate_regions.bounds_in(text, 3000)
 
 
 def refusal_of(text: str) -> Rejection:
@@ -438,8 +437,8 @@ READERS: dict[str, Reader] = {
         [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
     ),
     "core.passages.stored_parts.passages_in": stored_parts.passages_in,
-    "core.passages.stored_parts.parts_around": lambda text: stored_parts.parts_around(
-        text, text[:400].split()[:20], 4000
+    "core.passages.stored_parts.in_parts": lambda text: stored_parts.in_parts(
+        [Document("a", text), Document("b", text)], text[:400], "en"
     ),
     "core.solr.parameters.numbered": parameters.numbered,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),

@@ -150,7 +150,6 @@ def _takes_text(function: object) -> bool:
 
 
 THROUGH = {
-    "core.passages.stored_parts.in_parts": "core.passages.stored_parts.parts_around",
     "core.documents.place_of": "core.citations.resolution.resolve, both",
     "core.answer.question_report.asked_under": "core.text.words.sought_in",
     "core.answer.question_report.report_of": "core.text.words.sought_in",

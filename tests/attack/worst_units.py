@@ -91,7 +91,7 @@ WORST = {
     "core.passages.stored_parts.with_parts": "' :'",
     "core.model.sse.ServerSentEvents": "'\\u201c\\n'",
     "core.passages.stored_parts.passages_in": "'|-|-\\n'",
-    "core.passages.stored_parts.parts_around": "'\\u4e2d\\n'",
+    "core.passages.stored_parts.in_parts": "'\\u4e2d\\n'",
     "core.places.with_rows_at": "'\\n'",
     "core.places.place_at": "'1\\n'",
     "core.query.dates.moment_of": "'1' up to ']'",

@@ -11,7 +11,7 @@ from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.cutting import BLOCK_CHARS, FEW_UNITS, units_of
 from datafari_rag.core.passages.extracts import MAX_BEGINNINGS, MAX_SENTENCES, bounds_in, clipped
-from datafari_rag.core.passages.term_matching import terms_of, traces_of
+from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.text.folding import fold, folded
 from datafari_rag.core.text.sentences import MAX_TICKS, code_spans
 from datafari_rag.core.whole.central_sentences import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
@@ -80,8 +80,8 @@ def test_a_title_is_read_up_to_its_bound() -> None:
 
 def test_a_text_of_nothing_but_crumbs_is_cut_into_blocks() -> None:
     few, many = "a\n\n" * MAX_SENTENCES, "a\n\n" * (MAX_SENTENCES + 1)
-    assert len(bounds_in(few, traces_of([], few, "en"), [], 3000)) == MAX_SENTENCES
-    assert len(bounds_in(many, traces_of([], many, "en"), [], 3000)) < 50
+    assert len(bounds_in(few, 3000)) == MAX_SENTENCES
+    assert len(bounds_in(many, 3000)) < 50
 
 
 def test_thousands_of_different_characters_fold_as_each_of_them_does() -> None:

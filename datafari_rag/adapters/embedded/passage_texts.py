@@ -35,6 +35,7 @@ from datafari_rag.adapters.embedded.schema import (
     translated,
 )
 from datafari_rag.core.errors import EmbeddingsGarbled
+from datafari_rag.core.passages.stored_parts import MAX_NUMBER, block_of, key_of
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.solr.parameters import usable_words
@@ -44,9 +45,6 @@ FOLDER = "passages"
 
 CARD_FIELDS = ("id", "title", "url", "last_modified", PLACES_FIELD, *RAW_FIELDS)
 """What a card holds: all that is stored of a document but its texts."""
-
-MAX_NUMBER = 1 << 16
-"""Most passages of one document: a key has this many bits for their numbers."""
 
 MAX_MATCHES = 1000
 """Passages with words of the question that are looked at, those with the most and the rarest words first."""
@@ -251,19 +249,9 @@ class PassageTexts:
             return self._view
 
 
-def key_of(block: int, number: int) -> int:
-    """Return the key of passage *number* of *block*."""
-    return block * MAX_NUMBER + number
-
-
 def card_of(document: Mapping[str, str]) -> dict[str, str]:
     """Return the card of a document that is being written, of the fields that it has."""
     return {name: text for name in CARD_FIELDS if (text := document.get(name, ""))}
-
-
-def block_of(key: int) -> int:
-    """Return the block of the passage *key*."""
-    return key // MAX_NUMBER
 
 
 def _given_blocks(directory: Path) -> GivenBlocks:

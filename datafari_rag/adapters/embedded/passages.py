@@ -33,7 +33,7 @@ from datafari_rag.adapters.embedded.passage_files import (
     mapped,
     read_steadily,
 )
-from datafari_rag.adapters.embedded.passage_texts import Card, key_of
+from datafari_rag.adapters.embedded.passage_texts import Card
 from datafari_rag.adapters.embedded.replies import document_of, stored_of, text_of
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, IndexView
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, translated
@@ -42,7 +42,7 @@ from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import EmbeddingModel
-from datafari_rag.core.passages.stored_parts import MAX_CHARS, MAX_PARTS, SPREAD_WORTH, favourites, in_parts
+from datafari_rag.core.passages.stored_parts import MAX_PARTS, SPREAD_WORTH, favourites, key_of
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.text.folding import is_unicode
 
@@ -133,7 +133,7 @@ class EmbeddedPassages:
             found = {one.id: one for one in self._retriever.read(cards, favour, near).values()}
         for one in documents:
             if one.id not in found and (whole := self._retriever.fetch(one.id, search.content, access)) is not None:
-                found[one.id] = whole if search.is_whole else in_parts(whole, wanted.words, MAX_CHARS // len(documents))
+                found[one.id] = whole
         return found
 
     def _blocks(self, view: IndexView, documents: Sequence[Document], access: Filter) -> list[int]:

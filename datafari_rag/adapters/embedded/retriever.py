@@ -38,7 +38,7 @@ from datafari_rag.core.ask import Narrowing
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
-from datafari_rag.core.passages.stored_parts import MAX_CHARS, in_parts, with_parts
+from datafari_rag.core.passages.stored_parts import with_parts
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
 
@@ -213,7 +213,6 @@ class EmbeddedRetriever:
                 # Nobody has cut it: an earlier version wrote it, or it was written a moment ago.
                 stored = self._stored(view, place)
                 one = document_of(stored, field="exactContent", text=text_of(stored, "exactContent") or "", score=0.0)
-                one = in_parts(one, wanted.words, MAX_CHARS // len(hits))
             found.append(replace(one, score=score))
         return found
 

@@ -11,6 +11,7 @@ from datafari_rag.core.documents import Candidate, Document, Extract, Passage
 from datafari_rag.core.passages.evidence_threshold import evidence_of, least_evidence, signals_in, stopped
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, nodes, weigh
+from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.settings.table import Settings
 
 Count = Callable[[str], int]
@@ -64,7 +65,7 @@ def answering_for(
     least = least_evidence(settings)
     if least <= 0:
         return evidence_for(ask, documents, language=language, settings=settings, count=count)
-    candidates = _candidates(ask, documents)
+    candidates = _candidates(ask, documents, settings)
     weighed = weigh(ask.search_text or ask.question, candidates, language=language)
     most = _max_documents(ask, settings.rag_max_files)
     evidence = evidence_of(signals_in(weighed, language=language, most=most))
@@ -91,7 +92,7 @@ def _evidence(
 ) -> Selected:
     """Return what `evidence_for` returns; *weighed* are all candidates where their texts were read already."""
     language = ask.question_language or "en"
-    candidates = _candidates(ask, documents)
+    candidates = _candidates(ask, documents, settings)
     if ask.token_budget is not None:
         shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
         return _nodes(ask, shown or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
@@ -166,9 +167,12 @@ def _max_documents(ask: Ask, max_files: int) -> int:
     return wanted + len(ask.attachments)
 
 
-def _candidates(ask: Ask, documents: Sequence[Document]) -> list[Document]:
+def _candidates(ask: Ask, documents: Sequence[Document], settings: Settings) -> list[Document]:
     best = max((document.score for document in documents), default=0.0)
-    return [*(_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)), *documents]
+    files = [_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)]
+    if settings.rag_extract == "passages":
+        files = [*in_parts(files, ask.search_text or ask.question, ask.question_language or "en")]
+    return [*files, *documents]
 
 
 def _attached(file: Attachment, rank: int, *, score: float) -> Document:

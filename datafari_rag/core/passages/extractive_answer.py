@@ -221,7 +221,7 @@ class _CutDocument:
 def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> Iterator[Sentence]:
     text = one.document.text
     weights = weights_in(terms, one.traces)
-    bounds = bounds_in(text, one.traces, weights, MAX_CHARS, one.tables)
+    bounds = bounds_in(text, MAX_CHARS, one.tables)
     leads = leads_of(text, bounds)
     read = _CutDocument(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question))
     for index, score in enumerate(sentence_scores(bounds, one.traces, weights, text=text, leads=leads)):

@@ -177,8 +177,8 @@ class Selection:
     candidates: tuple[Candidate, ...]
 
 
-_BoundsOf = Callable[[Ranked, Sequence[float]], list[tuple[int, int]]]
-"""Cuts the text of a document, where that is needed by the places of the question's terms and their weights."""
+_BoundsOf = Callable[[Ranked], list[tuple[int, int]]]
+"""Cuts the text of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +231,8 @@ def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
         return Selection(whole, _verdicts(everything, whole, ()))
     weight = min(1.0, limit.max_chars / FULL_CHARS)
 
-    def bounds_of(one: Ranked, weights: Sequence[float]) -> list[tuple[int, int]]:
-        return bounds_in(one.document.text, one.traces, weights, limit.max_chars, one.tables)
+    def bounds_of(one: Ranked) -> list[tuple[int, int]]:
+        return bounds_in(one.document.text, limit.max_chars, one.tables)
 
     sentences = _scored(kept, weighed.terms, weighed.cue, bounds_of, meaning=weight)
     packed = _packed(sentences, kept, limit)
@@ -270,9 +270,7 @@ def nodes(
     """
     terms = terms_of(question, language)
     order = ranked(question, documents, language=language, terms=terms)
-    scored = _scored(
-        order, terms, cue_of(question), lambda one, _: blocks(one.document.text, node_size // 3, one.tables)
-    )
+    scored = _scored(order, terms, cue_of(question), lambda one: blocks(one.document.text, node_size // 3, one.tables))
     found: list[tuple[float, int, Document, Passage]] = []
     for number, one in enumerate(order):
         own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)
@@ -301,7 +299,7 @@ def _scored(
     for number, one in enumerate(order):
         text = one.document.text
         weights = weights_in(terms, one.traces)
-        bounds = bounds_of(one, weights)
+        bounds = bounds_of(one)
         prior = PRIOR * one.score
         nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
         leads = leads_of(text, bounds)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
+from math import log
 from typing import NamedTuple, TypeVar
 
 from datafari_rag.core.documents import GAP, Document, Nearness
+from datafari_rag.core.passages.term_matching import Term, terms_of
 from datafari_rag.core.text.folding import lowered
 from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun
 from datafari_rag.core.text.sentences import blocks, bounds_around
@@ -40,11 +42,20 @@ FAVOURITES, FAVOUR = 3, 1.0
 SPREAD_WORTH = 0.7
 """The weight of nearness by one spread of the model, relative to one word of the question, in this selection."""
 
+FAVOURED = 4.0
+"""What the passages of the best document by words have before those of one with no score, in words."""
+
+BEFORE, AFTER = 0.3, 0.5
+"""Shares of what a passage is worth for its words that the passages before and after it have: answers go on there."""
+
+MAX_NUMBER = 1 << 16
+"""Most passages of one document: a key has this many bits for their numbers."""
+
 SURE = 1000.0
 """Ranks a passage above all others: the beginning of a document that comes first by words."""
 
-EDGE_CHARS = 300
-"""How far around a stretch that is cut at question time a sentence may begin and end."""
+EDGE_CHARS, LEAST_CHARS = 300, 100
+"""How far around a stretch that is cut at question time a sentence may begin and end, and how long it is at least."""
 
 _Key = TypeVar("_Key", bound=int)
 
@@ -73,6 +84,16 @@ def held_ends(bounds: Sequence[tuple[int, int]], length: int) -> list[int]:
     ]
 
 
+def key_of(block: int, number: int) -> int:
+    """Return the key of passage *number* of *block*, the number of a document."""
+    return block * MAX_NUMBER + number
+
+
+def block_of(key: int) -> int:
+    """Return the number of the document of the passage *key*."""
+    return key // MAX_NUMBER
+
+
 def best_first(worth: Mapping[_Key, float], group: Callable[[_Key], object]) -> list[_Key]:
     """
     Return the passages of *worth*, best first; *group* tells their document.
@@ -97,36 +118,133 @@ def within_budget(parts: Iterable[tuple[_Key, StoredPart | None]]) -> Iterator[t
         yield key, part
 
 
-def parts_around(text: str, words: Sequence[str], most_chars: int) -> list[StoredPart]:
+@dataclass(frozen=True, slots=True)
+class PassageWorth:
     """
-    Return parts of a *text* that nobody has cut, in order, of some *most_chars* characters: those with most of *words*.
+    What makes passages of some documents worth reading, by key: *words* they hold, *near* to the question (cosines).
 
-    A word is looked for as it is written, whatever its case: an engine says which documents have it, not where.
+    *counts* is how many passages each document has, *favour* what it is worth by itself, 0 to 1; a unit of cosine is
+    worth *worth_of_cosine* words.
     """
-    if len(text) <= most_chars:
-        return [StoredPart(0, text)]
-    small = lowered(text)
-    cells: Counter[int] = Counter({0: len(words) + 1})
-    for word in {lowered(word) for word in words if word}:
-        cells.update(_cells_with(word, small))
-    best = sorted(sorted(cells, key=lambda cell: (-cells[cell], cell))[: max(1, most_chars // PASSAGE_CHARS)])
-    found: list[StoredPart] = []
-    for cell in best:
-        bounds = bounds_around(text, cell * PASSAGE_CHARS, (cell + 1) * PASSAGE_CHARS, EDGE_CHARS)
-        reached = found[-1].start + len(found[-1].text) if found else 0
-        if bounds and (start := max(reached, bounds[0][0])) < bounds[-1][1]:
-            found.append(StoredPart(start, text[start : bounds[-1][1]]))
-    return found
+
+    counts: Mapping[int, int]
+    favour: Mapping[int, float]
+    words: Mapping[int, float]
+    near: Mapping[int, float] = field(default_factory=dict)
+    worth_of_cosine: float = 0.0
+
+    def best_first(self) -> list[int]:
+        """
+        Return the keys of the passages that may be read, best first.
+
+        They count for words, for words beside them, for meaning, and for their document. Of the best documents all may
+        be read, of others those with words, what is near, and the beginning.
+        """
+        counts, favour = self.counts, self.favour
+        worth = {key_of(one, 0): 0.0 for one in counts}
+        for one in sorted(counts, key=lambda one: (-favour.get(one, 0.0), one))[:FAVOURITES]:
+            worth.update(dict.fromkeys(range(key_of(one, 1), key_of(one, min(MAX_PARTS, counts[one]))), 0.0))
+            worth[key_of(one, 0)] = SURE
+        for key, score in self.words.items():
+            worth[key] = worth.get(key, 0.0) + score
+            number, last = key % MAX_NUMBER, counts[block_of(key)] - 1
+            if number > 0:
+                worth[key - 1] = worth.get(key - 1, 0.0) + BEFORE * score
+            if number < last:
+                worth[key + 1] = worth.get(key + 1, 0.0) + AFTER * score
+        for key, cosine in self.near.items():
+            worth[key] = worth.get(key, 0.0) + self.worth_of_cosine * cosine
+        own = {
+            key: value + FAVOURED * favour.get(block, 0.0)
+            for key, value in worth.items()
+            if (block := block_of(key)) in counts
+        }
+        return best_first(own, block_of)
 
 
-def _cells_with(word: str, text: str) -> Iterator[int]:
-    """Yield the number of each stretch of `PASSAGE_CHARS` characters in which *word* begins, once, and few in all."""
+def in_parts(documents: Sequence[Document], question: str, language: str) -> tuple[Document, ...]:
+    """
+    Return *documents*, those that nobody has cut in the parts that answer *question* best where all are too long.
+
+    A word is looked for as it is written, whatever its case and ending: an engine says which documents have it, not
+    where. What is found in the first documents and what is rare counts more.
+    """
+    read = sum(_chars_of(one) for one in documents)
+    uncut = {number: one for number, one in enumerate(documents) if one.origins is NO_ORIGINS and one.text}
+    if read <= MAX_CHARS or not uncut:
+        return tuple(documents)
+    rest = read - sum(len(one.text) for one in uncut.values())
+    room = max(MAX_CHARS - rest, MAX_CHARS * len(uncut) // len(documents))
+    size = max(LEAST_CHARS, min(PASSAGE_CHARS, room // (2 * len(uncut))))
+    size = max(size, max(len(one.text) for one in uncut.values()) // MAX_NUMBER + 1)
+    order = _cells(uncut, terms_of(question, language), size).best_first()
+    taken: dict[int, list[int]] = {number: [] for number in uncut}
+    for key in _cells_within(order, size, room):
+        taken[block_of(key)].append(key % MAX_NUMBER)
+    cut = {
+        number: with_parts(one, _parts_at(one.text, taken[number], size), len(one.text))
+        for number, one in uncut.items()
+    }
+    return tuple(cut.get(number, one) for number, one in enumerate(documents))
+
+
+def _chars_of(document: Document) -> int:
+    """Return the characters of the stored text that are in *document*."""
+    runs = document.origins.runs
+    return sum(run.length for run in runs) if document.origins is not NO_ORIGINS else len(document.text)
+
+
+def _cells(documents: Mapping[int, Document], terms: Sequence[Term], size: int) -> PassageWorth:
+    """Return what stretches of *size* characters of *documents* are worth, all *terms* together as many as they are."""
+    counts = {number: -(-len(one.text) // size) for number, one in documents.items()}
+    best = max((one.score for one in documents.values()), default=0.0) or 1.0
+    favour = {number: one.score / best for number, one in documents.items()}
+    texts = {number: lowered(one.text) for number, one in documents.items()}
+    held = [
+        [key_of(number, cell) for number, text in texts.items() for cell in _cells_with(term.stem, text, size)]
+        for term in terms
+    ]
+    total = sum(counts.values())
+    rarity = [log(1 + (total - len(keys) + 0.5) / (len(keys) + 0.5)) if keys else 0.0 for keys in held]
+    unit = len(terms) / (sum(rarity) or 1.0)
+    words: Counter[int] = Counter()
+    for keys, rare in zip(held, rarity, strict=True):
+        words.update(dict.fromkeys(keys, unit * rare))
+    return PassageWorth(counts, favour, words)
+
+
+def _cells_with(word: str, text: str, size: int) -> Iterator[int]:
+    """Yield the number of each stretch of *size* characters in which *word* begins, once."""
     at = text.find(word)
-    for _ in range(MAX_PARTS):
-        if at < 0:
+    while at >= 0:
+        yield at // size
+        at = text.find(word, (at // size + 1) * size)
+
+
+def _cells_within(order: Iterable[int], size: int, room: int) -> Iterator[int]:
+    """Yield the first of *order* that have, with the sentences that they cut, at most *room* characters."""
+    taken: set[int] = set()
+    for key in order:
+        edges = 2 - 2 * ((key - 1 in taken) + (key + 1 in taken))
+        room -= size + edges * _edge(size)
+        if room < 0:
             return
-        yield at // PASSAGE_CHARS
-        at = text.find(word, (at // PASSAGE_CHARS + 1) * PASSAGE_CHARS)
+        taken.add(key)
+        yield key
+
+
+def _edge(size: int) -> int:
+    return min(EDGE_CHARS, size // 3)
+
+
+def _parts_at(text: str, cells: Sequence[int], size: int) -> Iterator[StoredPart]:
+    """Yield the stretches *cells* of *text*, those that follow each other as one, with the sentences that they cut."""
+    reached = 0
+    for _, run in groupby(enumerate(sorted(cells)), lambda one: one[1] - one[0]):
+        own = [cell for _, cell in run]
+        bounds = bounds_around(text, own[0] * size, min(len(text), (own[-1] + 1) * size), _edge(size))
+        if bounds and (start := max(reached, bounds[0][0])) < (reached := bounds[-1][1]):
+            yield StoredPart(start, text[start:reached])
 
 
 def with_parts(document: Document, parts: Iterable[StoredPart], chars: int | None = None) -> Document:
@@ -156,12 +274,6 @@ def with_parts(document: Document, parts: Iterable[StoredPart], chars: int | Non
     runs = tuple(OffsetRun(start, stored, end - start) for (start, stored), end in zip(begins, ends, strict=False))
     origins = NO_ORIGINS if at == chars else OffsetMap(runs)
     return replace(document, text="".join(texts), origins=origins, near=tuple(near))
-
-
-def in_parts(document: Document, words: Sequence[str], most_chars: int) -> Document:
-    """Return a *document* that was read whole with no more than `parts_around` of its text."""
-    parts = parts_around(document.text, words, most_chars)
-    return with_parts(document, parts, len(document.text))
 
 
 def favourites(documents: Sequence[Document]) -> list[str]:

@@ -8,10 +8,11 @@ from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.passages.extractive_answer import answer
-from datafari_rag.core.passages.extracts import ROW_JOINT, SHORT_CHARS, bounds_in, extracts_for
+from datafari_rag.core.passages.extracts import ROW_JOINT, extracts_for
 from datafari_rag.core.passages.reranking import best_row, ranked
 from datafari_rag.core.passages.selection import Limit, select
-from datafari_rag.core.passages.term_matching import terms_of, traces_of, weights_in
+from datafari_rag.core.passages.stored_parts import in_parts
+from datafari_rag.core.passages.term_matching import terms_of, traces_of
 from datafari_rag.core.text.structure import tables_in
 
 CITIES = ("Amsterdam", "Berlin", "London", "Madrid", "Paris", "Rome", "Vienna", "Zurich")
@@ -85,23 +86,14 @@ def passages_of(text: str, *parts: str) -> list[Passage]:
     return [Passage(text.index(part), text.index(part) + len(part)) for part in parts]
 
 
-def test_the_header_of_a_long_table_is_found_from_its_middle() -> None:
+def test_a_row_in_the_middle_of_a_long_table_is_found_and_so_is_its_header() -> None:
     rows = "".join(f"Article {number}\t{number} EUR\tshelf {number % 7}\n" for number in range(4000))
     text = f"Prices\nName\tPrice\tPlace\n{rows}Bicycle\t333 EUR\tyard\n{rows}"
-    assert len(text) > SHORT_CHARS
-    terms = terms_of("price of the bicycle", "en")
-    traces = traces_of(terms, text, "en")
-    bounds = bounds_in(text, traces, weights_in(terms, traces), 2000)
-    assert "Name\tPrice\tPlace" in [text[start:end] for start, end in bounds]
-    (extract,) = extracts("price of the bicycle", text, max_chars=400)
+    question = "price of the bicycle"
+    documents = in_parts([Document("d", text, score=1.0)], question, "en")
+    assert len(documents[0].text) < len(text) / 2
+    (extract,) = extracts_for(select(question, documents, limit=Limit(400, 3), language="en").chosen, is_cleaned=True)
     assert extract.text.index("Name\tPrice\tPlace") < extract.text.index("Bicycle\t333 EUR\tyard")
-
-
-def test_regions_without_a_table_are_cut_as_before() -> None:
-    text = "Nothing of interest is said here. " * 3000 + "The bicycle costs 333 EUR."
-    terms = terms_of("price of the bicycle", "en")
-    traces = traces_of(terms, text, "en")
-    assert bounds_in(text, traces, weights_in(terms, traces), 2000)
 
 
 def test_a_large_budget_takes_the_header_with_the_rows() -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import GAP, Document, Nearness, Passage, stored_span
 from datafari_rag.core.passages.extracts import JOINT, extracts_for
 from datafari_rag.core.passages.stored_parts import (
+    MAX_CHARS,
     MAX_PARTS,
     MAX_PASSAGES,
     PASSAGE_CHARS,
@@ -13,7 +16,6 @@ from datafari_rag.core.passages.stored_parts import (
     best_first,
     favourites,
     in_parts,
-    parts_around,
     passages_in,
     with_parts,
     within_budget,
@@ -121,19 +123,65 @@ def test_no_more_is_read_than_the_budget_of_one_search() -> None:
     assert list(within_budget([(1, None)])) == [(1, None)], "one that is absent is told"
 
 
-def test_of_an_uncut_text_the_beginning_and_the_places_with_most_words_are_read() -> None:
-    filler = "Nothing of use to anybody is said in this sentence. "
-    text = filler * 500 + "The red Lantern hangs here. " + filler * 500 + "A lantern, blue. " + filler * 500
-    found = in_parts(Document("a", text), ["lantern", "red"], 3000)
+FILLER = "Nothing of use to anybody is said in this sentence. "
 
-    assert found.text.startswith(filler) and "The red Lantern hangs here." in found.text
-    assert len(found.text) < 5000 and len(found.origins.runs) == 3
+
+def shares(documents: Sequence[Document], question: str) -> dict[str, str]:
+    return {one.id: one.text for one in in_parts(documents, question, "en")}
+
+
+def test_of_an_uncut_text_the_beginning_and_the_places_with_most_words_are_read() -> None:
+    text = FILLER * 5000 + "The red Lantern hangs here. " + FILLER * 5000 + "A lantern, blue. " + FILLER * 5000
+    (found,) = in_parts([Document("a", text)], "Where do red lanterns hang?", "en")
+
+    assert found.text.startswith(FILLER) and "The red Lantern hangs here." in found.text
+    assert "A lantern, blue." in found.text and len(found.text) <= MAX_CHARS + 10 * len(GAP)
     for run in found.origins.runs:
         assert text[run.stored : run.stored + run.length] == found.text[run.start : run.start + run.length]
-    assert in_parts(Document("a", "short"), ["lantern"], 3000) == Document("a", "short")
 
 
-def test_a_word_that_is_everywhere_or_nowhere_is_looked_for_no_longer_than_others() -> None:
-    text = "pump " * 1_000_000
-    found = parts_around(text, ["pump", "absent", ""], 5000)
-    assert len(found) <= 5 and found[0].start == 0 and sum(len(one.text) for one in found) < 10_000
+def test_what_fits_into_the_budget_of_one_search_is_read_as_it_is() -> None:
+    few = [Document("a", FILLER * 700), Document("b", FILLER * 700)]
+    assert in_parts(few, "lantern", "en") == tuple(few)
+    assert in_parts([], "lantern", "en") == ()
+
+
+def test_more_is_read_of_the_first_documents_than_of_the_later_ones_and_something_of_each() -> None:
+    documents = [Document(f"d{n}", FILLER * 2000, score=20.0 - n) for n in range(20)]
+    read = shares(documents, "Where is the lantern?")
+    assert len(read["d0"]) > 10 * len(read["d19"]) > 0
+    assert sum(map(len, read.values())) <= MAX_CHARS + 100 * len(GAP)
+
+
+def test_what_was_cut_before_stays_as_it_is_and_leaves_room_for_the_others() -> None:
+    """An index half old, half new."""
+    new = [with_parts(Document(f"new{n}", ""), [StoredPart(7, FILLER * 700)], 10**6) for n in range(2)]
+    old = [Document(f"old{n}", FILLER * 4000 + "A lantern. " + FILLER * 4000) for n in range(2)]
+    read = in_parts([new[0], old[0], new[1], old[1]], "lantern", "en")
+
+    assert (read[0], read[2]) == (new[0], new[1])
+    assert all("A lantern." in one.text and one.text.startswith(FILLER) for one in (read[1], read[3]))
+    assert len(read[1].text) + len(read[3].text) <= MAX_CHARS / 2 + 20 * len(GAP)
+
+
+def test_of_a_thousand_long_documents_no_more_is_read_than_of_one() -> None:
+    documents = [Document(f"d{n}", FILLER * 100, score=1.0) for n in range(1000)]
+    read = in_parts(documents, "lantern", "en")
+    assert [one.id for one in read] == [one.id for one in documents]
+    assert sum(len(one.text) for one in read) <= MAX_CHARS + 2000 * len(GAP)
+
+
+@pytest.mark.parametrize(
+    "text", ["pump " * 10_000_000, "x" * 50_000_000, "\n" * 1_000_000], ids=["words", "one", "none"]
+)
+def test_fifty_megabytes_of_anything_become_the_budget_of_one_search(text: str) -> None:
+    (read,) = in_parts([Document("a", text)], "pump absent", "en")
+    assert len(read.text) <= MAX_CHARS + 100 * len(GAP)
+
+
+def test_no_word_is_cut_where_a_part_ends() -> None:
+    words = [f"w{number}ord" for number in range(30_000)]
+    text = " ".join([*words[:15_000], "The fare of the island ferry is nine euros.", *words[15_000:]])
+    (read,) = in_parts([Document("a", text)], "fare of the island ferry", "en")
+    assert "The fare of the island ferry is nine euros." in read.text
+    assert {*read.text.split()} <= {*text.split()} and len(read.origins.runs) > 1
