@@ -176,8 +176,12 @@ class PassageWriter(Writer, Protocol):
 class PassageStore(Protocol):
     """A collection of passages beside a collection of documents, for the code that synchronises them."""
 
-    def require(self, made: EmbeddingModel) -> None:
-        """Check that passages with vectors of *made* fit in, and keep its spread. Raises: SearchUnavailable."""
+    def require(self, made: EmbeddingModel | None) -> None:
+        """
+        Check that passages with vectors of *made* fit in, and keep its spread; None for passages without vectors.
+
+        Raises: SearchUnavailable.
+        """
         ...
 
     def total(self) -> int:
@@ -197,7 +201,7 @@ class PassageStore(Protocol):
         ...
 
     def replace(
-        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel | None
     ) -> None:
         """Write *passages*, in order, in place of all that *parent* had; found after `commit`. Raises as total."""
         ...

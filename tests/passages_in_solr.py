@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from datafari_rag.adapters.solr.client import Node
-from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, passages_for
+from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, passages_for, retriever_for
 from datafari_rag.adapters.solr.passages import SolrPassages
+from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.errors import EmbeddingError
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
@@ -75,12 +76,23 @@ class TwoCollections:
         self.post({"commit": {}})
 
     def sync(self, embedder: WordEmbedder | None = None) -> SyncOutcome:
+        return self._synced(embedder or WordEmbedder())
+
+    def sync_words(self) -> SyncOutcome:
+        """Write passages without vectors."""
+        return self._synced(None)
+
+    def _synced(self, embedder: WordEmbedder | None) -> SyncOutcome:
         store = passage_store_for(self.settings)
         self.heard = Heard()
         try:
-            return PassageSync(store, embedder or WordEmbedder(), self.heard).go()
+            return PassageSync(store, embedder, self.heard).go()
         finally:
             store.close()
+
+    def retriever(self) -> SolrRetriever:
+        """Return one that knows of the passages, if there are any now."""
+        return retriever_for(self.settings)
 
     def passages(self) -> SolrPassages:
         return passages_for(self.settings)

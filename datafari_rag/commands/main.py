@@ -30,7 +30,7 @@ COMMANDS = {
     "model": ("datafari_rag.commands.model.command:model", "Download local embedding models for search by meaning."),
     "passages": (
         "datafari_rag.commands.passages:passages",
-        "Synchronise passages with vectors in Solr with its documents.",
+        "Synchronise passages in Solr with its documents.",
     ),
     "llm-service": ("datafari_rag.commands.llm_service:llm_service", "The /invoke service of Datafari."),
     "demo-watch": ("datafari_rag.commands.demo.watch:demo_watch", "Part of demo FOLDER."),

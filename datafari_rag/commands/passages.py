@@ -22,7 +22,7 @@ from datafari_rag.ingest.passage_sync import PassageSync, SyncListener, SyncOutc
 
 @click.group()
 def passages() -> None:
-    """Synchronise passages with vectors in Solr with its documents, for search by meaning."""
+    """Synchronise passages in Solr with its documents: answers read these, not whole documents."""
 
 
 @passages.command(
@@ -45,6 +45,7 @@ Exit codes: 0 everything was synchronised; 1 something failed, or Solr or the mo
 def sync(context: click.Context, conf: Path, follow: float | None) -> None:
     """Update the passages in solr.vector.collection from the documents of solr.url.
 
+    They have vectors where embeddings.endpoint is set; without them, answers by words read passages all the same.
     Adds the passages of new and changed documents, rights included, and removes those of deleted documents. You can
     stop it at any time, and several runs can work in parallel: the next run completes what is missing. Vectors of
     unchanged passages are kept.
@@ -83,10 +84,7 @@ def _run(settings: Settings) -> SyncOutcome:
 
 def synced(settings: Settings, listener: SyncListener) -> SyncOutcome:
     """Update the passages of *settings* from its documents. Raises: RagError, ClickException."""
-    embedder = embedder_for(settings)
-    if embedder is None:
-        raise click.ClickException("embeddings.endpoint is empty: there is no model to make vectors with.")
     if settings.solr_url.startswith(EMBEDDED):
-        raise click.ClickException("The embedded index has its own vectors: datafari-rag index writes them.")
+        raise click.ClickException("The embedded index has its own passages: datafari-rag index writes them.")
     with closing(passage_store_for(settings)) as store:
-        return PassageSync(store, embedder, listener).go()
+        return PassageSync(store, embedder_for(settings), listener).go()

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.meaning.fusion import spread_of
-from datafari_rag.core.meaning.near_search import Cut, ParentText, StoredPassage, cuts_of, stamp_of
+from datafari_rag.core.meaning.near_search import Cut, ParentText, StoredPassage, cuts_of, plain_cuts_of, stamp_of
 from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector, unit_vector
 from datafari_rag.ports import Embedder, PassageStore
 
@@ -63,9 +63,9 @@ class SyncOutcome:
 
 
 class PassageSync:
-    """One run over a store with an embedder."""
+    """One run over a store, with an embedder where the passages have vectors."""
 
-    def __init__(self, store: PassageStore, embedder: Embedder, listener: SyncListener) -> None:
+    def __init__(self, store: PassageStore, embedder: Embedder | None, listener: SyncListener) -> None:
         """Remember what to work with; nothing is sent yet."""
         self._store, self._embedder, self._listener = store, embedder, listener
         self._waiting = 0
@@ -78,8 +78,8 @@ class PassageSync:
             SearchUnavailable, SearchTimeout: Solr refuses or is gone; what was done so far stays.
             EmbeddingsUnavailable, EmbeddingsTimeout: the embedding model does not answer; the same.
         """
-        spread = spread_of(self._embedder.embed)
-        made = replace(self._embedder.model, spread=spread)
+        embedder = self._embedder
+        made = None if embedder is None else replace(embedder.model, spread=spread_of(embedder.embed))
         self._store.require(made)
         self._listener.started(self._store.total())
         outcome = SyncOutcome()
@@ -94,7 +94,7 @@ class PassageSync:
         self._store.commit()
         return outcome
 
-    def _taken(self, names: Sequence[str], known: object, made: EmbeddingModel) -> SyncOutcome:
+    def _taken(self, names: Sequence[str], known: object, made: EmbeddingModel | None) -> SyncOutcome:
         outcome = SyncOutcome()
         for start in range(0, len(names), DOCUMENTS):
             some = names[start : start + DOCUMENTS]
@@ -103,12 +103,16 @@ class PassageSync:
             self._listener.advanced(len(some), 0)
         return outcome
 
-    def _one(self, parent: ParentText, made: EmbeddingModel, *, is_known: bool) -> SyncOutcome:
-        cuts = cuts_of(parent.text, parent.title, made.key)
-        has_vectors = made.knows(parent.language)
-        held = self._store.vectors(parent.id, made) if is_known and has_vectors else {}
-        kept = {digest: vector for digest, raw in held.items() if (vector := _usable(raw, made)) is not None}
-        passages = self._passages(cuts, kept, has_vectors=has_vectors)
+    def _one(self, parent: ParentText, made: EmbeddingModel | None, *, is_known: bool) -> SyncOutcome:
+        if made is None:
+            cuts = plain_cuts_of(parent.text)
+            passages = self._passages(cuts, {}, has_vectors=False)
+        else:
+            cuts = cuts_of(parent.text, parent.title, made.key)
+            has_vectors = made.knows(parent.language)
+            held = self._store.vectors(parent.id, made) if is_known and has_vectors else {}
+            kept = {digest: vector for digest, raw in held.items() if (vector := _usable(raw, made)) is not None}
+            passages = self._passages(cuts, kept, has_vectors=has_vectors)
         try:
             self._store.replace(parent, passages, stamp=stamp_of(parent.version, made), made=made)
         except EmbeddingsGarbled as error:
@@ -130,9 +134,10 @@ class PassageSync:
                 yield StoredPassage(number, len(cuts), cut, kept.get(cut.digest) or made.get(cut.digest))
 
     def _embedded(self, cuts: Sequence[Cut]) -> Sequence[Vector]:
-        vectors = self._embedder.embed([cut.context for cut in cuts], "passage") if cuts else ()
+        if self._embedder is None or not cuts:
+            return ()
         size = self._embedder.model.dimensions
-        return [unit_vector(vector, size) for vector in vectors]
+        return [unit_vector(one, size) for one in self._embedder.embed([cut.context for cut in cuts], "passage")]
 
 
 def _usable(raw: Sequence[float], made: EmbeddingModel) -> Vector | None:

@@ -52,10 +52,9 @@ def solr(solr_collection: Collection) -> Iterator[TwoCollections]:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"embeddings.endpoint": ""}, "embeddings.endpoint is empty"),
-        ({"solr.url": "embedded:x"}, "has its own vectors"),
+        ({"solr.url": "embedded:x"}, "has its own passages"),
     ],
-    ids=["no model", "the embedded index"],
+    ids=["the embedded index"],
 )
 def test_what_makes_no_sense_is_told(tmp_path: Path, changes: dict[str, str], told: str) -> None:
     conf = settings_in(tmp_path, "http://127.0.0.1:9/solr/FileShare", **changes)

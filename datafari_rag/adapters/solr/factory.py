@@ -38,11 +38,13 @@ def retriever_for(
     *headers* is called for each request: the request's id and trace context. *offload* is where long answers are read.
     """
     connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
+    is_main = url is None or url == settings.solr_url
     return SolrRetriever(
         nodes_of(url or settings.solr_url, connection),
         schema=schema_of(settings),
         handler=settings.solr_handler,
         tolerates_partial=settings.solr_shards_tolerant,
+        passages=_passages(settings, connection) if is_main else None,
     )
 
 
@@ -59,7 +61,10 @@ def passage_store_for(settings: Settings) -> SolrPassageStore:
 
 def passages_for(settings: Settings, *, headers: Headers = dict, offload: Offload = inline) -> SolrPassages:
     """Return what searches the passages beside the documents of `solr.url` by meaning; nothing is sent yet."""
-    connection = replace(connection_of(settings), headers=headers, offload=offload)
+    return _passages(settings, replace(connection_of(settings), headers=headers, offload=offload))
+
+
+def _passages(settings: Settings, connection: SolrConnection) -> SolrPassages:
     documents, passages = _both(settings, connection)
     return SolrPassages(
         Collections(

@@ -7,6 +7,7 @@ Reads every document regardless of its rights, and copies its rights to its pass
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -60,9 +61,11 @@ class SolrPassageStore:
         self._known: tuple[Schema, Schema] | None = None
         self._outdated: list[str] = []
 
-    def require(self, made: EmbeddingModel) -> None:
+    def require(self, made: EmbeddingModel | None) -> None:
         """
         Check that this program made the collection and that it has a field for vectors of *made*; store the spread.
+
+        Without a model, none has vectors there from now on.
 
         Raises:
             SearchUnavailable: it is not, and the reason says what to do; or Solr does not answer.
@@ -73,6 +76,9 @@ class SolrPassageStore:
                 "The collection in solr.vector.collection was not created with the config set solr-passages; "
                 "Datafari's own VectorMain cannot be used here. Set another collection."
             )
+        if made is None:
+            self._post({"delete": {"query": "model_spread:[* TO *]"}})
+            return
         if not theirs.has(f"vector_{made.dimensions}"):
             raise SearchUnavailable(f"The collection of passages has no field vector_{made.dimensions}.")
         mark = model_mark(made.key)
@@ -114,7 +120,18 @@ class SolrPassageStore:
             "fl": ",".join(dict.fromkeys(["_version_", *filter(schema.has, wanted)])),
         }
         rows = hits_of(self._requested(self._documents, params))[1]
-        return [_parent_text(row, fields, copied, rights) for row in rows]
+        found = [_parent_text(row, fields, copied, rights) for row in rows]
+        stemmed = schema.contents("")
+        if not stemmed or all(one.text for one in found):
+            return found
+        # A document that a search reads by its stemmed body has the passages of that body.
+        params |= {"fl": ",".join([fields.id, "_version_", *stemmed])}
+        params |= {"documents": SEPARATOR.join(one.id for one in found if not one.text)}
+        bodies = {
+            (first_value(row, fields.id), str(first_value(row, "_version_"))): row
+            for row in hits_of(self._requested(self._documents, params))[1]
+        }
+        return [one if one.text else _with_body(one, bodies.get((one.id, one.version), {}), schema) for one in found]
 
     def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
         """Return the vectors of *made* that passages of *parent* have, by the digest of what was embedded."""
@@ -140,7 +157,7 @@ class SolrPassageStore:
             mark = following
 
     def replace(
-        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel | None
     ) -> None:
         """Write *passages* in place of all that *parent* had; found after `commit`. Raises: SearchUnavailable."""
         batch: list[dict[str, object]] = []
@@ -263,8 +280,13 @@ def _parent_text(
     )
 
 
+def _with_body(parent: ParentText, row: Mapping[str, Any], schema: Schema) -> ParentText:
+    texts = (first_value(row, name) for name in schema.contents(parent.language))
+    return replace(parent, text=next(filter(None, texts), ""))
+
+
 def _record(
-    parent: ParentText, passage: StoredPassage, *, stamp: str, made: EmbeddingModel, schema: Schema
+    parent: ParentText, passage: StoredPassage, *, stamp: str, made: EmbeddingModel | None, schema: Schema
 ) -> dict[str, object]:
     cut = passage.cut
     record: dict[str, object] = {
@@ -280,7 +302,7 @@ def _record(
     }
     if schema.has(stemmed := f"content_{parent.language}"):
         record[stemmed] = cut.content
-    if passage.vector is not None:
+    if passage.vector is not None and made is not None:
         record[f"vector_{made.dimensions}"] = lists_of(passage.vector)
         record |= {"vector_model": model_mark(made.key), "vector_digest": cut.digest}
     return record

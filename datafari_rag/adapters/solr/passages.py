@@ -24,7 +24,16 @@ from datafari_rag.core.documents import Document, Nearness, first_value
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch, model_mark
 from datafari_rag.core.meaning.vectors import EmbeddingModel
-from datafari_rag.core.passages.stored_parts import StoredPart, favourites, with_parts
+from datafari_rag.core.passages.stored_parts import (
+    FAVOUR,
+    FAVOURED,
+    PARTS,
+    PLAIN_PARTS,
+    StoredPart,
+    favourites,
+    with_parts,
+    within_budget,
+)
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
 from datafari_rag.core.solr.passage_parameters import (
@@ -154,7 +163,7 @@ class SolrPassages:
                 return {}
             visible = version_params([str(version) for version in versions.values()])
         reply = self._requested(
-            self._all.passages, parts_params([*known], search, passages, visible, first=favourites(documents))
+            self._all.passages, parts_params([*known], search, passages, visible, favour=_favour(documents, search))
         )
         parts = _parts_of(reply)
         return {name: _shown(known[name], own, search) for name, own in parts.items() if name in known}
@@ -169,6 +178,8 @@ class SolrPassages:
 
     def _passages(self, state: _State, search: NearSearch) -> PassageSchema:
         """Return what a search with the vector of *search* needs. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        if not search.has_vector:
+            return PassageSchema("", "", state.passages, state.is_ours, PARTS if state.spreads else PLAIN_PARTS)
         field = f"vector_{len(search.vector)}"
         mark = model_mark(search.model_key)
         if state.is_ours and mark not in state.spreads:
@@ -232,6 +243,14 @@ class SolrPassages:
         return replace(state, spreads=spreads, is_joinable=self._can_join(documents))
 
 
+def _favour(documents: Sequence[Document], search: NearSearch) -> Mapping[str, float]:
+    """Return what the passages of each of *documents* are worth by that alone, by id; a word of the question is one."""
+    if search.has_vector:
+        return dict.fromkeys(favourites(documents), FAVOUR)
+    best = max((one.score for one in documents), default=0.0) or 1.0
+    return {one.id: FAVOURED * one.score / best for one in documents}
+
+
 def _in_order(documents: Sequence[Document], known: Mapping[str, Document]) -> tuple[Document, ...]:
     """Return what is *known* of *documents*, in their order and with their scores."""
     return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
@@ -258,12 +277,18 @@ def _parts_of(reply: Mapping[str, Any]) -> dict[str, list[StoredPart]]:
     """Return the passages by their documents, of those documents of which all are there."""
     counted = buckets_of(reply, "parents")
     whole = {str(one["val"]): list[StoredPart]() for one in counted if one.get("count") == one.get("wanted")}
-    for row in hits_of(reply)[1]:
-        start, parent = row.get("s"), first_value(row, "d")
-        if parent in whole and isinstance(start, int):
-            text, close = str(row.get("t") or ""), row.get("c")
-            whole[parent].append(StoredPart(start, text, _cosine(close) if close else None))
+    rows = hits_of(reply)[1]
+    for place, part in within_budget((place, _part_of(row)) for place, row in enumerate(rows)):
+        parent = first_value(rows[place], "d")
+        if parent in whole and part is not None:
+            whole[parent].append(part)
     return whole
+
+
+def _part_of(row: Mapping[str, Any]) -> StoredPart | None:
+    start, close = row.get("s"), row.get("c")
+    text = str(row.get("t") or "")
+    return StoredPart(start, text, _cosine(close) if close else None) if isinstance(start, int) else None
 
 
 def _shown(document: Document, parts: Sequence[StoredPart], search: NearSearch) -> Document:

@@ -7,15 +7,18 @@ no search without one.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from datafari_rag.adapters.solr.client import Nodes, RequestRejected, TooManyClauses, described
+from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.adapters.solr.replies import document_of, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, first_value
-from datafari_rag.core.errors import SearchError, SearchUnavailable, UnfitValue
+from datafari_rag.core.errors import EmbeddingError, SearchError, SearchUnavailable, UnfitValue
+from datafari_rag.core.meaning.near_search import words_search_for
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.handler_parameters import SENT
@@ -32,6 +35,8 @@ from datafari_rag.core.solr.parameters import (
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.folding import is_unicode
 
+log = logging.getLogger(__name__)
+
 LEAST_CLAUSES = 8
 """With fewer, one word is sent; a Solr that refuses this is not asked again."""
 
@@ -44,17 +49,25 @@ class SolrRetriever:
     A `ports.Retriever` over a Solr collection.
 
     *schema* has the configured names; Solr reports which of them the collection has. *tolerates_partial*
-    takes an answer without some shards, and says so in it.
+    takes an answer without some shards, and says so in it. *passages* are those beside the collection, if it may have
+    some.
     """
 
     def __init__(
-        self, nodes: Nodes, *, schema: Schema, handler: str = "/select", tolerates_partial: bool = False
+        self,
+        nodes: Nodes,
+        *,
+        schema: Schema,
+        handler: str = "/select",
+        tolerates_partial: bool = False,
+        passages: SolrPassages | None = None,
     ) -> None:
         """Remember how to ask; nothing is sent yet."""
         self._nodes = nodes
         self._named = schema
         self._handler = handler.strip("/")
         self._tolerates_partial = tolerates_partial
+        self._passages = passages
         self._known: tuple[Schema, float] | None = None
 
     def search(self, search: Search, access: Filter) -> SearchResult:
@@ -66,6 +79,9 @@ class SolrRetriever:
             SearchTimeout: no answer within the limits.
             UnfitValue: a value to narrow by does not fit its field.
         """
+        read = None if search.is_bare or search.is_whole else self._in_passages(search, access)
+        if read is not None:
+            return read
         schema = self._schema()
         params, reply = self._sought(
             lambda clauses: search_params(search, access, schema, clauses=clauses),
@@ -78,6 +94,19 @@ class SolrRetriever:
         ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
         query = f"{search.step.rule}: {params.get('words', NOTHING)}"
         return SearchResult(tuple(ranked), total, is_partial(reply), took_ms(reply), query=query)
+
+    def _in_passages(self, search: Search, access: Filter) -> SearchResult | None:
+        """Return what `search` does, the texts read from passages; None where there are none that could be read."""
+        passages = self._passages
+        if passages is None or not passages.reads_texts(search):
+            return None
+        found = self.search(replace(search, is_bare=True), access)
+        try:
+            read = [*passages.compared(found.documents, words_search_for(search), access)]
+        except (EmbeddingError, SearchError) as error:
+            log.warning("passages could not be read: label=%s cause=%r", error.label, error.log or error.reason)
+            return None
+        return replace(found, documents=tuple(self._with_texts(read, search.language, access, self._schema())))
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search, ACL fields never in it. Raises as search."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.ask import Narrowing
 from datafari_rag.core.meaning.cutting import context_of, pieces_of
 from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector
-from datafari_rag.core.passages.stored_parts import held_ends
+from datafari_rag.core.passages.stored_parts import held_ends, passages_in
+from datafari_rag.core.query.search_request import Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class PieceVector:
 class NearSearch:
     """
     One search by meaning: the *documents* nearest to *vector*, which the model of *model_key* made.
+
+    Without a vector it is for passages by words alone.
 
     *content* is the field whose text is wanted; *index* is an alias of `openai.indexes`, None for the only one.
     """
@@ -42,8 +46,27 @@ class NearSearch:
     spread: float | None = None
     """The model's spread, None when it is not known."""
 
+    @property
+    def has_vector(self) -> bool:
+        """Say whether passages are compared by meaning as well."""
+        return len(self.vector) > 0
 
-FORM = 1
+
+def words_search_for(search: Search) -> NearSearch:
+    """Return the search for passages that have the words of *search*, without a vector."""
+    return NearSearch(
+        vector=array("f"),
+        model_key="",
+        documents=search.rows,
+        content=search.content,
+        restrictions=search.restrictions,
+        index=search.index,
+        words=search.step.words,
+        language=search.language,
+    )
+
+
+FORM = 2
 """Counts changes of how documents are cut and of what is kept, after which all passages are made again."""
 
 
@@ -91,11 +114,20 @@ class ParentPage:
     stamps: Mapping[str, str]
 
 
+_BLANK = Cut(0, "", "", "")
+"""The one passage of a text without any, so that it is known of."""
+
+
+def plain_cuts_of(text: str) -> list[Cut]:
+    """Return the passages of *text* for words alone, in order, at least one."""
+    return [Cut(start, text[start:end], "", "") for start, end in passages_in(text)] or [_BLANK]
+
+
 def cuts_of(text: str, title: str, model_key: str) -> list[Cut]:
-    """Return the passages of *text* in order; one that is empty for a text without any, so that it is known of."""
+    """Return the passages of *text* that have vectors, in order, at least one."""
     pieces = pieces_of(text)
     if not pieces:
-        return [Cut(0, "", "", "")]
+        return [_BLANK]
     found: list[Cut] = []
     for piece, end in zip(pieces, held_ends([(one.start, one.end) for one in pieces], len(text)), strict=True):
         context = context_of(piece, text, title)
@@ -108,9 +140,9 @@ def model_mark(key: str) -> str:
     return _digest(key)
 
 
-def stamp_of(version: str, model: EmbeddingModel) -> str:
-    """Return what all passages of a document of *version* carry when they are up to date."""
-    return _digest(str(FORM), version, model.key, ",".join(sorted(model.languages)))
+def stamp_of(version: str, model: EmbeddingModel | None) -> str:
+    """Return what all passages of a document of *version* carry when they are up to date, None for words alone."""
+    return _digest(str(FORM), version, *(() if model is None else (model.key, ",".join(sorted(model.languages)))))
 
 
 def is_complete(number: int, *, wanted: object, places: object) -> bool:

@@ -24,8 +24,8 @@ from datafari_rag.core.text.sentences import blocks, bounds_around
 MAX_PARTS, MAX_CHARS = 300, 80_000
 """Passages, and their characters, that are read for one search."""
 
-PARTS = 165
-"""As many passages of 400 characters as that are sent by an engine that cannot stop at their characters."""
+PARTS, PLAIN_PARTS = 165, 70
+"""As many passages of 400 and of 1,000 characters are sent by an engine that cannot stop at their characters."""
 
 PASSAGE_CHARS = 1000
 """A passage for words ends with the first sentence after so many characters."""

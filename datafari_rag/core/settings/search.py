@@ -86,7 +86,7 @@ class SearchSettings(DialectSettings):
         "VectorMain",
         check=checks.collection(),
         help="Collection with the passages, in the same Solr as the collection of solr.url: Datafari's VectorMain, "
-        "or a collection that datafari-rag passages sync maintains. Used if embeddings.endpoint is set.",
+        "or a collection that datafari-rag passages sync maintains, with vectors or without.",
     )
     solr_facets: tuple[str, ...] = setting(
         "solr.facets",

@@ -9,13 +9,13 @@ one, else by a separate request.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector
-from datafari_rag.core.passages.stored_parts import FAVOUR, PARTS, SPREAD_WORTH
+from datafari_rag.core.passages.stored_parts import PARTS, SPREAD_WORTH
 from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,
@@ -43,14 +43,16 @@ class PassageSchema:
     """
     What is known of a collection of passages.
 
-    *vectors* is the field and *model* the mark of those that are searched, *schema* the fields. *is_ours* says that
-    `passages sync` keeps it, so that a passage knows its place in the document.
+    *vectors* is the field and *model* the mark of those that are searched, "" for words alone; *schema* the fields.
+    *is_ours* says that `passages sync` keeps it, so that a passage knows its place in the document. *most* of its
+    passages are read for one search.
     """
 
     vectors: str
     model: str
     schema: Schema
     is_ours: bool
+    most: int = PARTS
 
 
 def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, most: int) -> Params:
@@ -126,42 +128,55 @@ def version_params(versions: Sequence[str]) -> dict[str, str | list[str]]:
 
 
 def parts_params(
-    ids: Sequence[str], search: NearSearch, passages: PassageSchema, visible: Params, *, first: Sequence[str] = ()
+    ids: Sequence[str], search: NearSearch, passages: PassageSchema, visible: Params, *, favour: Mapping[str, float]
 ) -> Params:
     """
     Return the parameters that find the best passages of the documents *ids*, by words and meaning, among the *visible*.
 
-    Those *first* have more of theirs among them than others.
-    With them comes how many passages of each document are visible, and how many there should be.
+    *favour* is what the passages of a document are worth by that alone. With them comes how many passages of each
+    document are visible, and how many there should be.
     """
     own = _fields(passages.schema, search.language)
     words = words_within(usable_words(search.words, search.language), MAX_CLAUSES // (len(own) + 1))
     fields = " ".join(own)
     parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
-    closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"
+    # A document that is named by a parameter of its own is a value, whatever characters are in its id.
+    favoured = {f"favoured_{number}": one for number, one in enumerate(name for name in ids if favour.get(name))}
+    worth = [f"if(exists(query($with_{name})),{favour[one]:.4g},0)" for name, one in favoured.items()]
     return {
+        **favoured,
+        **{f"with_{name}": f"{{!term f=parent_doc v=${name}}}" for name in favoured},
         **QUIET,
         **visible,
-        "q": "{!bool filter=$own should=$sought should=$near should=$favoured should=$lead}",
+        "q": f"{{!bool filter=$own should=$sought should=$favoured should=$lead{' should=$near' * search.has_vector}}}",
         # The beginning of each document is always read: one of which nothing is known could not be ranked.
         "lead": "{!func v='if(exists(query($beginnings)),1000,0)'}",
         "beginnings": "chunk_index:[0 TO 0]",
-        "favoured": f"{{!func v='if(exists(query($favourites)),{FAVOUR:g},0)'}}",
-        "favourites": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$first}}',
-        "first": SEPARATOR.join(first),
+        "favoured": f"{{!func v='sum({','.join(['0', *worth])})'}}",
         "own": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$parents}}',
         "parents": SEPARATOR.join(ids),
         "sought": f"{{!edismax {local(parser)} v=$words}}",
         "words": " ".join(escaped(word) for word in words) or "-*:*",
+        "sort": "score desc,id asc",
+        "rows": str(passages.most),
+        **_closeness(search, passages),
+        "json.facet": '{parents:{type:terms,field:parent_doc,limit:-1,facet:{wanted:"max(chunk_count)"}}}',
+    }
+
+
+def _closeness(search: NearSearch, passages: PassageSchema) -> Params:
+    """Return what is read of a passage, and how near it is where *search* has a vector."""
+    read = "d:parent_doc,t:embedded_content,s:chunk_start"
+    if not search.has_vector:
+        return {"fl": read}
+    closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"
+    return {
+        "fl": f"{read},c:$close",
         # Solr's closeness is (1 + cosine) / 2.
         "near": f"{{!func v='product({2 * SPREAD_WORTH / (search.spread or 1.0):.6g},$close)'}}",
         "close": f"if(exists(query($mine)),{closeness},0)",
         "mine": "{!term f=vector_model v=$model}",
         "model": passages.model,
-        "sort": "score desc,id asc",
-        "rows": str(PARTS),
-        "fl": "d:parent_doc,t:embedded_content,s:chunk_start,c:$close",
-        "json.facet": '{parents:{type:terms,field:parent_doc,limit:-1,facet:{wanted:"max(chunk_count)"}}}',
     }
 
 

@@ -72,7 +72,7 @@ def test_a_join_holds_the_users_filter_and_asks_for_id_and_version() -> None:
 @pytest.mark.parametrize("spread", [0.05, None])
 def test_the_best_parts_are_found_by_words_and_meaning_and_nothing_is_read_as_syntax(spread: float | None) -> None:
     visible = version_params(["1", "2"])
-    params = parts_params(["a"], replace(SEARCH, spread=spread), OURS, visible)
+    params = parts_params(["a"], replace(SEARCH, spread=spread), OURS, visible, favour={})
 
     assert params["versions"] == "1,2" and params["fq"] == ["{!terms f=parent_version v=$versions}"]
     assert params["words"] == r"ferry \$\{tokens\} \{\!x\}"
@@ -82,14 +82,25 @@ def test_the_best_parts_are_found_by_words_and_meaning_and_nothing_is_read_as_sy
 
 def test_a_question_without_words_is_searched_for_by_meaning_alone() -> None:
     schema = Schema(kinds={"embedded_content": "text", "content_fr": "text"})
-    params = parts_params(["a"], replace(SEARCH, words=()), replace(OURS, schema=schema), version_params(["1"]))
+    params = parts_params(
+        ["a"], replace(SEARCH, words=()), replace(OURS, schema=schema), version_params(["1"]), favour={}
+    )
 
     assert params["words"] == "-*:*" and " qf='embedded_content content_fr' " in params["sought"]
+
+
+def test_words_alone_compare_no_vectors_and_documents_that_come_first_are_named_by_values() -> None:
+    plain = replace(SEARCH, vector=unit_vector([1.0])[:0])
+    params = parts_params(["a", "{!x}"], plain, OURS, version_params(["1"]), favour={"a": 4.0, "{!x}": 2.5})
+
+    assert not {"near", "close", "model"} & {*params} and "$near" not in str(params["q"])
+    assert (params["favoured_0"], params["favoured_1"]) == ("a", "{!x}")
+    assert "if(exists(query($with_favoured_1)),2.5,0)" in str(params["favoured"])
 
 
 def test_what_is_read_of_a_passage_or_a_document_is_of_the_state_that_was_filtered() -> None:
     near = near_params(SEARCH, ANN, OURS, most=50)
     parents = parents_params(["a"], SEARCH, ANN, Schema(), text="exactContent")
-    parts = parts_params(["a"], SEARCH, OURS, version_params(["1"]))
+    parts = parts_params(["a"], SEARCH, OURS, version_params(["1"]), favour={})
     joined = joined_params(["a"], SEARCH, ANN, Schema(), documents="FileShare")
     assert [one.get("distrib.singlePass") for one in (near, parents, parts, joined)] == ["true"] * 4
