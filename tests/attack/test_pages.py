@@ -270,7 +270,7 @@ SITES: list[Mapping[str, str]] = [
     {"X-CSRF-Token": ""},
     {"X-HTTP-Method-Override": "GET"},
 ]
-FORMS = ("/admin", "/admin/check", "/admin/try", "/admin/probe", "/feedback", "/demo/user")
+FORMS = ("/admin", "/admin/check", "/admin/try", "/admin/probe", "/feedback", "/demo/user", "/admin/revoke")
 
 
 @one_in(5)

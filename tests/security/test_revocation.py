@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -359,6 +360,7 @@ def test_the_age_of_the_rights_used_is_in_the_metrics(small: Place) -> None:
         ("root", {"user": "bob"}, {"Sec-Fetch-Site": "cross-site"}, "403"),
         ("root", {"user": "bob"}, {"Sec-Fetch-Site": "same-site"}, "403"),
         ("root", {"user": "bob"}, {"Origin": "https://evil.example"}, "403"),
+        ("root", {"user": "bob"}, {"Origin": "null"}, "403"),
         ("root", {}, {}, "400"),
         ("root", {"user": ""}, {}, "400"),
         ("root", {"user": ["ann"]}, {}, "400"),
@@ -386,6 +388,6 @@ def _named(name: str) -> dict[str, str]:
 def test_a_form_needs_the_administrators_own_token(small: Place) -> None:
     page = small.sent("root", "GET", "/admin")
     (token,) = set(re.findall(r'name="csrf_token" value="([^"]+)"', page))
-    for given, status in (({}, 403), ({"csrf_token": token}, 200)):
-        answer = small.client.post("/admin/revoke", data={"user": "ann", **given}, headers=_named("root"))
-        assert answer.status_code == status
+    for origin, given in product(({}, {"Origin": "null"}), ({}, {"csrf_token": token})):
+        answer = small.client.post("/admin/revoke", data={"user": "ann", **given}, headers=_named("root") | origin)
+        assert answer.status_code == (200 if given else 403)

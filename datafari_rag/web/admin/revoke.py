@@ -1,8 +1,9 @@
 """
 `POST /admin/revoke`: from the next request on, nothing counts that was remembered of a user's rights.
 
-For `security.admins` alone. A form carries this administrator's token; a program sends JSON, which no page of another
-site can have a browser send. It only ever takes away: what a user may read is still for the source of rights to say.
+For `security.admins` alone. A form carries this administrator's token; a program sends JSON, which is refused where a
+browser says that a page of another site sent it (`web/ops/cors.py`). It only ever takes away: what a user may read is
+still for the source of rights to say.
 """
 
 from __future__ import annotations
@@ -46,8 +47,6 @@ def _named(worker: WorkerContext, reader: PageReader) -> str | None:
     headers, settings = headers_of(request), worker.snapshot().settings
     incoming = incoming_from(request, takes=_TAKES, now_s=worker.now())
     if isinstance(incoming.body, Mapping):
-        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            raise NotAllowed
         given = incoming.body.get("user")
     else:
         given = next(iter(incoming.form.get("user", ())), None)

@@ -29,6 +29,9 @@ EXPOSED = (
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing and that links of other sites may use."""
 
+FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+"""What the forms of pages send."""
+
 
 class ResponseHeaders(Protocol):
     """Headers of a response, as Flask and plain dicts have them."""
@@ -79,8 +82,9 @@ def is_foreign(request: Request, settings: Settings, paths: Collection[str]) -> 
     if origin is None:
         return False
     if origin == "null":
-        # The service's pages send no referrer, and so no origin with their forms; these have a form token.
-        return _bare(request) in paths
+        # The service's pages send no referrer, and so no origin with their forms, which have a form token; with what
+        # their scripts send, which may have none, browsers name the origin.
+        return request.mimetype not in FORMS or _bare(request) in paths
     named = authority_of(origin)
     # A page cannot set the second header without a preflight; a proxy sets it where it changes the first.
     own = [request.host, *request.headers.get("X-Forwarded-Host", "").split(",")]
