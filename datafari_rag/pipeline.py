@@ -248,7 +248,8 @@ def prepare(
     if not selected.extracts:
         thoughts = _thoughts(trace, user, settings)
         sources = Sources((), thoughts, language, stopwatch.ms, is_partial=found.is_partial)
-        return Prepared(sources, failure=_nothing_in(found, selected))
+        problem = dependencies.retriever.probe() if user.is_admin else None
+        return Prepared(sources, failure=_nothing_in(found, selected, problem))
     prompt = prompt_for(
         ask,
         selected.extracts,
@@ -267,11 +268,14 @@ def prepare(
     return Prepared(sources, prompt, activity=steps.activity)
 
 
-def _nothing_in(found: SearchResult, selected: Selected) -> RagError:
+def _nothing_in(found: SearchResult, selected: Selected, problem: str | None) -> RagError:
+    """Return why there is nothing to answer from; *problem* is what an administrator has to know of the search."""
     # The contents of a missing shard are unknown: "nothing was found" would be a guess.
     if found.is_partial:
         return SearchUnavailable(log="a part of the collection did not answer")
-    return NoRoomForDocuments() if selected.is_without_room else NoDocuments()
+    if selected.is_without_room:
+        return NoRoomForDocuments()
+    return NoDocuments(f"{NoDocuments.sentence} {problem}" if problem else None)
 
 
 class _CountedOnce:

@@ -246,6 +246,19 @@ def test_thoughts_are_shown_to_those_whom_the_setting_names(shown: Any, to_ann: 
     assert len(admin.thoughts) == to_admin
 
 
+class Textless(FakeRetriever):
+    def probe(self) -> str | None:
+        return "No document has a text in the field body."
+
+
+@pytest.mark.parametrize("is_admin", [True, False])
+def test_only_administrators_learn_that_no_document_has_the_field_of_the_texts(is_admin: bool) -> None:
+    *_, failed = events_of(user=User("root", is_admin=is_admin), retriever=Textless())
+
+    assert isinstance(failed, Failed) and isinstance(failed.error, NoDocuments)
+    assert failed.error.reason == NoDocuments.sentence + " No document has a text in the field body." * is_admin
+
+
 def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "datafari_rag"):
         events_of(replace(ASK, question="boarding time"), settings=replace(Settings(), rag_enable_logs=True))

@@ -11,7 +11,8 @@ from urllib.parse import quote, urlsplit
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.text.folding import encodable
-from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.language import SAMPLE_CHARS, detect
+from datafari_rag.core.text.structure import without_names
 from datafari_rag.ingest.parsers.parsed import MAX_TITLE_CHARS, Parsed
 
 PREVIEW_CHARS = 500
@@ -112,7 +113,7 @@ def extension_of(name: str) -> str:
 
 
 def _document(document_id: str, content: str, texts: Mapping[str, str]) -> Document:
-    language = texts.get("language") or detect(content)
+    language = texts.get("language") or detect(without_names(content[:SAMPLE_CHARS]))
     document: Document = {"id": document_id, "exactContent": content, "language": language}
     document |= {name: text for name, text in texts.items() if text}
     if "extension" not in document and (extension := _extension_of_url(texts.get("url", ""))):

@@ -207,6 +207,7 @@ THROUGH = {
     "core.text.structure.ends_with_row": "core.text.structure.tables_in",
     "core.text.structure.is_row": "core.text.structure.tables_in",
     "core.text.structure.names_columns": "core.text.structure.named_cells",
+    "core.text.structure.without_names": "core.text.structure.tables_in",
     "core.passages.extractive_answer.best": "core.passages.extractive_answer.answer, the document",
     "core.passages.extractive_answer.pieces": "core.passages.extractive_answer.answer, the document",
     "core.passages.phrase_matching.is_said": "core.passages.reranking.ranked",

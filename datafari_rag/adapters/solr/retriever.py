@@ -69,6 +69,7 @@ class SolrRetriever:
         self._tolerates_partial = tolerates_partial
         self._passages = passages
         self._known: tuple[Schema, float] | None = None
+        self._has_texts = False
 
     def search(self, search: Search, access: Filter) -> SearchResult:
         """
@@ -138,11 +139,25 @@ class SolrRetriever:
     def probe(self) -> str | None:
         """Return None when a search would work now, else one sentence that says what is wrong."""
         try:
-            self._ask({**SENT, "q": "*:*", "rows": "0"}, is_narrowed=False)
+            return self._textless() if self._count() and not self._has_texts else None
         except SearchError as error:
             reason = message(error.reason)
             return message("{reason} ({cause})", reason=reason, cause=error.log) if error.log else reason
-        return None
+
+    def _textless(self) -> str | None:
+        """Say that no document has a text where one is expected, None once one has. Raises as search."""
+        schema = self._schema()
+        named = [name for name in (schema.fields.exact_content, *schema.contents("")) if schema.has(name)]
+        self._has_texts = bool(named) and self._count(" OR ".join(f"{name}:[* TO *]" for name in named)) > 0
+        if self._has_texts:
+            return None
+        return message(
+            "No document has a text in the field {field}: set exactContent in solr.fields.",
+            field=schema.fields.exact_content,
+        )
+
+    def _count(self, narrowed: str = "*:*") -> int:
+        return hits_of(self._ask({**SENT, "q": "*:*", "fq": narrowed, "rows": "0"}, is_narrowed=False))[0]
 
     def close(self) -> None:
         """Close the connections."""

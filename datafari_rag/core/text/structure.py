@@ -119,6 +119,10 @@ _COLUMN = re.compile(r"(?<=\S) {2,}(?=\S)")
 Span = tuple[int, int]
 
 
+MAX_NAME_WORDS = 4
+"""A cell of more words is a text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows that follow each other, as (start, end) without white space around; *header* is the first where it heads."""
@@ -155,6 +159,22 @@ def tables_in(text: str, low: int = 0, high: int | None = None) -> tuple[Table, 
             block = []
         block.append(line)
     return (*found, *_table(text, block))
+
+
+def without_names(text: str) -> str:
+    """
+    Return *text* without the short cells of its tables, those that name the columns apart.
+
+    Firms and places have names in their own languages: they say nothing of the language of a table.
+    """
+    kept, at = list[str](), 0
+    for table in tables_in(text):
+        kept.append(text[at : table.start])
+        for row in table.rows:
+            cells = [text[start:end] for start, end in cells_of(text, *row)]
+            kept += [one for one in cells if row == table.header or len(one.split()) > MAX_NAME_WORDS]
+        at = table.end
+    return "\n".join((*kept, text[at:]))
 
 
 def is_row(line: str) -> bool:

@@ -220,6 +220,34 @@ def test_a_probe_says_what_is_wrong() -> None:
         assert retriever(loopback.url).probe() is None
 
 
+@pytest.mark.parametrize(
+    ("documents", "with_text", "said"),
+    [(0, 0, None), (3, 0, "No document has a text in the field exactContent: set"), (3, 2, None)],
+    ids=["an empty collection", "a wrong field", "texts"],
+)
+def test_a_probe_names_the_field_of_the_texts_where_no_document_has_it(
+    documents: int, with_text: int, said: str | None
+) -> None:
+    def answer(asked: Asked) -> Reply:
+        wanted = {**asked.query, **parse_qs(asked.body.decode())}.get("fq", [""])[0]
+        number = with_text if wanted == "exactContent:[* TO *]" else documents
+        return answering({**EMPTY, "response": {"numFound": number, "start": 0, "docs": []}})(asked)
+
+    with serving(answer) as loopback:
+        probed = retriever(loopback.url).probe()
+
+    assert probed is None if said is None else probed is not None and probed.startswith(said)
+
+
+def test_texts_are_looked_for_until_one_is_there() -> None:
+    with serving(answering(hits({"id": "a"}))) as loopback:
+        engine = retriever(loopback.url)
+        assert (engine.probe(), engine.probe(), engine.probe()) == (None, None, None)
+        searched = [one for one in loopback.asked if one.path.endswith("/select")]
+
+    assert len(searched) == 4
+
+
 def test_a_name_that_cannot_be_sent_is_no_search() -> None:
     odd = filter_for(User("\ud800"), mode="plugin", anonymous="public")
     with serving(answering()) as loopback, pytest.raises(SearchUnavailable):
