@@ -13,7 +13,7 @@ COMMANDS = {
     "solr": ("datafari_rag_trials.solr.command:solr", "Start and stop a real Solr for testing."),
     "stub-llm": (
         "datafari_rag_trials.stub_model.command:stub_llm",
-        "A test model server that behaves as the model name says.",
+        "A model server for tests: the name of the model sets its behaviour.",
     ),
 }
 """Name → where the command is, and its line in the list."""

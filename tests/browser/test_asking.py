@@ -121,10 +121,10 @@ def test_a_conversation_goes_on_survives_a_reload_and_is_cleared(zoo_service: Zo
     page.wait_for_selector(".again")
     assert page.locator("#answers .turn").count() == 3
     assert page.locator(".prose").first.inner_text() in before
-    page.get_by_role("button", name="Clear the conversation").click()
+    page.get_by_role("button", name="Start a new conversation").click()
     assert page.locator("#answers .turn").count() == 0
     assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.includes('conversation'))") == []
-    page.get_by_role("button", name="Forget my earlier questions").click()
+    page.get_by_role("button", name="Delete my question history").click()
     assert page.evaluate("sessionStorage.length") == 0
 
 

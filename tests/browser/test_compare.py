@@ -48,7 +48,7 @@ def test_two_results_are_compared_by_keyboard_and_each_badge_opens_its_proof(dem
 
     card = page.locator(CARD)
     assert card.locator(".sources > li > a").all_inner_texts() == titles
-    expect(card.locator(".note")).to_contain_text("quoted word for word from the documents")
+    expect(card.locator(".note")).to_contain_text("the documents' own words")
     assert {one[0] for one in card.locator(".prose .badge").all_inner_texts()} == {"1", "2"}
     assert card.locator(".proof.verified").count() >= 2
     expect(page.get_by_role("button", name="Compare again")).to_be_focused()

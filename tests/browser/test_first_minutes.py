@@ -115,7 +115,7 @@ def test_earlier_questions_are_suggested_until_they_are_forgotten(demo_service: 
     reader = come(demo_service.url)
     page = reader.open()
     suggested = page.locator("#titles option")
-    forget = page.get_by_role("button", name="Forget my earlier questions")
+    forget = page.get_by_role("button", name="Delete my question history")
     reader.be("alice")
     assert not forget.is_visible()
     reader.ask("copy a file")
@@ -149,7 +149,7 @@ def test_earlier_questions_are_nothing_for_the_next_reader(demo_service: Running
     reader.open()
     reader.be("bob")
     assert "secret plan" not in page.evaluate(everything)
-    assert not page.get_by_role("button", name="Forget my earlier questions").is_visible()
+    assert not page.get_by_role("button", name="Delete my question history").is_visible()
 
     # Nobody by name: with the tab it ends. The address of a link is not what this reader typed.
     reader.be("")

@@ -17,7 +17,7 @@ from datafari_rag.core.identity import mapped_name
 
 @click.group()
 def conversations() -> None:
-    """Look after stored conversations (chat.store.folder)."""
+    """Manage stored conversations (chat.store.folder)."""
 
 
 @conversations.command(

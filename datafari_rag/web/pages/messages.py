@@ -39,7 +39,10 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
         ),
         "noQuery": (_("Write a question first"), _("A few words are enough.")),
         "queryTooLong": (_("This question is too long"), _("A question can have at most 4000 characters.")),
-        "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question again.")),
+        "contextTooLong": (
+            _("This conversation has become too long"),
+            _("Start a new one and ask your question again."),
+        ),
         "tooManyValues": (_("Too many values"), _("Remove some of the filters, then ask again.")),
         "badRequest": (_("The question could not be read"), _("Please write it again.")),
         "notFound": (_("Not found"), _("This document does not exist, or you do not have access to it.")),
@@ -52,11 +55,11 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
         "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
         "budgetSpent": (
             _("The budget is spent"),
-            _("No more answers of the language model are paid for until it begins anew. Searching goes on."),
+            _("The language model gives no more answers until the next budget period. The search still works."),
         ),
         "accountsUnavailable": (
             _("Answers cannot be counted"),
-            _("The administrator has limited what answers may cost, and this cannot be counted now. Try again soon."),
+            _("Answers have a budget, and their cost cannot be recorded right now. Try again in a moment."),
         ),
     }
 
@@ -208,8 +211,8 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "open_passage": _("Open the passage"),
         "open_document": _("Open the document"),
         "close": _("Close"),
-        "extractive": _("No language model was used: these sentences are quoted word for word from the documents."),
-        "few_words": _("The documents hold few words of your question."),
+        "extractive": _("No language model was used: these are the documents' own words."),
+        "few_words": _("The documents contain few of the words in your question."),
         "partial": _("A part of the collection did not answer: documents may be missing here."),
         "fallback": _("The usual language model did not answer; a fallback model did."),
         "model": _("Model"),
@@ -277,8 +280,8 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "results": [_("1 document"), _("{count} documents")],
         "no_results": _("No documents found"),
         **relaxed_words(_),
-        "cleared": _("Conversation cleared"),
-        "forgotten": _("Earlier questions forgotten"),
+        "cleared": _("New conversation started"),
+        "forgotten": _("Question history deleted"),
         "without_filters": _("Ask without the filters"),
         "ask": _("Ask"),
         "ask_next": _("Ask a follow-up question"),
@@ -331,7 +334,7 @@ def drop_words(_: Translate) -> Mapping[str, str]:
     """Return what the page says of files that are dropped on it."""
     return {
         "sending": _("Sending…"),
-        "kept": _("It is being read, and can be asked about in a moment."),
+        "kept": _("It is being read; you can ask about it in a moment."),
         "empty": _("This file is empty."),
         "too_many": _("The others were not sent: at most {count} files at a time."),
     }
