@@ -68,9 +68,16 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def unknown_names(record: type[msgspec.Struct], values: Mapping[str, object]) -> list[str]:
-    """Return the names of what was sent and is not in *record*; null is absent."""
-    return [name for name, value in values.items() if value is not None and name not in record.__struct_encode_fields__]
+MAX_NOTED = 40
+MAX_NOTED_CHARS = 60
+
+
+def unknown_names(record: type[msgspec.Struct], values: object) -> list[str]:
+    """Return the names of what was sent and is not in *record*, each cut, and the first of many; null is absent."""
+    known, sent = record.__struct_encode_fields__, values if isinstance(values, Mapping) else {}
+    return [name[:MAX_NOTED_CHARS] for name, value in sent.items() if value is not None and name not in known][
+        :MAX_NOTED
+    ]
 
 
 def schema_of(record: type) -> Json:

@@ -24,15 +24,15 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json, partial
 from datafari_rag.protocols.mcp.tools import Filters, restrictions_of
 from datafari_rag.protocols.openai.renderings import nodes_of
-from datafari_rag.protocols.records import NOT_BLANK, DocumentIds, about, distinct, read
+from datafari_rag.protocols.records import NOT_BLANK, DocumentIds, about, distinct, read, unknown_names
 from datafari_rag.protocols.request import Incoming
 
 MAX_PASSAGES = 100
 MAX_CHARACTERS = 1_000_000
 
 
-class RetrieveRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A question, what narrows its search, and how much is wanted; any other name is refused."""
+class RetrieveRequest(Struct, frozen=True):
+    """A question, what narrows its search, and how much is wanted; null is absent, and other names are ignored."""
 
     question: Annotated[
         str,
@@ -75,6 +75,7 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]
         documents=None if given.documents is None else distinct(given.documents),
         max_documents=given.passages,
         effort=given.effort or "none",
+        ignored=tuple(unknown_names(RetrieveRequest, incoming.body)),
     )
     return given, ask
 

@@ -8,7 +8,16 @@ import pytest
 from msgspec import Meta, Struct
 
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
-from datafari_rag.protocols.records import Question, distinct, read, schema_of, schemas_of, unknown_names
+from datafari_rag.protocols.records import (
+    MAX_NOTED,
+    MAX_NOTED_CHARS,
+    Question,
+    distinct,
+    read,
+    schema_of,
+    schemas_of,
+    unknown_names,
+)
 
 
 class Turn(Struct):
@@ -112,6 +121,9 @@ def test_a_name_that_a_closed_record_has_not_chooses_no_field(name: str) -> None
 
 def test_names_that_are_unknown_and_texts_that_are_there_twice() -> None:
     assert unknown_names(Sent, {"rows": 1, "other": 1, "null": None}) == ["other"]
+    assert unknown_names(Sent, "no object") == []
+    many = unknown_names(Sent, {f"{number:02}{'x' * 100}": 1 for number in range(100)})
+    assert (len(many), {len(one) for one in many}) == (MAX_NOTED, {MAX_NOTED_CHARS})
     assert distinct(["b", "a", "b"]) == ("b", "a")
 
 

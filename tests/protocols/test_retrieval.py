@@ -78,6 +78,22 @@ def test_what_does_not_fit_is_refused_by_its_name(more: dict[str, object], label
     assert (error["label"], error["field"], error["code"]) == (label, field, status)
 
 
+def test_other_names_are_ignored_named_and_counted() -> None:
+    line = fake_snapshot(retriever=FakeRetriever(FLIGHT, RABBIT))
+    client = app_of(line).test_client()
+    plain = client.post("/retrieve", json={"question": QUESTION})
+    more = client.post(
+        "/retrieve", json={"question": QUESTION, "rows": 3, "model": None, "AuthenticatedUserName": "ann"}
+    )
+
+    assert (more.status_code, more.get_json()) == (200, plain.get_json())
+    assert "X-RAG-Ignored" not in plain.headers
+    assert more.headers["X-RAG-Ignored"] == "AuthenticatedUserName, rows"
+    counted = client.get("/metrics").get_data(as_text=True)
+    assert 'datafari_rag_ignored_parameters_total{kind="other"} 1.0' in counted
+    assert 'datafari_rag_ignored_parameters_total{kind="identity"} 1.0' in counted
+
+
 def test_a_search_that_failed_is_no_empty_list() -> None:
     error = retrieved({"question": QUESTION}, 502, retriever=FakeRetriever(error=SearchUnavailable()))["error"]
     assert error["label"] == SearchUnavailable.label

@@ -34,9 +34,6 @@ from datafari_rag.protocols.request import Incoming, ReplyContext
 MAX_NAMED = 100
 """Most documents that are named for a synthesis; those beyond `synthesis.maxFiles` are reported as left out."""
 
-_MAX_NOTED = 40
-_MAX_NOTED_CHARS = 60
-
 
 class AiTurn(Struct, frozen=True):
     """One message of the conversation before the question."""
@@ -177,16 +174,13 @@ def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Setting
         document_ids=(given.id,) if given.id else (),
         documents=None if named is None or given.id else distinct(named),
         restrictions=restrictions,
-        ignored=(*ask.ignored, *(name[:_MAX_NOTED_CHARS] for name in unread[:_MAX_NOTED])),
+        ignored=(*ask.ignored, *unread),
     )
 
 
 def _refuse_other_filters(body: Mapping[str, object]) -> None:
-    filters = body.get("filters")
-    unknown = unknown_names(AiFilters, filters) if isinstance(filters, Mapping) else []
-    if unknown:
-        field = f"filters.{unknown[0][:_MAX_NOTED_CHARS]}"
-        raise BadRequest("filters takes id and fq, and nothing else.", field=field)
+    if unknown := unknown_names(AiFilters, body.get("filters")):
+        raise BadRequest("filters takes id and fq, and nothing else.", field=f"filters.{unknown[0]}")
 
 
 def _restrictions(filters: AiFilters, settings: Settings) -> tuple[Restriction, ...]:

@@ -12,7 +12,7 @@ from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.request_values import whole_request
-from datafari_rag.web.responses import NDJSON, json_response, plain, size_of
+from datafari_rag.web.responses import NDJSON, add_ignored, json_response, plain, size_of
 
 
 def searched(worker: WorkerContext, incoming: Incoming) -> Response:
@@ -44,6 +44,7 @@ def retrieve_view(worker: WorkerContext) -> Response:
 def _retrieved(exchange: Exchange) -> Response:
     given, ask = retrieval.parse(exchange.incoming, exchange.settings)
     exchange.question = ask.question
+    exchange.note_ignored(ask.ignored)
     exchange.require_settings()
     user, snapshot = exchange.user(), exchange.snapshot
     try:
@@ -51,7 +52,9 @@ def _retrieved(exchange: Exchange) -> Response:
     except NoDocuments:
         found = Sources(())
     exchange.extracts = found.extracts
-    return json_response(plain(retrieval.reply(given, found, is_admin=user.is_admin)))
+    response = json_response(plain(retrieval.reply(given, found, is_admin=user.is_admin)))
+    add_ignored(response, ask.ignored)
+    return response
 
 
 RETRIEVE = DialectRoute("retrieve", Questionless(retrieval.failure), NDJSON)
