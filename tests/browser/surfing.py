@@ -103,7 +103,7 @@ class Surfer:
         self.ask(question)
         for place in range(2):
             self.page.locator(".hits input").nth(place).check()
-        self.page.locator(".dock button").click()
+        self.page.locator(".dock .compare").click()
         self.page.wait_for_selector(".comparison .counts")
 
     def be(self, user: str) -> Page:

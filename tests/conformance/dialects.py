@@ -328,7 +328,8 @@ def _openai_breaks(raw: bytes) -> tuple[str, Body]:
 def _agent(
     client: FlaskClient, question: str, more: Mapping[str, object], *, is_streamed: bool = False
 ) -> TestResponse:
-    params: dict[str, object] = {**more, "name": "answer", "arguments": {"question": question}}
+    arguments = {"question": question, **({"documents": more["documents"]} if "documents" in more else {})}
+    params: dict[str, object] = {**more, "name": "answer", "arguments": arguments}
     if is_streamed:
         params["_meta"] = {"progressToken": "p"}
     sent = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
@@ -384,7 +385,7 @@ def _always_200(code: int) -> int:
 def _responder(**always: object) -> Callable[[FlaskClient, str, Mapping[str, object]], TestResponse]:
     def asked(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
         # What is unknown is refused here by its name.
-        known = {name: value for name, value in more.items() if name in ("user", "stream", "model")}
+        known = {name: value for name, value in more.items() if name in ("user", "stream", "model", "documents")}
         return client.post("/v1/responses", json={"input": question, **always, **known})
 
     return asked

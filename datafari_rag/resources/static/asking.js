@@ -19,6 +19,7 @@ export class Failure extends Error {
  * @property {string} question
  * @property {string} [base] where the service is; the page's own origin when absent
  * @property {string[]} [filters]
+ * @property {string[] | undefined} [documents] the only ones that are searched
  * @property {string} [format]
  * @property {string} [effort] in how many steps is searched
  * @property {string} [language] of the answer, when the address names one
@@ -39,7 +40,7 @@ export async function* asked(wish) {
 
 /**
  * Yields what *wish* has the service make of whole documents, in the same way.
- * @param {{action: string, id?: string, filters?: {id: string[]}, query?: string, lang?: string}} wish @param {AbortSignal} [signal]
+ * @param {Record<string, any>} wish @param {AbortSignal} [signal]
  */
 export async function* worked(wish, signal) {
   const begun = performance.now();
@@ -88,8 +89,11 @@ async function sent(wish) {
   if (wish.history?.length) {
     path = `/talk?${wanted}`;
     options.headers = { "Content-Type": "application/json" };
-    options.body = JSON.stringify({ messages: [...wish.history, { role: "user", content: wish.question }] });
-  } else options.body = new URLSearchParams([["action", "rag"], ["linebreaks", "newline"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
+    options.body = JSON.stringify({ messages: [...wish.history, { role: "user", content: wish.question }], context: { overrides: { documents: wish.documents } } });
+  } else {
+    for (const id of wish.documents ?? []) wanted.append("documents", id);
+    options.body = new URLSearchParams([["action", "rag"], ["linebreaks", "newline"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
+  }
   return opened((wish.base ?? "") + path, options);
 }
 

@@ -1,12 +1,11 @@
 // @ts-check
 /** The search page at work: asks, shows the answer as it grows, and keeps the conversation of this tab. */
 import { asked, Failure } from "./asking.js";
+import { Basket } from "./basket.js";
 import { Card, noticeOf } from "./card.js";
-import { Comparison } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { Earlier } from "./earlier.js";
 import { counted, element, filled, own } from "./element.js";
-import { showFound } from "./found.js";
 import { openPassage } from "./passage.js";
 import { straight } from "./prose.js";
 import { proposalsOf } from "./proposals.js";
@@ -25,6 +24,7 @@ const form = /** @type {HTMLFormElement} */ (byId("ask"));
 const box = /** @type {HTMLInputElement} */ (byId("q"));
 const format = /** @type {HTMLSelectElement} */ (byId("format"));
 const effort = /** @type {HTMLSelectElement} */ (byId("effort"));
+const only = /** @type {HTMLInputElement} */ (byId("only"));
 const clear = byId("clear");
 const answers = byId("answers");
 const state = byId("state");
@@ -33,26 +33,17 @@ const next = /** @type {HTMLInputElement} */ (
   element("input", { type: "text", maxlength: "4000", dir: "auto", autocomplete: "off", "aria-label": words.ask_next, placeholder: words.ask_next })
 );
 const again = element("form", { class: "again" }, next, element("button", {}, words.ask));
-const talk = new Conversation(setup.user, kept("sessionStorage"));
-const earlier = new Earlier(setup.user, kept);
+const talk = new Conversation(setup.user);
+const earlier = new Earlier(setup.user);
 const forget = byId("forget");
 /** @type {AbortController | null} */
 let running = null;
-const comparison = new Comparison(setup, { say, speak, failed, settle, open: opened });
+const basket = new Basket(setup, byId("found"), { say, speak, failed, settle, open: opened, ask: askThese, emptied });
 /** When the results below the answer are there, or cannot be. @type {Promise<unknown>} */
 let shown = Promise.resolve();
 
-/** @param {"localStorage" | "sessionStorage"} kind @returns {Storage | null} */
-function kept(kind) {
-  try {
-    return window[kind];
-  } catch {
-    return null;
-  }
-}
-
 /** @param {URLSearchParams} wanted */
-const addressOf = (wanted) => JSON.stringify(["q", "fq", "format", "effort", "lang"].map((name) => wanted.getAll(name)));
+const addressOf = (wanted) => JSON.stringify([...["q", "fq", "format", "effort", "lang"].map((name) => wanted.getAll(name)), basket.ids()]);
 
 /** @param {string} text */
 function say(text) {
@@ -79,7 +70,9 @@ function cardFor(question, place) {
     open: opened,
     thumbs: (answer) => thumbsOf(answer, question, setup),
   });
-  const turn = element("div", { class: "turn" }, place > 0 && element("p", { class: "asked", dir: "auto" }, element("span", { class: "fine" }, `${words.you_asked} `), question), card.root);
+  const count = basket.ids()?.length;
+  const limited = count && element("p", { class: "fine" }, filled(counted(words.basket_alone, count), { count }));
+  const turn = element("div", { class: "turn" }, limited || null, place > 0 && element("p", { class: "asked", dir: "auto" }, element("span", { class: "fine" }, `${words.you_asked} `), question), card.root);
   const old = [...answers.children].filter((one) => one !== again).slice(place);
   const isHere = old.some((one) => one.contains(document.activeElement));
   for (const one of old) one.remove();
@@ -122,6 +115,7 @@ async function grow(card, question, place, signal) {
     effort: wanted.get("effort") ?? effort.value,
     language: wanted.get("lang") ?? "",
     history: talk.before(place),
+    documents: basket.ids(),
   };
   for await (const { answer, isDone } of asked(wish)) {
     if (isDone) {
@@ -185,8 +179,8 @@ function fail(card, failure) {
 /** What this reader can do about a failure besides asking again. @param {string} label */
 function wayOut(label) {
   const wanted = new URLSearchParams(location.search);
-  if (label === "noDocuments" && wanted.has("fq")) {
-    wanted.delete("fq");
+  if (label === "noDocuments" && (wanted.has("fq") || basket.ids())) {
+    for (const name of ["fq", "basket"]) wanted.delete(name);
     return element("a", { class: "button", href: `/?${wanted}` }, words.without_filters);
   }
   const settings = document.querySelector('.top a[href="/admin"]');
@@ -215,8 +209,48 @@ function settle() {
   setTimeout(() => running || spoken.replaceChildren(), 4000);
 }
 
+/** @param {URLSearchParams} wanted */
+async function showFound(wanted) {
+  const found = byId("found");
+  found.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(`/found?${wanted}`, { method: "POST", body: new URLSearchParams(basket.ids()?.map((id) => ["documents", id])) });
+    const made = new DOMParser().parseFromString(response.ok ? await response.text() : "", "text/html");
+    found.replaceChildren(...made.body.childNodes);
+  } catch {
+    found.replaceChildren();
+  }
+  basket.offer();
+  found.removeAttribute("aria-busy");
+}
+
+/** The question is asked again, of the documents in the basket alone. */
+function askThese() {
+  only.checked = true;
+  form.requestSubmit();
+}
+
+/** The answer stays, and what comes next is of all documents. */
+function emptied() {
+  say(words.emptied);
+  ofBasket();
+  box.focus();
+}
+
+/** Says beside the question whether it is of the basket alone: never of an empty one. */
+function ofBasket() {
+  const wanted = new URLSearchParams(location.search);
+  if (wanted.has("basket") && !basket.documents.size) {
+    wanted.delete("basket");
+    history.replaceState(null, "", `/?${wanted}`);
+  }
+  only.checked = wanted.has("basket");
+}
+
 /** Shows what the address asks for. @param {boolean} isNew whether the answer must be asked for again */
 function show(isNew) {
+  ofBasket();
+  basket.clear();
   const wanted = new URLSearchParams(location.search);
   const question = wanted.get("q")?.trim() ?? "";
   document.body.className = `scripted ${question ? "results" : "first"}`;
@@ -227,12 +261,7 @@ function show(isNew) {
   }
   document.title = `${straight(question)} · datafari_rag`;
   box.value = question;
-  const found = byId("found");
-  found.setAttribute("aria-busy", "true");
-  shown = showFound(found, wanted, setup.facets, words)
-    .then(() => comparison.offer(found, wanted))
-    .catch(() => found.replaceChildren())
-    .finally(() => found.removeAttribute("aria-busy"));
+  shown = showFound(wanted);
   answers.replaceChildren();
   if (!isNew && talk.recall(addressOf(wanted)) && isRestored()) return;
   answers.replaceChildren();
@@ -274,7 +303,7 @@ form.addEventListener("submit", (event) => {
   box.scrollLeft = 0;
   show(true);
 });
-for (const wish of [format, effort]) wish.addEventListener("change", () => box.value.trim() && document.body.classList.contains("results") && form.requestSubmit());
+for (const wish of [format, effort, only]) wish.addEventListener("change", () => box.value.trim() && document.body.classList.contains("results") && form.requestSubmit());
 clear.addEventListener("click", () => {
   running?.abort();
   talk.begin("");
@@ -321,7 +350,8 @@ document.body.classList.add("scripted");
 app.append(spoken);
 suggest(box, byId("titles"), (typed) => earlier.like(typed));
 forget.hidden = !earlier.all().length;
-if (app.dataset.answer) {
+ofBasket();
+if (app.dataset.answer && !basket.ids()) {
   const made = JSON.parse(app.dataset.answer);
   const question = box.value;
   talk.begin(addressOf(new URLSearchParams(location.search)));
@@ -334,5 +364,5 @@ if (app.dataset.answer) {
     propose(card, 0);
   }
   settle();
-  comparison.offer(byId("found"), new URLSearchParams(location.search));
+  basket.offer();
 } else show(false);

@@ -169,7 +169,7 @@ def script_words(_: Translate) -> Mapping[str, object]:
 def script_parts(_: Translate) -> Sequence[Mapping[str, object]]:
     """Return the parts of `script_words`, no two of which have the same name."""
     told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
-    return told, _card_words(_), _made_words(_), _page_words(_), _comparison_words(_)
+    return told, _card_words(_), _made_words(_), _page_words(_), _basket_words(_)
 
 
 def summary_words(_: Translate) -> Mapping[str, object]:
@@ -277,44 +277,49 @@ def _made_words(_: Translate) -> Mapping[str, object]:
 
 def _page_words(_: Translate) -> Mapping[str, object]:
     return {
-        "results": [_("1 document"), _("{count} documents")],
-        "no_results": _("No documents found"),
-        **relaxed_words(_),
         "cleared": _("New conversation started"),
         "forgotten": _("Question history deleted"),
-        "without_filters": _("Ask without the filters"),
+        "without_filters": _("Ask all documents"),
         "ask": _("Ask"),
         "ask_next": _("Ask a follow-up question"),
-        "previous": _("Previous"),
-        "following": _("Next"),
-        "pages": _("Pages of results"),
-        "filters": _("Filters"),
-        "fields": field_names(_),
         "changes": [_("1 change, not saved yet"), _("{count} changes, not saved yet")],
         "has_problems": [_("1 change, which cannot be saved"), _("{count} changes; some of them cannot be saved")],
     }
 
 
-def _comparison_words(_: Translate) -> Mapping[str, object]:
+def _basket_words(_: Translate) -> Mapping[str, object]:
     return {
-        "choose": _("Choose “{title}” to compare"),
-        "choose_more": _("Choose at least two documents to compare."),
-        "chosen_count": _("{count} documents chosen, of at most {most}"),
-        "chosen_all": _("{count} documents chosen: more cannot be compared at a time."),
+        "basket": _("Basket"),
+        "choose": _("Put “{title}” into the basket"),
+        "basket_count": [_("1 document in the basket"), _("{count} documents in the basket")],
+        "basket_over": [
+            _("{count} documents in the basket; only 1 at a time can be summarised."),
+            _("{count} documents in the basket; at most {most} at a time can be summarised or compared."),
+        ],
+        "basket_full": _("{count} documents in the basket: there is no room for more."),
+        "basket_alone": [
+            _("Only the document in the basket was searched."),
+            _("Only the {count} documents in the basket were searched."),
+        ],
+        "ask_these": _("Ask these"),
+        "summarise": _("Summarise"),
         "compare": _("Compare"),
-        "compare_again": _("Compare again"),
+        "empty": _("Empty the basket"),
+        "emptied": _("The basket is empty"),
+        "summarising": _("Summarising…"),
         "comparing": _("Comparing the documents…"),
-        "reading": _("Reading document {done} of {total}…"),
+        "reading": _("Reading: {done} of {total}…"),
+        "summary": _("Summary"),
         "comparison": _("Comparison"),
         "left_out": {
             "notFound": _("Left out: {title}. It does not exist, or you do not have access to it."),
             "empty": _("Left out: {title}. It has no text."),
-            "overLimit": _("Left out: {title}. At most {most} documents are compared at a time."),
+            "overLimit": _("Left out: {title}. There are too many documents."),
         },
-        "comparison_failures": {
-            "noDocuments": (_("There is nothing to compare"), _("These documents have no text that could be read.")),
+        "basket_failures": {
+            "noDocuments": (_("There is nothing to summarise"), _("These documents have no text that could be read.")),
             "notFound": (_("Not found"), _("These documents do not exist, or you do not have access to them.")),
-            "notAllowed": (_("Documents are not compared here"), _("An administrator has switched this off.")),
+            "notAllowed": (_("This is not done here"), _("An administrator has switched this off.")),
         },
     }
 

@@ -19,7 +19,7 @@ from datafari_rag.web.pages.demo_folder import drop, is_of_script, progress
 from datafari_rag.web.pages.demo_menu import choose
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.rendering import failure_page
-from datafari_rag.web.pages.search import PAGE, TALK_TAKES, search_page
+from datafari_rag.web.pages.search import PAGE, TALK_TAKES, found_part, search_page
 from datafari_rag.web.pages.static_files import widget_setup
 from datafari_rag.web.responses import NDJSON, failure
 from datafari_rag.web.routes import Route
@@ -43,6 +43,7 @@ def _route(path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = 
 
 PAGES = (
     _route("/", "GET", _row(search_page)),
+    _route("/found", "POST", _row(found_part)),
     _route("/talk", "POST", PAGE, takes=TALK_TAKES),
     _route("/demo/user", "POST", _row(choose)),
     _route("/search/titles", "GET", TITLES),

@@ -57,7 +57,7 @@ def search_page(exchange: Exchange) -> Response:
     """Return the page for the question in the address, the first page when there is none. Raises: RagError."""
     worker = exchange.worker
     reader = reader_of(worker)
-    arguments = {name: values for name, values in request.args.lists() if any(value.strip() for value in values)}
+    arguments = _arguments()
     question = arguments.get("q", [""])[0]
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
     made = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
@@ -65,17 +65,29 @@ def search_page(exchange: Exchange) -> Response:
     return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **of_folder, **made})
 
 
+def found_part(exchange: Exchange) -> Response:
+    """Return the results alone, of the documents that the form names where it names any. Raises: RagError."""
+    worker, arguments = exchange.worker, _arguments()
+    reader = reader_of(worker)
+    chosen = tuple(request.form.getlist("documents"))
+    found = _hits(worker, reader, arguments, {"documents": chosen} if chosen else {})
+    return page(worker, reader, "found.html", {"field_names": field_names(reader.translate), **found})
+
+
+def _arguments() -> Arguments:
+    return {name: values for name, values in request.args.lists() if any(value.strip() for value in values)}
+
+
 def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
     """Return what the page has with and without an answer."""
     settings = worker.snapshot().settings
     setup = {
         "words": script_words(reader.translate),
-        "facets": [name for name in settings.solr_facets if name != "last_modified"],
         "user": reader.name or "",
         "token": worker.signer.form_token(reader.name or ""),
         "hasFeedback": bool(settings.feedback_file),
         "hasFeedbackText": settings.feedback_text,
-        "most": settings.synthesis_max_files if settings.ai_enable_synthesis else 0,
+        "most": settings.synthesis_max_files if settings.ai_enable_synthesis else int(settings.ai_enable_summarization),
     }
     return {
         "question": arguments.get("q", [""])[0],
@@ -97,12 +109,10 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
 
 
 def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
-    settings = worker.snapshot().settings
-    wanted = parameters_for(arguments, settings.solr_facets)
-    hits = searched(worker, _incoming(wanted))
+    hits = _hits(worker, reader, arguments, {})
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
     answer = answered(worker, PAGE, _incoming(asked))
-    return _hits(orjson.loads(hits.get_data()), arguments, reader) | _answer(worker, answer, reader)
+    return hits | _answer(worker, answer, reader)
 
 
 def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
@@ -168,7 +178,11 @@ def _counts(content: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _hits(found: Mapping[str, Any], arguments: Arguments, reader: PageReader) -> dict[str, object]:
+def _hits(
+    worker: WorkerContext, reader: PageReader, arguments: Arguments, chosen: Mapping[str, tuple[str, ...]]
+) -> dict[str, object]:
+    wanted = parameters_for(arguments, worker.snapshot().settings.solr_facets)
+    found: Mapping[str, Any] = orjson.loads(searched(worker, _incoming({**wanted, **chosen})).get_data())
     if "error" in found:
         return {"hits": [], "choices": {}, "total": None}
     total, start = int(found["response"]["numFound"]), int(found["response"]["start"])
