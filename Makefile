@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
-CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp .venvs/.litellm .venvs/.llamacpp
+CLIENT_STAMPS := .venvs/.npm $(addprefix .venvs/.,langchain llamaindex litellm llamacpp mcp openapi)
 PORT ?= 8080
 
 .PHONY: run wheel test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history
@@ -51,10 +51,8 @@ clients: $(CLIENT_STAMPS)
 	  && mkdir -p .venvs && touch $@ || test "$$CI" != true
 
 .venvs/.langchain: tests/clients/requirements.txt | $(UV)
-.venvs/.litellm: tests/clients/requirements-litellm.txt | $(UV)
-.venvs/.mcp: tests/clients/requirements-mcp.txt | $(UV)
-.venvs/.llamacpp: tests/clients/requirements-llamacpp.txt | $(UV)
-.venvs/.langchain .venvs/.litellm .venvs/.llamacpp .venvs/.mcp: .venvs/.%:
+$(filter-out .venvs/.npm .venvs/.langchain,$(CLIENT_STAMPS)): .venvs/.%: tests/clients/requirements-%.txt | $(UV)
+$(filter-out .venvs/.npm,$(CLIENT_STAMPS)): .venvs/.%:
 	@$(BIN)/python -m venv --without-pip .venvs/$*
 	@($(call install,.venvs/$*/bin/python,-r $<)) && touch $@ || test "$$CI" != true
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from tests.required import present, program
 HERE = Path(__file__).parent
 NODE_MODULES = HERE / "node_modules"
 USERS = HERE.parents[1] / "datafari_rag" / "resources" / "demo" / "users.json"
-LANGCHAIN = HERE.parents[1] / ".venvs" / "langchain" / "bin" / "python"
+ENVIRONMENTS = HERE.parents[1] / ".venvs"
 
 Script = Callable[..., Any]
 Saw = Callable[..., None]
@@ -80,31 +82,44 @@ def node() -> Script:
 @pytest.fixture(scope="session")
 def langchain() -> Script:
     """Run the script of langchain-openai in its own environment; return the object it printed."""
-    python = present(LANGCHAIN, "make clients")
+    python = present(ENVIRONMENTS / "langchain" / "bin" / "python", "make clients")
     return lambda *arguments: _printed([str(python), str(HERE / "langchain_client.py"), *arguments])
 
 
 @pytest.fixture(scope="session")
-def langchain_suite() -> Callable[[str], str]:
-    """Run the tests of extras/langchain in their own environment against a service; return the last line of pytest."""
-    python, folder = present(LANGCHAIN, "make clients"), HERE.parents[1] / "extras" / "langchain"
+def extras_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], str]:
+    """
+    Run the tests of extras/NAME against a service, as who installs it has it; return the last line of pytest.
 
-    def run(url: str) -> str:
-        done = subprocess.run(
-            [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml"],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder), "DATAFARI_RAG_URL": url, "PYTEST_ADDOPTS": ""},
-        )
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
-        return done.stdout.strip().splitlines()[-1]
+    The wheel is built of a copy, and installed beside the environment of its libraries.
+    """
+
+    def run(name: str, url: str) -> str:
+        python, folder = present(ENVIRONMENTS / name / "bin" / "python", "make clients"), tmp_path_factory.mktemp(name)
+        source, site = folder / "source", folder / "site"
+        shutil.copytree(HERE.parents[1] / "extras" / name, source)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+        built = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
+        _output([*pip, *built], folder)
+        (wheel,) = folder.glob("*.whl")
+        _output([*pip, "install", "--no-deps", "--no-index", "--target", str(site), str(wheel)], folder)
+        suite = folder / "suite"
+        shutil.copytree(source / "tests", suite / "tests")
+        shutil.copy(source / "pyproject.toml", suite)
+        variables = {"PYTHONPATH": str(site), "DATAFARI_RAG_URL": url, "PYTEST_ADDOPTS": ""}
+        command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
+        return _output(command, suite, **variables).strip().splitlines()[-1]
 
     return run
 
 
+def _output(command: list[str], folder: Path, **variables: str) -> str:
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, cwd=folder, env={**os.environ, **variables}
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
+    return done.stdout
+
+
 def _printed(command: list[str]) -> Any:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=HERE)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    return json.loads(_output(command, HERE))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -164,14 +164,6 @@ def test_clients_from_npm_see_the_same(good: Running, node: Script, saw: Saw) ->
         ("NotFoundError", "model_not_found"),
         ("BadRequestError", "badRequest"),
     ]
-
-
-@pytest.mark.slow
-def test_langchains_standard_suites_pass(good: Running, langchain_suite: Callable[[str], str], saw: Saw) -> None:
-    """Chat models over both APIs, and the retriever of extras/langchain as two users."""
-    last = langchain_suite(good.url)
-    saw(last)
-    assert "passed" in last
 
 
 def test_a_busy_model_is_a_status_of_its_own(client: OpenAI) -> None:
