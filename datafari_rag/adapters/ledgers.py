@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.sqlite_file import FileUnusable, SqliteFile
@@ -22,9 +22,6 @@ from datafari_rag.core.messages import Message, message
 from datafari_rag.core.settings.addresses import REDIS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ledger
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 T = TypeVar("T")
 
@@ -133,10 +130,11 @@ class RedisLedger:
     def __init__(self, url: str) -> None:
         """Connect to nothing yet. Raises: ModuleNotFoundError, without the extra `redis`."""
         from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
 
-        self._redis: Redis = Redis.from_url(
-            url, socket_timeout=WAIT_S, socket_connect_timeout=WAIT_S, decode_responses=True
-        )
+        waits = {"socket_timeout": WAIT_S, "socket_connect_timeout": WAIT_S, "retry": Retry(NoBackoff(), 1)}
+        self._redis = Redis.from_url(url, decode_responses=True, **waits)
         self._reserve = self._redis.register_script(_RESERVE)
 
     def reserve(self, accounts: Sequence[CappedAccount], tokens: int) -> CappedAccount | None:

@@ -20,7 +20,7 @@ from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.audit_record import REFUSALS, AuditEvent, record_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import BadSetting, RagError
+from datafari_rag.core.errors import BadSetting, BudgetSpent, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Support
 from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
@@ -283,7 +283,7 @@ class Exchange:
     def _keep(self, outcome: str, support: Support | None) -> None:
         """Keep the question for the report, where there is one; none that was refused for the one who asked."""
         store = self.snapshot.questions
-        if store is None or not self.question or self.language is None or outcome in REFUSALS:
+        if store is None or not self.question or self.language is None or outcome in {*REFUSALS, BudgetSpent.label}:
             return
         # What was shown in place of an answer says how little of it was proved.
         checked = 0 if support is None else support.checked

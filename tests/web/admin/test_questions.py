@@ -17,8 +17,10 @@ from flask.testing import FlaskClient
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.adapters.ledgers import SqliteLedger
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.question_file import QuestionFile
+from datafari_rag.core.accounts import TokenCaps
 from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.errors import EmbeddingsUnavailable, ModelTimeout, SearchUnavailable
 from datafari_rag.core.meaning.vectors import EmbeddingModel
@@ -113,6 +115,14 @@ def test_a_question_that_was_refused_for_its_user_is_not_kept(store: QuestionFil
     for _ in range(3):
         DOORS["Datafari RagAPI"](site.as_user("bob"))
     assert len(store.since(0)) == 1
+
+
+def test_a_question_that_no_budget_was_left_for_is_not_kept(store: QuestionFile, tmp_path: Path) -> None:
+    snapshot = fake_snapshot(settings=Settings(limits_tokens=TokenCaps(user={"day": 0})))
+    with closing(SqliteLedger(tmp_path)) as accounts:
+        client = app_of(replace(snapshot, questions=store, accounts=accounts)).test_client()
+        assert DOORS["RAG chat protocol"](client).status_code == 429
+    assert store.since(0) == []
 
 
 def test_searches_and_titles_of_conversations_leave_nothing(store: QuestionFile) -> None:
