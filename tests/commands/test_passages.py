@@ -93,6 +93,21 @@ def test_a_service_finds_by_both_what_was_synced_and_by_words_alone_what_was_not
 
 
 @pytest.mark.solr
+def test_without_a_model_passages_are_written_and_answers_by_words_read_them(
+    solr: TwoCollections, tmp_path: Path
+) -> None:
+    solr.documents.load(PAGES)
+    conf = settings_in(tmp_path, solr.settings.solr_url, **{"embeddings.endpoint": ""})
+    said = CliRunner().invoke(main, ["passages", "sync", "--conf", str(conf)])
+    answer = create_app(conf).test_client().get(QUESTION)
+
+    assert (said.exit_code, said.output.split(" as ")[0]) == (0, "40 documents written")
+    assert len(solr.stored()) >= 40 and not any("vector_model" in one for one in solr.stored())
+    assert (answer.status_code, answer.headers["X-RAG-Retrieval"]) == (200, "words")
+    assert "parents holiday" in answer.get_data(as_text=True)
+
+
+@pytest.mark.solr
 @pytest.mark.slow
 def test_a_run_that_is_killed_is_repaired_by_the_next_and_two_at_once_do_no_harm(
     solr: TwoCollections, tmp_path: Path
