@@ -15,6 +15,8 @@ const MASK = "\ufffc";
 const BLOCK = /^\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)$/s;
 const INLINE =
   /`(?<code>[^`\n]+)`|\*\*(?=\S)(?<bold>(?:(?!\*\*).)+)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?<italic>[^*\n]+)(?<=\S)\*(?![\w*])|[[【［](?<words>[^[\]【】［］\n\ufffc]{1,240})[\]】］]\((?<target>[^()\s\ufffc]{1,2000})\)/gu;
+const ROW = /^\|[^|]*\|/;
+const RULE = /^[|:\- \t]*$/;
 const FENCE = /^\s*```[^\n]*$/;
 /** So many lines are read as Markdown; what is behind them is one of words. */
 const MAX_LINES = 5000;
@@ -160,12 +162,38 @@ function block(kind, lines, marks) {
     const items = lines.map((line) => holding(element("li"), inline(line, marks)));
     return holding(element(kind === "bullet" ? "ul" : "ol", { dir: "auto" }), items);
   }
+  if (kind === "row") return table(lines, marks);
   const made = element(kind === "heading" ? "h4" : "p", { dir: "auto" });
   for (const [place, line] of lines.entries()) {
     if (place) made.append(element("br"));
     holding(made, inline(line, marks));
   }
   return made;
+}
+
+/** @param {Part} line */
+const isRule = (line) => line.masked.includes("-") && RULE.test(line.masked);
+
+/** Rows as a table; the first one names the columns where a rule follows it. @param {Part[]} lines @param {Marks} marks */
+function table(lines, marks) {
+  const heads = lines.length > 1 && isRule(lines[1]);
+  const made = element("table", { dir: "auto" });
+  for (const [place, line] of lines.entries())
+    if (!isRule(line)) made.append(holding(element("tr"), cellsOf(line).map((one) => holding(element(heads && !place ? "th" : "td"), inline(one, marks)))));
+  return element("div", { class: "wide" }, made);
+}
+
+/** @param {Part} line */
+function cellsOf(line) {
+  const cells = [];
+  let at = line.masked.indexOf("|") + 1;
+  for (const cell of line.masked.slice(at).split("|")) {
+    const end = at + cell.length;
+    const isBlank = !cell.trim();
+    if (end < line.masked.length || !isBlank) cells.push(cut(line, end - cell.trimStart().length, isBlank ? end : at + cell.trimEnd().length));
+    at = end + 1;
+  }
+  return cells;
 }
 
 /** @param {Part} whole @returns {Generator<[string, Part[]]>} */
@@ -208,7 +236,7 @@ function kindOf(line) {
   const found = BLOCK.exec(line.masked);
   if (!found) {
     const rest = cut(line, line.masked.length - line.masked.trimStart().length, line.masked.trimEnd().length);
-    return [rest.text ? "paragraph" : "", rest];
+    return [ROW.test(rest.masked) ? "row" : rest.text ? "paragraph" : "", rest];
   }
   return [found[1] ? "heading" : found[2] ? "bullet" : "number", cut(line, line.masked.length - found[4].length)];
 }

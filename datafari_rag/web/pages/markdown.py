@@ -31,6 +31,8 @@ _MASK = "\ufffc"
 
 _BLOCK = re.compile(r"\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)", re.DOTALL)
 _FENCE = re.compile(r"\s*```[^\n]*")
+_ROW = re.compile(r"\s*\|[^|]*\|.*")
+_RULE = frozenset("|:- \t")
 _INLINE = re.compile(
     r"`(?P<code>[^`\n]+)`"
     r"|\*\*(?=\S)(?P<bold>(?:(?!\*\*).)+)(?<=\S)\*\*"
@@ -108,7 +110,7 @@ def address_of(citation: Json) -> str:
 
 
 def html_of(text: str, marks: PlacedCitations) -> Markup:
-    """Return *text* as paragraphs, lists, headings and code, with badges for its marks."""
+    """Return *text* as paragraphs, lists, tables, headings and code, with badges for its marks."""
     return _joined(_blocks(_Part(text, marks.masked(text), 0), marks))
 
 
@@ -120,9 +122,37 @@ def _blocks(whole: _Part, marks: PlacedCitations) -> Iterator[Markup]:
         elif kind in _LISTS:
             items = _joined(_element("li", _inline(line, marks)) for line in lines)
             yield _element(_LISTS[kind], items, ' dir="auto"')
+        elif kind == "row":
+            yield _table(lines, marks)
         else:
             body = _joined((_inline(line, marks) for line in lines), "<br>")
             yield _element("h4" if kind == "heading" else "p", body, ' dir="auto"')
+
+
+def _table(lines: Sequence[_Part], marks: PlacedCitations) -> Markup:
+    """Return rows as a table; the first one names the columns where a rule follows it."""
+    heads = len(lines) > 1 and _is_rule(lines[1])
+    rows = [
+        _element(
+            "tr", _joined(_element("th" if heads and not at else "td", _inline(one, marks)) for one in _cells(line))
+        )
+        for at, line in enumerate(lines)
+        if not _is_rule(line)
+    ]
+    return _element("div", _element("table", _joined(rows), ' dir="auto"'), ' class="wide"')
+
+
+def _is_rule(line: _Part) -> bool:
+    return "-" in line.masked and _RULE.issuperset(line.masked)
+
+
+def _cells(line: _Part) -> Iterator[_Part]:
+    at = line.masked.index("|") + 1
+    for cell in line.masked[at:].split("|"):
+        end = at + len(cell)
+        if end < len(line.masked) or cell.strip():
+            yield line.cut(end - len(cell.lstrip()), at + len(cell.rstrip()) if cell.strip() else end)
+        at = end + 1
 
 
 def _element(tag: str, inner: Markup, traits: str = "") -> Markup:
@@ -169,6 +199,8 @@ def _kind_of(line: _Part) -> tuple[str, _Part]:
     if found is None:
         start = len(line.masked) - len(line.masked.lstrip())
         rest = line.cut(start, len(line.masked.rstrip()))
+        if _ROW.fullmatch(rest.masked):
+            return "row", rest
         return ("paragraph", rest) if rest.text else ("", rest)
     kind = "heading" if found[1] else "bullet" if found[2] else "number"
     return kind, line.cut(*found.span(4))

@@ -45,6 +45,19 @@ def html(text: str, *citations: dict[str, object]) -> str:
             "**b** *i* `c`", '<p dir="auto"><strong>b</strong> <em>i</em> <code dir="ltr">c</code></p>', id="inline"
         ),
         pytest.param("```py\na<b\n```", '<pre dir="ltr"><code>a&lt;b</code></pre>', id="a code block"),
+        pytest.param(
+            "| a | b |\n|---|:-:|\n| 1 | `x` |\n|  | 2",
+            '<div class="wide"><table dir="auto"><tr><th>a</th><th>b</th></tr><tr><td>1</td>'
+            '<td><code dir="ltr">x</code></td></tr><tr><td></td><td>2</td></tr></table></div>',
+            id="a table",
+        ),
+        pytest.param(
+            "| a | b |\n| c | d |",
+            '<div class="wide"><table dir="auto"><tr><td>a</td><td>b</td></tr>'
+            "<tr><td>c</td><td>d</td></tr></table></div>",
+            id="rows without names of columns",
+        ),
+        pytest.param("a | b", '<p dir="auto">a | b</p>', id="a bar in a sentence"),
         pytest.param("2 * 3 * 4", '<p dir="auto">2 * 3 * 4</p>', id="signs of arithmetic"),
         pytest.param("<script>", '<p dir="auto">&lt;script&gt;</p>', id="raw HTML"),
         pytest.param("![x](https://e.invalid/p)", '<p dir="auto">!x</p>', id="an image elsewhere"),
@@ -75,6 +88,15 @@ def test_each_mark_becomes_its_own_badge() -> None:
     assert "verified quote" in shown and "not found in these words" in shown
 
 
+def test_a_mark_in_a_cell_is_its_badge() -> None:
+    text = "| Stove | 11 May [1] |\n| Roof | June | [1]"
+    first, last = text.index("[1]"), text.rindex("[1]")
+    marks = [citation("First", "verified", "a&b", (at, at + 3)) for at in (first, last)]
+
+    assert html(text, *marks).count("badge verified") == 2
+    assert "[1]" not in html(text, *marks)
+
+
 def test_what_is_close_or_contradicted_is_named_and_has_a_shape_of_its_own() -> None:
     shown = html(
         "a [1] b [1]", citation("First", "near", "a&b", (2, 5)), citation("First", "contradicted", "a&b", (8, 11))
@@ -85,6 +107,13 @@ def test_what_is_close_or_contradicted_is_named_and_has_a_shape_of_its_own() -> 
 
 
 PLACES = [
+    pytest.param(
+        "| a | b |\n|---|:-:|\n| x [1] |  |",
+        "[1]",
+        "x",
+        "<tr><th>a</th><th>b</th></tr><tr><td>x BADGE</td><td></td></tr>",
+        id="in a cell of a table",
+    ),
     pytest.param(
         "“6666 [1] [First]” [1]", "[1]", "”", "“6666 [1] [First]” BADGE", id="a document's own marks before it"
     ),
