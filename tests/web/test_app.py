@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from datafari_rag.adapters.ledgers import SqliteLedger
+from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.core.errors import (
     AuthorityTimeout,
     AuthorityUnavailable,
@@ -381,6 +385,15 @@ def test_live_is_always_and_ready_is_when_nothing_is_wrong() -> None:
     assert broken.get("/health/live").status_code == 200
     assert broken.get("/health/ready").status_code == 503
     assert broken.get("/health/ready").get_json()["problems"] == [{"what": "search", "problem": "down"}]
+
+
+@pytest.mark.parametrize("what", ["accounts", "report"])
+def test_readiness_names_what_cannot_be_counted_or_kept_and_stays_ready(what: str, tmp_path: Path) -> None:
+    with closing(SqliteLedger(tmp_path)) as accounts, closing(QuestionFile(tmp_path, 30)) as questions:
+        line = replace(fake_snapshot(), accounts=accounts, questions=questions)
+        response = app_of(line, weak=[{"what": what, "problem": "It is full."}]).test_client().get("/health/ready")
+    (part,) = (one for one in response.get_json()["dependencies"] if one["what"] == what)
+    assert (response.status_code, part["ok"], part["problem"]) == (200, False, "It is full.")
 
 
 def test_meaning_that_is_away_is_a_part_of_readiness_and_no_reason_to_be_unready() -> None:

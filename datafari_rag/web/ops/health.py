@@ -53,11 +53,12 @@ def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) ->
     """
     Return what is known of each of `PARTS`; *problems* are the service's own of this moment.
 
-    The search by meaning and stored conversations are further parts where they are configured. Questions are answered
-    without them too, so they are never a problem.
+    The search by meaning, stored conversations, accounts and the report are further parts where they are configured.
+    The service is ready without them too, so they are never a problem.
     """
     snapshot = worker.snapshot()
-    configured = {"meaning": snapshot.dependencies.meaning, "conversations": snapshot.conversations}
+    kept = {"conversations": snapshot.conversations, "accounts": snapshot.accounts, "report": snapshot.questions}
+    configured = {"meaning": snapshot.dependencies.meaning, **kept}
     further = [what for what, part in configured.items() if part is not None]
     known = [*problems, *worker.service.weaknesses()] if further else problems
     return [_part(worker, what, known) for what in (*PARTS, *further)]

@@ -338,6 +338,13 @@ def test_the_settings_page_links_to_costs_and_questions_where_they_are_kept(tmp_
         assert links(accounts=accounts, questions=questions) == ["/admin/costs", "/admin/questions"]
 
 
+def test_the_settings_page_names_accounts_and_the_report_where_they_are_kept(tmp_path: Path) -> None:
+    with closing(SqliteLedger(tmp_path)) as accounts, closing(QuestionFile(tmp_path, 30)) as questions:
+        client, _ = office(tmp_path, accounts=accounts, questions=questions)
+        told = client.get("/admin/now", headers=ANN).get_json()["state"]
+    assert {"accounts of tokens", "report of questions"} <= {part["name"] for part in told}
+
+
 def form_of(client: FlaskClient, **changed: str) -> dict[str, str]:
     text = client.get("/admin", headers=ANN).get_data(as_text=True)
     named = dict(re.findall(r'name="(csrf_token|version)" value="([^"]*)"', text))
