@@ -131,6 +131,9 @@ _MAX_RATIO_SHOWN = 40
 MAX_PARTS = 100
 """Most parts of one message's content."""
 
+MAX_MODEL_CHARS = 256
+"""Longest name of a model: what a server has shown of a model that it was asked for is kept by the name."""
+
 NO_PROMPT = "There must be a user prompt since the latest assistant message."
 
 
@@ -319,8 +322,8 @@ def _check_n(value: object) -> None:
 def _model(name: object, settings: Settings) -> str | None:
     if name is None or name == "":
         return None
-    if not isinstance(name, str) or not is_unicode(name):
-        raise BadRequest("model must be a string.", field="model")
+    if not isinstance(name, str) or len(name) > MAX_MODEL_CHARS or not is_unicode(name):
+        raise BadRequest(f"model must be a string of at most {MAX_MODEL_CHARS} characters.", field="model")
     if settings.openai_models and name not in settings.openai_models:
         raise NoSuchModel.named(name)
     return name

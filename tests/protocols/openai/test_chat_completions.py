@@ -184,7 +184,20 @@ REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
     ("n of two", with_index(USER, n=2), BadRequest, "n > 1 is not supported.", "n"),
     ("n of zero", with_index(USER, n=0), BadRequest, "n must be 1.", "n"),
     ("n that is text", with_index(USER, n="2"), BadRequest, "n must be 1.", "n"),
-    ("model a number", with_index(USER, model=5), BadRequest, "model must be a string.", "model"),
+    (
+        "model a number",
+        with_index(USER, model=5),
+        BadRequest,
+        "model must be a string of at most 256 characters.",
+        "model",
+    ),
+    (
+        "model too long",
+        with_index(USER, model="m" * 257),
+        BadRequest,
+        "model must be a string of at most 256 characters.",
+        "model",
+    ),
     (
         "messages missing",
         {"index_name": "docs_index"},
