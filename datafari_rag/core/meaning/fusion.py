@@ -1,10 +1,11 @@
 """
 Words and meaning together: what nearness adds to a document's score and to a sentence's.
 
-A linear term added to the scores of words, in units of the model's own spread, so that one weight fits every model; and
-heavier the fewer of the question's words the best document has, since then words have little to say. Reciprocal ranks
-(`by_ranks`) give both lists an equal vote and lose against it wherever words do well; they are here as Datafari's way,
-and make only the list of candidates: their order, and the choice of sentences, follow from nearness in every method.
+A linear term added to the scores of words, in units of the model's own spread, so that one weight fits every model. How
+much the words count beside it follows from what they cover: where the best place that they find has the share c of the
+question, nearness weighs 1 / c² times as much, in the order of documents and in the choice of sentences. Reciprocal
+ranks (`by_ranks`) give both lists an equal vote and lose against it wherever words do well; they are here as Datafari's
+way, and make only the list of candidates: their order, and the choice of sentences, follow from nearness in all.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from datafari_rag.core.meaning.vectors import Purpose, Vector
 DOCUMENT = 1.75
 """Weight of a document's best piece in the score of documents, for each spread that it is nearer."""
 
-SENTENCE = 0.12
+SENTENCE = 0.08
 """The same of a sentence's own piece in the score of sentences."""
 
-SCARCE_DOCUMENT, SCARCE_SENTENCE = 4.0, 2.0
-"""How much heavier each is when none of the question's words is there: five times, three times."""
+LEAST_COVERAGE = 0.05
+"""With a twentieth of the question the words have let go: less changes nothing any more."""
 
 FULL_CHARS = 4000
 """
@@ -35,13 +36,8 @@ From this budget on a sentence's meaning has its full weight; in smaller ones cl
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """
-    What nearness is worth for one document: *score* for itself; for its pieces *ends* and *gains*, in order.
+    """What nearness is worth for one document: *score* for itself; for its pieces *ends* and *gains*, in order."""
 
-    *behind* is how many spreads its best piece is farther from the question than the nearest piece of all documents.
-    """
-
-    behind: float
     score: float
     ends: tuple[int, ...] = ()
     gains: tuple[float, ...] = ()
@@ -63,26 +59,24 @@ def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | Non
     """
     Return the gain of each of *documents*, none above 0; None when none was compared with the question.
 
-    *coverage* is the share of the question's words that the best document by words has. A document that was not
-    compared counts as the farthest of those that were.
+    *coverage* is the share of the question's words, by their rarity, in the best place of the best document by words. A
+    document that was not compared counts as the farthest of those that were.
     """
     nearest = [max((near.cosine for near in document.near), default=None) for document in documents]
     known = [one for one in nearest if one is not None]
     if not known:
         return None
-    document_weight = DOCUMENT * (1 + SCARCE_DOCUMENT * (1 - coverage))
-    sentence_weight = SENTENCE * (1 + SCARCE_SENTENCE * (1 - coverage))
+    heavier = max(coverage, LEAST_COVERAGE) ** -2
+    document_weight, sentence_weight = DOCUMENT * heavier, SENTENCE * heavier
     best, least = max(known), min(known)
-    behind = [best - (least if own is None else own) for own in nearest]
     return [
         Gain(
-            spreads,
-            -document_weight * spreads,
+            -document_weight * (best - (least if own is None else own)),
             tuple(near.end for near in document.near),
             tuple(sentence_weight * (near.cosine - best) for near in document.near),
             sentence_weight * (min((near.cosine for near in document.near), default=least) - best),
         )
-        for document, spreads in zip(documents, behind, strict=True)
+        for document, own in zip(documents, nearest, strict=True)
     ]
 
 

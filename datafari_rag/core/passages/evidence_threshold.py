@@ -18,7 +18,7 @@ from operator import mul
 from statistics import median
 
 from datafari_rag.core.documents import Candidate, Document, stored_span
-from datafari_rag.core.passages.reranking import MAX_EVENTS, NEAR_CHARS, Ranked, events_of, followed, fullest
+from datafari_rag.core.passages.reranking import NEAR_CHARS, ONCE, Ranked, events_of, followed, fullest
 from datafari_rag.core.passages.selection import WeighedDocuments
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
@@ -31,9 +31,6 @@ UNIT_CHARS, LEAST_UNITS = 120.0, 50
 Length of the stretches in which a word is rare or frequent among what was found, and how many there are at least: less
 text says little of which words are rare.
 """
-
-_ONCE = (1.0, *[0.0] * (MAX_EVENTS + 1))
-"""A word that is there again says nothing more of whether the question is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +150,7 @@ def _extent(document: Document) -> int:
 
 
 def _held(one: Ranked, rarity: Sequence[float]) -> float:
-    return fullest(events_of(one.traces, rarity), rarity, NEAR_CHARS, _ONCE)
+    return fullest(events_of(one.traces, rarity), rarity, NEAR_CHARS, ONCE)
 
 
 def _pairs(one: Ranked, weighed: WeighedDocuments) -> float:

@@ -3,21 +3,22 @@ An answer without a model: the sentences of the documents that most likely answe
 
 It says nothing of its own but that it found nothing. How likely a sentence answers is a linear sum whose weights were
 fitted to questions with known answers and rounded (docs/quality.md); the sentences taken are those with the greatest
-chance for their length.
+chance for their length. Where passages were compared by meaning, a sentence counts by its words and its nearness
+together, as it does where passages are chosen.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.citations.quotations import QUOTATION_MARK
 from datafari_rag.core.citations.units import BULLET
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.meaning.fusion import Gain
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, bounds_in, clipped
 from datafari_rag.core.passages.leads import Leads, leads_of
@@ -44,6 +45,12 @@ ANSWERING, HEADED, FRAGMENT, INTRODUCING = 3.0, -1.1, -0.8, -0.6
 Weights, on the scale of a logarithm of chance, of: the evidence in and around a sentence, its document's score, the
 share of the question's words in it, holding the kind of thing asked for; standing behind a question, standing right
 under a heading, beginning in lower case, ending with a colon.
+"""
+
+NEARNESS = 3.6
+"""
+Weight of what a sentence gains by meaning. Of its document only what words say counts then: a sentence has its own
+nearness, and the document of the nearest one is often not the one that answers a question that needs two.
 """
 
 LENGTH = 0.8
@@ -195,8 +202,8 @@ def _scored(
     ]
     found: list[Sentence] = []
     for one in ranked(question, documents, language=language, terms=terms):
-        if any(one.traces.hits):
-            found.extend(_sentences(question, one, terms))
+        if one.gain is not None or any(one.traces.hits):
+            found.extend(_sentences(question, one, terms, _nearness(one.gain, extracts[int(one.document.id)])))
     return [one for one in found if not _is_asking(one, texts)] or found
 
 
@@ -210,22 +217,41 @@ class _CutDocument:
     held: Sequence[set[int]]
     terms: int
     cue: Cue | None
+    nearness: Callable[[int], float] | None
 
     def chance(self, index: int, score: float, held: set[int]) -> float:
         """Return what rows and sentences have in common."""
         start, end = self.bounds[index]
         is_cued = self.cue is not None and self.cue.search(self.one.document.text, start, end) is not None
-        return EVIDENCE * score + DOCUMENT * self.one.score + COVERAGE * len(held) / self.terms + CUE * is_cued
+        words = self.one.score - (0.0 if self.one.gain is None else self.one.gain.score)
+        near = 0.0 if self.nearness is None else NEARNESS * self.nearness(start)
+        return EVIDENCE * score + near + DOCUMENT * words + COVERAGE * len(held) / self.terms + CUE * is_cued
 
 
-def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> Iterator[Sentence]:
+def _nearness(gain: Gain | None, extract: Extract) -> Callable[[int], float] | None:
+    """Return what a sentence gains by meaning, by its place in what the model saw; None where nothing was compared."""
+    stretches = _stretches(extract)
+    if gain is None or not stretches:
+        return None if gain is None else gain.of
+    begins = [begin for begin, _, _ in stretches]
+
+    def gain_at(place: int) -> float:
+        begin, start, _ = stretches[max(0, bisect_right(begins, place) - 1)]
+        return gain.of(start + place - begin)
+
+    return gain_at
+
+
+def _sentences(
+    question: str, one: Ranked, terms: Sequence[Term], nearness: Callable[[int], float] | None
+) -> Iterator[Sentence]:
     text = one.document.text
     weights = weights_in(terms, one.traces)
     bounds = bounds_in(text, MAX_CHARS, one.tables)
     leads = leads_of(text, bounds)
-    read = _CutDocument(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question))
+    read = _CutDocument(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question), nearness)
     for index, score in enumerate(sentence_scores(bounds, one.traces, weights, text=text, leads=leads)):
-        if score <= 0:
+        if score <= 0 and nearness is None:
             continue
         if leads.tables and leads.tables[index]:
             yield from _row(read, index, score)
@@ -311,12 +337,19 @@ def _touch(between: str) -> bool:
 
 def _seen(extract: Extract) -> str:
     """Return what the model saw of the document with the line ends that tell sentences apart."""
-    stretches = extract.origins.stretches()
-    if not stretches or extract.document.field == HIGHLIGHTING:
-        return extract.text
-    pieces = [extract.document.text[start:end] for start, end in stretches]
-    gaps = ["\n" if ends_with_row(one) and begins_with_row(other) else _GAP for one, other in pairwise(pieces)]
-    return "".join(f"{gap}{piece}" for gap, piece in zip(("", *gaps), pieces, strict=True))
+    return "".join(piece for _, _, piece in _stretches(extract)) or extract.text
+
+
+def _stretches(extract: Extract) -> list[tuple[int, int, str]]:
+    """Return where each stretch of the document begins in what `_seen` returns, where in the document, and its text."""
+    found: list[tuple[int, int, str]] = []
+    at, before = 0, ""
+    for start, end in extract.origins.stretches() if extract.document.field != HIGHLIGHTING else ():
+        piece = extract.document.text[start:end]
+        gap = "" if not found else "\n" if ends_with_row(before) and begins_with_row(piece) else _GAP
+        found.append((at + len(gap), start, gap + piece))
+        at, before = at + len(gap) + len(piece), piece
+    return found
 
 
 def _quoted(words: str, number: int, language: str) -> str:

@@ -30,12 +30,6 @@ HEADED = 4.0
 MAX_LETTERS = 200
 """A longer question is no heading."""
 
-NEAREST_PLACE, CLEARLY_NEARER = 3, 0.5
-"""
-The document with the nearest piece comes at this place at the latest, if it is so many spreads nearer than the document
-there: the last that an answer reads by default. What words say against it can then cost one place, not the answer.
-"""
-
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
 """What being named by the best document is worth, and how long a title must be to be a name."""
 
@@ -45,6 +39,15 @@ ROWS = 3.5
 NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500
 """Hits of one document that windows are made of; the most frequent terms are left out first."""
+
+BEST, SHOWN = 3, 10
+"""
+What words alone have among the first three, with all words of the question, meaning never takes out of the first ten:
+people who type words that stand in a document look for it there.
+"""
+
+ONCE = (1.0, *[0.0] * (MAX_EVENTS + 1))
+"""A word that is there again says nothing more of whether the question is answered."""
 
 _GAP_CHARS = 14
 _SATURATION = 0.9
@@ -80,26 +83,41 @@ def ranked(
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
     if documents and all(document.rated is not None for document in documents):
         return tuple(sorted(found, key=lambda one: -one.score))
-    return _with_nearest(_bridged(sorted(_fused(found), key=lambda one: -one.score)))
+    by_words = sorted(found, key=lambda one: -one.score)
+    return _with_covering(_bridged(sorted(_fused(found, field), key=lambda one: -one.score)), by_words)
 
 
-def _fused(found: Sequence[Ranked]) -> Sequence[Ranked]:
+def _fused(found: Sequence[Ranked], field: _Field) -> Sequence[Ranked]:
     """Return *found* with what meaning adds; as it is where nothing was compared."""
-    coverage = max(found, key=lambda one: one.score).coverage if found else 0.0
-    gains = gains_of([one.document for one in found], coverage)
+    gains = gains_of([one.document for one in found], _coverage(found, field))
     if gains is None:
         return found
     return [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
 
 
-def _with_nearest(order: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
-    """Return *order* with the document that has the nearest piece at `NEAREST_PLACE`, where it is clearly nearer."""
-    behind = [one.gain.behind for one in order if one.gain is not None]
-    last = NEAREST_PLACE - 1
-    if len(behind) <= last or behind[last] < CLEARLY_NEARER or (place := behind.index(0.0)) < last:
+def _with_covering(order: tuple[Ranked, ...], by_words: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """Return *order* with those of the `BEST` by words that hold all words of the question among the first `SHOWN`."""
+    covering = {one.document.id for one in by_words[:BEST] if one.coverage == 1.0}
+    lost = [place for place, one in enumerate(order) if place >= SHOWN and one.document.id in covering]
+    if not lost:
         return order
-    raised = replace(order[place], score=order[last].score)
-    return (*order[:last], raised, *order[last:place], *order[place + 1 :])
+    # The last of the others make room; each takes the score of its new place.
+    going = [place for place, one in enumerate(order[:SHOWN]) if one.document.id not in covering][-len(lost) :]
+    moved = {**dict.fromkeys(lost, SHOWN - 0.5), **dict.fromkeys(going, SHOWN - 0.25)}
+    places = sorted(range(len(order)), key=lambda place: moved.get(place, place))
+    return tuple(replace(order[place], score=at.score) for place, at in zip(places, order, strict=True))
+
+
+def _coverage(found: Sequence[Ranked], field: _Field) -> float:
+    """
+    Return the share of the question in the best 1,000 characters of the best of *found*; each word counts its rarity.
+
+    Not in the whole document: a long one has all words somewhere.
+    """
+    if not found:
+        return 0.0
+    best = max(found, key=lambda one: one.score)
+    return fullest(events_of(best.traces, field.rarity), field.rarity, AROUND_CHARS, ONCE) / (sum(field.rarity) or 1.0)
 
 
 def best_row(text: str, tables: Sequence[Table], traces: TermPositions, rarity: Sequence[float]) -> float:

@@ -293,6 +293,9 @@ def frozen_mapping(**members: object) -> Mapping[str, object]:
 
 
 def _member(check: Check, name: str, value: object, *, folder: str) -> object:
+    if check.kind == "list" and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        # As JSON has lists, and as `row.written` writes them.
+        value = ",".join(value)
     try:
         return check.read(value.strip() if isinstance(value, str) else json.dumps(value), folder)
     except ValueError as error:

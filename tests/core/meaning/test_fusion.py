@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.meaning.fusion import (
     DOCUMENT,
     FULL_CHARS,
+    LEAST_COVERAGE,
     PAIRS,
-    SCARCE_DOCUMENT,
-    SCARCE_SENTENCE,
     SENTENCE,
     by_ranks,
     gains_of,
@@ -20,7 +22,7 @@ from datafari_rag.core.meaning.fusion import (
 )
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
-from datafari_rag.core.passages.reranking import CLEARLY_NEARER, ranked
+from datafari_rag.core.passages.reranking import ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.query.search_request import Search, Step
@@ -48,16 +50,15 @@ def test_without_anything_compared_there_is_no_gain() -> None:
 def test_the_nearest_document_loses_nothing_and_the_others_by_their_distance() -> None:
     gains = gains_of([doc("a", 8.0, 10.0), doc("b", 9.0)], coverage=1.0)
     assert gains is not None and [gain.score for gain in gains] == pytest.approx([0.0, -DOCUMENT])
-    assert [gain.behind for gain in gains] == [0.0, 1.0]
 
 
-def test_meaning_counts_more_the_fewer_of_the_words_are_there_and_most_for_documents() -> None:
+@pytest.mark.parametrize(("coverage", "heavier"), [(1.0, 1.0), (0.5, 4.0), (0.1, 100.0), (0.0, LEAST_COVERAGE**-2)])
+def test_meaning_counts_more_by_the_square_of_what_the_words_leave_uncovered(coverage: float, heavier: float) -> None:
     documents = [doc("a", 10.0), doc("b", 9.0)]
-    full, none = gains_of(documents, 1.0), gains_of(documents, 0.0)
-    assert full is not None and none is not None
-    assert none[1].score == pytest.approx(full[1].score * (1 + SCARCE_DOCUMENT))
-    assert none[1].of(0) == pytest.approx(full[1].of(0) * (1 + SCARCE_SENTENCE))
-    assert SCARCE_DOCUMENT > SCARCE_SENTENCE
+    full, less = gains_of(documents, 1.0), gains_of(documents, coverage)
+    assert full is not None and less is not None
+    assert less[1].score == pytest.approx(full[1].score * heavier)
+    assert less[1].of(0) == pytest.approx(full[1].of(0) * heavier)
 
 
 def test_a_document_that_was_not_compared_counts_as_the_farthest_that_was() -> None:
@@ -128,42 +129,22 @@ def test_a_sentence_without_a_word_of_the_question_is_chosen_before_those_with_s
     assert any(answer in text[passage.start : passage.end] for passage in passages)
 
 
-# --- the document with the nearest piece ------------------------------------------------------------------------------
-
-WORDY = "How long do new mothers get off work: mothers work, and new work is long for mothers off work."
-FAR = "Twenty weeks of leave follow a birth."
-
-
-def places(*cosines: float) -> list[str]:
-    """Return the order of documents with these nearnesses of which the first four have the words, and the last none."""
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 9), st.floats(0, 30)), min_size=4, max_size=25))
+def test_meaning_never_takes_what_words_have_among_three_with_all_words_out_of_the_first_ten(
+    made: list[tuple[bool, float, float]],
+) -> None:
+    question = "how long is parental leave"
     documents = [
-        doc(f"words{n}", one, text=f"{WORDY} {n}", score=9.0 - n / 10) for n, one in enumerate(cosines[:-1], 1)
+        doc(f"d{n}", cosine, text=f"{'Parental leave is long.' if is_full else 'Long texts.'} {n}", score=score)
+        for n, (is_full, score, cosine) in enumerate(made)
     ]
-    question = "how long do new mothers get off work"
-    found = [*documents, doc("near", cosines[-1], text=FAR, score=0.0)]
-    order = ranked(question, found, language="en", terms=terms_of(question, "en"))
+    terms = terms_of(question, "en")
+    by_words = ranked(question, [replace(one, near=()) for one in documents], language="en", terms=terms)
+    order = ranked(question, documents, language="en", terms=terms)
+    wanted = {one.document.id for one in by_words[:3] if one.coverage == 1.0}
+    assert wanted <= {one.document.id for one in order[:10]}
+    assert {one.document.id for one in order} == {one.id for one in documents}
     assert [one.score for one in order] == sorted((one.score for one in order), reverse=True)
-    return [one.document.id for one in order]
-
-
-def test_the_document_with_the_clearly_nearest_piece_comes_third_at_the_latest() -> None:
-    assert places(5.0, 5.0, 5.0, 5.0, 5.0 + CLEARLY_NEARER) == ["words1", "words2", "near", "words3", "words4"]
-
-
-@pytest.mark.parametrize(
-    "cosines",
-    [
-        pytest.param((5.0, 5.0, 5.0, 5.0, 5.2), id="hardly nearer"),
-        pytest.param((5.0, 5.0, 5.0, 5.6, 5.5), id="not the nearest"),
-        pytest.param((5.0, 5.6, 5.0, 5.0, 5.6), id="as near as one that stands higher"),
-    ],
-)
-def test_any_other_document_stays_where_words_and_meaning_have_it(cosines: tuple[float, ...]) -> None:
-    assert places(*cosines)[-1] == "near"
-
-
-def test_fewer_documents_than_places_stay_as_they_are() -> None:
-    assert places(5.0, 6.0) == ["words1", "near"]
 
 
 # --- one list of two --------------------------------------------------------------------------------------------------

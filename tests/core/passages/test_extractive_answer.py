@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.documents import Document, Extract, Nearness, Passage
 from datafari_rag.core.passages.extractive_answer import MAX_CHARS, answer, pieces
 from datafari_rag.core.passages.extracts import extracts_for
 
@@ -211,3 +212,22 @@ def test_whatever_is_asked_the_answer_is_short_and_verified(question: str, texts
     shown = extracts(BRIDGE, FERRY, *texts)
     said = answer(question, shown, language="en")
     assert 0 < len(said) <= MAX_CHARS
+
+
+LEAVE = (
+    "The car park opens at six. Mothers stay at home for twenty weeks after a birth. Bicycles stand behind the gate."
+)
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["all of the document", "only passages of it"])
+def test_where_passages_were_compared_the_nearest_sentence_is_said_though_it_has_no_word(*, is_cut: bool) -> None:
+    start, end = LEAVE.index("Mothers"), LEAVE.index(" Bicycles")
+    near = (Nearness(0, start, 5.0), Nearness(start, end, 9.0), Nearness(end, len(LEAVE), 5.0))
+    document = Document("d", LEAVE, score=1.0, near=near)
+    passages = (Passage(0, start - 1), Passage(start, end)) if is_cut else (Passage(0, len(LEAVE)),)
+
+    def said(one: Document) -> str:
+        return answer("How long is parental leave?", extracts_for([(one, passages)], is_cleaned=True), language="en")
+
+    assert said(document).startswith("“Mothers stay at home for twenty weeks after a birth.")
+    assert "Mothers" not in said(replace(document, near=()))
