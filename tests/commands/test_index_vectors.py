@@ -102,7 +102,10 @@ def test_another_model_is_named_until_every_path_was_indexed_with_it(place: Vect
 def test_a_model_that_cannot_be_used_stops_the_command_and_is_named(place: Vectors) -> None:
     (place.model / "model.onnx").unlink()
     told = place.run(place.files)
-    assert told.exit_code == 1 and "The folder of the embedding model has no model.onnx." in told.stderr
+    assert (
+        told.exit_code == 1
+        and "The folder of the embedding model has no model.onnx: `datafari-rag model get" in told.stderr
+    )
 
 
 def test_a_bad_value_is_told_with_its_line(place: Vectors) -> None:

@@ -129,7 +129,9 @@ class SettingsSource:
         except IsADirectoryError:
             raise StartRefused((f"{path}: this is a folder, a properties file is expected",)) from None
         except FileNotFoundError:
-            raise StartRefused((f"{path}: there is no such file; name a settings file that exists",)) from None
+            raise StartRefused(
+                (f"{path}: there is no such file; name one that exists, or a folder that `demo FOLDER` has served",)
+            ) from None
         except OSError:
             raise StartRefused((f"{path}: the file cannot be read",)) from None
 

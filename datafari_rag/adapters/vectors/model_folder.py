@@ -48,7 +48,7 @@ def folder_of(folder: Path) -> ModelFolder:
     """Return what *folder* holds. Raises: EmbeddingsUnavailable: a file is absent or cannot be used; it is named."""
     model_file = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
     if model_file is None:
-        raise unusable(folder, f"has no {MODEL_FILES[0]}")
+        raise unusable(folder, f"has no {MODEL_FILES[0]}: `datafari-rag model get NAME` makes one that has")
     tokenizer_file = next((folder / name for name in TOKENIZER_FILES if (folder / name).is_file()), None)
     if tokenizer_file is None:
         raise unusable(folder, f"has no {TOKENIZER_FILES[0]}")

@@ -18,11 +18,16 @@ class SettingsPath(click.ParamType[Path]):
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the properties file; whether it is there is said where it is read."""
+        """Return the properties file; whether one that is named itself is there is said where it is read."""
         path = Path(value)
         if not path.is_dir():
             return path
-        return path / FILE if (path / FILE).exists() else demo_place(path) / FILE
+        found = next((one / FILE for one in (path, demo_place(path)) if (one / FILE).exists()), None)
+        if found is None:
+            self.fail(
+                f"{path} has no {FILE}: run `datafari-rag demo {path}` once, or name a settings file.", param, ctx
+            )
+        return found
 
 
 CONF = click.option(

@@ -16,6 +16,7 @@ import click
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.answer_streams import collect
 from datafari_rag.commands.ask import line_for, printable, show_sources
+from datafari_rag.commands.terminal.progress import counted
 from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
@@ -83,7 +84,7 @@ def _show_cost(sources: Sources) -> None:
     cost = sources.estimate
     if cost is not None:
         click.echo(
-            f"{cost.chars:,} characters in {cost.pieces} pieces, at most {cost.calls} calls of the model "
-            f"({cost.strategy})",
+            f"{counted(cost.chars, 'character')} in {counted(cost.pieces, 'piece')}, at most"
+            f" {counted(cost.calls, 'call')} of the model ({cost.strategy})",
             err=True,
         )
