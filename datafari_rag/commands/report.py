@@ -45,12 +45,7 @@ read, or the user is no administrator; 2 wrong usage.
 )
 @CONF
 @click.option("--since", default=f"{USUAL_DAYS}d", callback=_days, show_default=True, help="The last days, such as 7d.")
-@click.option(
-    "--as",
-    "name",
-    required=True,
-    help="An administrator of security.admins; only documents that this administrator may see count.",
-)
+@click.option("--as", "name", required=True, help="One of security.admins; only documents that they may see count.")
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.option("--html", "form", flag_value="html", help="As a page.")
 def report(conf: Path, since: int, name: str, form: str | None) -> None:

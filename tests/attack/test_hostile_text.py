@@ -153,7 +153,6 @@ THROUGH = {
     "core.documents.place_of": "core.citations.resolution.resolve, both",
     "core.answer.question_report.asked_under": "core.text.words.sought_in",
     "core.answer.question_report.report_of": "core.text.words.sought_in",
-    "core.answer.question_report.words_in": "core.text.words.sought_in",
     "core.citations.labels.file_name": "core.citations.labels.title_of",
     "core.citations.claims.claims_of": "core.citations.claims.marks_in",
     "core.citations.claims.stated_in": "core.citations.text_check.checked_against",
