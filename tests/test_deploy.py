@@ -332,7 +332,12 @@ def test_a_shipped_proxy_has_a_thousand_streams_of_the_service_open(
     """None goes on before the first word of each has arrived, so all of them are open together."""
     model = Model()
     limits = json.dumps({"first_token_s": 2 * HANGS_S, "stall_s": 2 * HANGS_S, "total_s": 6 * HANGS_S})
-    settings = {"solr.url": f"embedded:{demo_index}", "rag.model": "m", "llm.limits": limits}
+    settings = {
+        "solr.url": f"embedded:{demo_index}",
+        "rag.model": "m",
+        "llm.limits": limits,
+        "server.limits": '{"wait_s": 600}',
+    }
     with serving(model) as answering, ExitStack() as stack:
         settings["rag.api.endpoint"] = f"{answering.url}/v1/chat/completions"
         found = stack.enter_context(service(tmp_path, settings, workers=2))
