@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import datafari_rag
+from datafari_rag.commands.main import HIDDEN, commands
+from tests.ingest.parsers.written import pdf_of
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE")
@@ -23,7 +26,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for name in SOURCES:
         shutil.copy(ROOT / name, copy)
-    shutil.copytree(ROOT / "datafari_rag", copy / "datafari_rag", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("datafari_rag", "datafari_rag_trials"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     # Without an environment of its own for the builder, which pip would fill twice; what it needs is in our own.
     said = run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy))
     assert "Package would be ignored" not in said
@@ -51,18 +55,112 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in shipped)
 
 
-@pytest.mark.slow
-def test_the_wheel_runs_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
-    run(sys.executable, "-m", "venv", str(tmp_path / "clean"))
-    python = str(tmp_path / "clean" / "bin" / "python")
-    lock = str(ROOT / "requirements-dev.lock")
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", lock, str(wheel))
-    program = str(tmp_path / "clean" / "bin" / "datafari-rag")
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Install the wheel, without extras, into an empty environment; return the path of its program."""
+    folder = tmp_path_factory.mktemp("clean")
+    run(sys.executable, "-m", "venv", str(folder))
+    # The versions of the lock without their hashes, which the wheel has not.
+    locked = re.sub(r" \\\n( +--hash=\S+( \\\n)?)+", "", (ROOT / "requirements-dev.lock").read_text("utf-8"))
+    (folder / "versions.txt").write_text(locked)
+    pip = (str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", "-c", str(folder / "versions.txt"), str(wheel))
+    return str(folder / "bin" / "datafari-rag")
 
-    assert datafari_rag.__version__ in run(program, "--version", cwd=tmp_path)
-    assert "FOLDER" in run(program, "demo", "--help", cwd=tmp_path)
-    (tmp_path / "rag.properties").write_text("rag.maxFiles=2\n")
-    (tmp_path / "rag.properties").chmod(0o600)
-    run(program, "check", "rag.properties", cwd=tmp_path)
-    assert "PATH..." in run(program, "index", "--help", cwd=tmp_path)
-    assert not list((tmp_path / "clean").glob("lib/*/site-packages/pygments")), "8 MB that only the tables of eval need"
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with settings and a file of each kind that needs no extra."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "ferry.md").write_text("# Ferry\n\nThe ferry to the island leaves at nine.\n")
+    (folder / "docs" / "mill.txt").write_text("The mill grinds on Mondays.\n")
+    (folder / "docs" / "bridge.html").write_text("<h1>Bridge</h1><p>The bridge closes at dusk.</p>")
+    (folder / "docs" / "boats.csv").write_text("boat,price\nSwallow,40\n")
+    pdf_of(folder / "docs" / "tide.pdf", "BT /F1 12 Tf 50 300 Td (The tide turns at six.) Tj ET")
+    settings = ("solr.url=embedded:index", "rag.api.endpoint=builtin:extractive", "audit.folder=audit", "rag.model=m")
+    (folder / "rag.properties").write_text("\n".join(settings))
+    (folder / "rag.properties").chmod(0o600)
+    (folder / "audit").mkdir()
+    return folder
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command line, its exit code, and what it prints."""
+
+    line: str
+    says: str
+    code: int = 0
+
+
+def lacks(extra: str) -> str:
+    return f"python -m pip install 'datafari-rag[{extra}]'"
+
+
+CALLS = (
+    Call("check rag.properties", "no errors"),
+    Call("index docs", "5 documents written, 0 removed, 0 files unchanged, 0 problems"),
+    Call("ask When_does_the_ferry_leave?", "leaves at nine"),
+    Call("ask When_does_the_bridge_close?", "closes at dusk"),
+    Call("ask When_does_the_tide_turn?", "turns at six"),
+    Call("ask What_does_the_Swallow_cost?", "40"),
+    Call("summarize docs/ferry.md", "leaves at nine"),
+    Call("compare docs/ferry.md docs/bridge.html", "Bridge"),
+    Call("check-answer --document docs/ferry.md The_ferry_to_the_island_leaves_at_nine.", "supported"),
+    Call("forget docs/mill.txt", "1 document removed"),
+    Call("doctor", "OK"),
+    Call("audit verify audit", "chain", 1),
+    Call("costs", "limits.store is empty", 1),
+    Call("report --as root", "report.store is empty", 1),
+    Call("conversations delete --user alice", "chat.store.folder is empty", 1),
+    Call("passages sync", "embeddings.endpoint is empty", 1),
+    Call("mcp-probe http://127.0.0.1:9/mcp", "cannot be reached", 1),
+    Call("model list", "bge-small-en"),
+    Call("llm-service --help", "--endpoint"),
+    Call("serve --help", "--conf"),
+    Call("demo --help", "FOLDER"),
+    Call("solr --help", "start"),
+    Call("eval questions.jsonl", lacks("eval"), 1),
+    Call("conformance http://127.0.0.1:9", lacks("conformance"), 1),
+    Call("stub-llm", lacks("stub"), 1),
+)
+
+
+def called(program: str, place: Path, line: str) -> tuple[int, str]:
+    """Run a command as a user does; `_` stands for a blank within an argument."""
+    words = [word.replace("_", " ") if word[0].isupper() else word for word in line.split()]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [program, *words], capture_output=True, text=True, timeout=600, cwd=place, env=environ | {"HOME": str(place)}
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_every_command_runs_in_an_environment_without_extras(program: str, place: Path) -> None:
+    """A command that needs an extra says in one line what installs it; none ends in a traceback."""
+    (place / "conf").mkdir()
+    shutil.copy(place / "rag.properties", place / "conf" / "rag.properties")
+    seen = [(call, *called(program, place, call.line)) for call in CALLS]
+
+    assert {call.line.split()[0] for call in CALLS} == set(commands()) - HIDDEN
+    wrong = [
+        (call, code, text[-500:]) for call, code, text in seen if (call.says not in text, code) != (False, call.code)
+    ]
+    assert wrong == []
+    assert [call for call, _, text in seen if "Traceback" in text] == []
+
+
+@pytest.mark.slow
+def test_the_command_that_a_missing_extra_names_installs_it(program: str, place: Path) -> None:
+    _, text = called(program, place, "conformance http://127.0.0.1:9")
+    run("bash", "-euc", text.partition("extra `conformance`: ")[2], cwd=place)
+
+    assert "pip install" not in called(program, place, "conformance http://127.0.0.1:9")[1]
+
+
+@pytest.mark.slow
+def test_the_base_has_nothing_that_only_extras_need(program: str) -> None:
+    packages = {path.name for path in Path(program).parents[1].glob("lib/*/site-packages/*")}
+    assert "flask" in packages and packages & {"pygments", "onnxruntime", "docx", "aiohttp"} == set()
