@@ -78,10 +78,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs" / "bridge.html").write_text("<h1>Bridge</h1><p>The bridge closes at dusk.</p>")
     (folder / "docs" / "boats.csv").write_text("boat,price\nSwallow,40\n")
     pdf_of(folder / "docs" / "tide.pdf", "BT /F1 12 Tf 50 300 Td (The tide turns at six.) Tj ET")
-    settings = ("solr.url=embedded:index", "rag.api.endpoint=builtin:extractive", "audit.folder=audit", "rag.model=m")
+    settings = (
+        "solr.url=embedded:index",
+        "rag.api.endpoint=builtin:extractive",
+        "audit.folder=audit",
+        "security.admins=root",
+    )
     (folder / "rag.properties").write_text("\n".join(settings))
     (folder / "rag.properties").chmod(0o600)
     (folder / "audit").mkdir()
+    (folder / "said.txt").write_text("The ferry to the island leaves at nine.")
     return folder
 
 
@@ -107,10 +113,10 @@ CALLS = (
     Call("ask What_does_the_Swallow_cost?", "40"),
     Call("summarize docs/ferry.md", "leaves at nine"),
     Call("compare docs/ferry.md docs/bridge.html", "Bridge"),
-    Call("check-answer --document docs/ferry.md The_ferry_to_the_island_leaves_at_nine.", "supported"),
+    Call("check-answer said.txt --document docs/ferry.md", "verified"),
     Call("forget docs/mill.txt", "1 document removed"),
     Call("doctor", "OK"),
-    Call("audit verify audit", "chain", 1),
+    Call("audit verify audit", "There are no chains"),
     Call("costs", "limits.store is empty", 1),
     Call("report --as root", "report.store is empty", 1),
     Call("conversations delete --user alice", "chat.store.folder is empty", 1),
@@ -163,4 +169,4 @@ def test_the_command_that_a_missing_extra_names_installs_it(program: str, place:
 @pytest.mark.slow
 def test_the_base_has_nothing_that_only_extras_need(program: str) -> None:
     packages = {path.name for path in Path(program).parents[1].glob("lib/*/site-packages/*")}
-    assert "flask" in packages and packages & {"pygments", "onnxruntime", "docx", "aiohttp"} == set()
+    assert "flask" in packages and packages & {"onnxruntime", "docx", "aiohttp", "matplotlib"} == set()
