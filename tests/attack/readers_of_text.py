@@ -183,7 +183,8 @@ def badges(text: str) -> object:
 
 
 def clipped_from(text: str) -> object:
-    return snippet.clipped(text, 300, terms=TERMS, cue=answer_types.cue_of("when is it?"), language="en")
+    wanted = snippet.AskedWords(tuple(TERMS), answer_types.cue_of("when is it?"), "en")
+    return snippet.clipped(text, 300, wanted=wanted, language=spoken("en"))
 
 
 def events_of(text: str) -> object:

@@ -10,9 +10,10 @@ from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.cutting import BLOCK_CHARS, FEW_UNITS, units_of
-from datafari_rag.core.passages.extracts import MAX_BEGINNINGS, MAX_SENTENCES, bounds_in, clipped
+from datafari_rag.core.passages.extracts import MAX_BEGINNINGS, MAX_SENTENCES, AskedWords, bounds_in, clipped
 from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.text.folding import fold, folded
+from datafari_rag.core.text.language import spoken
 from datafari_rag.core.text.sentences import MAX_TICKS, code_spans
 from datafari_rag.core.whole.central_sentences import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
 
@@ -67,11 +68,11 @@ def test_a_run_of_more_backticks_is_text() -> None:
 
 
 def test_so_many_words_are_tried_as_the_beginning_of_what_is_said() -> None:
-    terms = terms_of("the ferry", "en")
-    for words, held in ((MAX_BEGINNINGS - 1, "ferry"), (MAX_BEGINNINGS + 9, "a a a a a")):
-        text = "a " * words + "ferry"
-        start, end = clipped(text, 9, terms=terms, cue=None, language="en")
-        assert held in text[start:end]
+    wanted = AskedWords(terms_of("the ferry", "en"), None, "en")
+    for clauses, held in ((MAX_BEGINNINGS - 1, "the ferry leaves"), (MAX_BEGINNINGS + 9, "so it is")):
+        text = "so it is, " * clauses + "the ferry leaves soon"
+        start, end = clipped(text, 22, wanted=wanted, language=spoken("en"))
+        assert text[start:end].startswith(held)
 
 
 def test_a_title_is_read_up_to_its_bound() -> None:

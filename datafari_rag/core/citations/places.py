@@ -13,10 +13,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat, takewhile
 
 from datafari_rag.core.citations.alignment import UnitRow
-from datafari_rag.core.citations.units import BULLET, Unit, units_in
+from datafari_rag.core.citations.units import BULLET, Unit, same, units_in
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.passages.extracts import HIGHLIGHTING
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
@@ -189,6 +189,56 @@ class SourceText:
             ]
         return self._rows[key]
 
+    def under(self, block: int, number: int) -> Iterator[int]:
+        """Yield the sentence, and those behind it whose label it is."""
+        yield number
+        label, last = self.sentences(block)[number], len(self.sentences(block))
+        if self._is_label(label):
+            yield from takewhile(lambda one: self._label(block, one) is label, range(number + 1, last))
+
+    def label_at(self, at: int) -> str:
+        """Return the label, with its colon, under which what begins at *at* stands; empty without one."""
+        label = self._label(*self.sentence_at(at))
+        return "" if label is None else self.text[label.mark : label.end]
+
+    def lines(self, start: int, end: int) -> list[Span]:
+        """Return what is from *start* to *end*, without the line ends at which it is several sentences or items."""
+        found: list[Span] = []
+        begin = start
+        for one in self.sentences(self.sentence_at(start)[0]):
+            last = self.text.rfind("\n", begin, one.start) if start < one.start < end else -1
+            if last >= 0 and not self.text[last : one.start].strip():
+                found.append((begin, last))
+                begin = one.start
+        return [*found, (begin, end)]
+
+    def run(self, claim: UnitRow, text: str, block: int, first: int) -> Span | None:
+        """
+        Return the place of the whole sentences from *first* on that *claim*, the units of *text*, is one by one.
+
+        Where one of them ends its line *text* has a line end as well: neighbours of a list are no sentence. None where
+        it is not so, and under a label, which belongs to the first of them.
+        """
+        sentences, done = self.sentences(block), 0
+        if self._label(block, first) is not None:
+            return None
+        for before, one in pairwise((sentences[first], *sentences[first:])):
+            own = self.own_units(one, claim.language)
+            there = claim.units[done : done + len(own)]
+            if len(there) < len(own) or not all(map(same, there, own, repeat(claim.language))):
+                return None
+            if (
+                done
+                and own
+                and ("\n" in self.text[before.end : one.start])
+                != ("\n" in text[claim.units[done - 1].end : there[0].start])
+            ):
+                return None
+            done += len(own)
+            if done == len(claim.units):
+                return sentences[first].mark, one.end
+        return None
+
     def own_units(self, one: SourceSentence, language: Language) -> list[Unit]:
         """Return the units of one sentence, item or row."""
         return units_in(self.text, one.mark, one.end, language)
@@ -279,8 +329,9 @@ class SourceText:
             return
         own = self.own_units(one, language)
         begins, ends = self._edges(one)
-        label = self._label(block, number, language) if own else []
-        if label:
+        above = self._label(block, number)
+        label = self.own_units(above, language)[-MAX_LABEL_UNITS:] if above is not None else []
+        if label and own:
             yield UnitRow([*label, own[0]._replace(before=":", is_first=True), *own[1:]], language, ends=ends)
             return
         yield UnitRow(own, language, begins=begins, ends=ends)
@@ -317,18 +368,19 @@ class SourceText:
             return begins and not first.islower(), ends and not last.isalnum()
         return begins, ends
 
-    def _label(self, block: int, number: int, language: Language) -> list[Unit]:
-        """Return the units of the label that the sentence stands under, empty where there is none."""
+    def _label(self, block: int, number: int) -> SourceSentence | None:
+        """Return the label that the sentence stands under, None where there is none."""
         sentences = self.sentences(block)
         above = number - 1
         if sentences[number].is_item:
             while above >= 0 and sentences[above].is_item:
                 above -= 1
-        if above < 0 or not self.text[sentences[above].start : sentences[above].end].rstrip("*_ ").endswith(
-            (":", "：")
-        ):
-            return []
-        return self.own_units(sentences[above], language)[-MAX_LABEL_UNITS:]
+        if above < 0 or sentences[number].is_row:
+            return None
+        return sentences[above] if self._is_label(sentences[above]) else None
+
+    def _is_label(self, one: SourceSentence) -> bool:
+        return self.text[one.start : one.end].rstrip("*_ ").endswith((":", "："))
 
     def _subject(self, block: int, number: int, own: Sequence[Unit], language: Language) -> list[Unit]:
         """

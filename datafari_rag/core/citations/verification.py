@@ -48,6 +48,9 @@ STITCHED = 0.8
 WINDOW = 3
 """So many sentences are looked at together for a likeness."""
 
+RUN_REACH = 2
+"""So many sentences before the one with a word of a claim's first sentence may that be in several lines."""
+
 MAX_WORDS = 40
 """So many words of a claim, the longest, lead to its places."""
 
@@ -176,8 +179,11 @@ class CheckedExtract:
     def _weakest(self, claim: str, finding_of: Callable[[ClaimText], ClaimFinding]) -> ClaimFinding:
         try:
             found = [finding_of(part) for part in self._parts(claim)]
+            run = self._run(claim) if any(one.status != VERIFIED for one in found) else None
         except WorkIsOver:
             return NOTHING
+        if run is not None:
+            return ClaimFinding(VERIFIED, run, 1.0)
         weakest = max(found, key=lambda one: _RANK[one.status], default=NOTHING)
         places = [one.place for one in found if one.place is not None]
         if len(found) < 2 or len(places) < len(found):
@@ -188,6 +194,20 @@ class CheckedExtract:
         # Sentences that do not stand together are one stretch with something left out.
         longest = max(places, key=lambda one: one[1] - one[0])
         return ClaimFinding(SUPPORTED if status == VERIFIED else status, longest, likeness)
+
+    def _run(self, claim: str) -> Span | None:
+        """Return the place of whole sentences, one behind the other, that *claim* is; None where it is not."""
+        whole = ClaimText(claim, self._code)
+        row = self._row(whole)
+        if self._is_fragment(row) or (len(self._parts(claim)) == 1 and "\n" not in claim):
+            return None
+        for block, number in self._candidates(self._row(self._parts(claim)[0]), 0):
+            for begin in range(max(0, number - RUN_REACH), number + 1):
+                self._work.add(len(row.units))
+                place = self._source.run(row, whole.text, block, begin)
+                if place is not None and self._source.is_seen(*place):
+                    return place
+        return None
 
     def _are_together(self, one: Span, other: Span) -> bool:
         """Say whether nothing but signs is between *one* and *other*, or they are the same row."""
@@ -285,15 +305,16 @@ class CheckedExtract:
                 yield place
 
     def _places(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Yield the sentences that have the rarest of *words*, folded."""
+        """Yield the sentences that have the rarest of *words*, folded, and those whose label has it."""
         seen: set[tuple[int, int]] = set()
         for rarest in sorted(filter(self._count, words), key=self._count):
             is_name = False
-            for place in map(self._source.sentence_at, self._source.around(rarest, words)):
-                is_name = is_name or self._source.names_columns(*place)
-                if place not in seen and len(seen) < MAX_LOOKED:
-                    seen.add(place)
-                    yield place
+            for block, first in map(self._source.sentence_at, self._source.around(rarest, words)):
+                is_name = is_name or self._source.names_columns(block, first)
+                for number in islice(self._source.under(block, first), MAX_LOOKED):
+                    if (block, number) not in seen and len(seen) < MAX_LOOKED:
+                        seen.add((block, number))
+                        yield block, number
             # The name of a column is said with each of its rows, and stands above them alone.
             if not is_name:
                 return

@@ -15,17 +15,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import AnswerFormat
+from datafari_rag.core.citations.places import SourceText
 from datafari_rag.core.citations.quotations import QUOTATION_MARK
 from datafari_rag.core.citations.units import BULLET
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.meaning.fusion import Gain
 from datafari_rag.core.passages.answer_types import Cue, cue_of
-from datafari_rag.core.passages.extracts import HIGHLIGHTING, bounds_in, clipped
+from datafari_rag.core.passages.extracts import HIGHLIGHTING, AskedWords, bounds_in, clipped
 from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.folding import clean
-from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.language import detect, spoken, spoken_in
+from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.core.text.structure import begins_with_row, cells_of, ends_with_row, named_cells
 
 MAX_CHARS = 400
@@ -35,6 +37,9 @@ MAX_SENTENCES = 3
 
 MAX_HEADER_CHARS = 130
 """A longer header is not said before a row: it would take the room of the rows."""
+
+MAX_WHOLE_CHARS = 700
+"""Longest answer where no sentence can be shortened; what is longer is cut somewhere (`sentences.MAX_CHARS`)."""
 
 LEAST_CLIP_CHARS = 60
 """A sentence that does not fit is clipped only when this much of it can be said."""
@@ -93,6 +98,8 @@ class Sentence:
     is_row: bool = False
     header: tuple[int, int] | None = None
     """Where the names of the columns stand when this is a row of a table that has some."""
+    label: str = ""
+    """What stands before a colon above it, and belongs to it."""
 
 
 def answer(
@@ -117,22 +124,23 @@ def pieces(
     words of the question in the question's own language.
     """
     code = language.lower().split("-")[0]
-    texts = [_seen(extract) for extract in extracts]
-    said = best(question, extracts, texts, language=detect(question, code), overhead=len(_quoted("", 10, code)) + 4)
+    seen = [SeenText(extract) for extract in extracts]
+    said = best(question, seen, answered_in=code, overhead=len(_quoted("", 10, code)) + 4)
     if not said:
         return (nothing_found(code),)
     written, headers = [], set[tuple[int, tuple[int, int]]]()
     for number, one in enumerate(said, 1):
-        words = _words(texts[one.place][one.start : one.end])
-        quoted = _quoted(words, extracts[one.place].number, code)
-        named = _named(texts[one.place], one) if one.header is not None else ""
+        quoted = _quoted(seen[one.place].words(one.start, one.end), seen[one.place].extract.number, code)
+        named = _named(seen[one.place].text, one) if one.header is not None else ""
+        if one.label:
+            quoted = f"{one.label} {quoted}"
         if named:
-            quoted = f"{named} [{extracts[one.place].number}]."
+            quoted = f"{named} [{seen[one.place].extract.number}]."
         elif one.header is not None and (one.place, one.header) not in headers:
             headers.add((one.place, one.header))
             # On a line of its own: the mark of the row speaks for the row alone.
-            quoted = f"{_header(texts[one.place], one.header)}:\n{quoted}"
-        written.append(_formatted(quoted, number, answer_format))
+            quoted = f"{_header(seen[one.place].text, one.header)}:\n{quoted}"
+        written.append(_formatted(quoted, number, answer_format, is_labelled=bool(one.label)))
     return tuple(written)
 
 
@@ -153,58 +161,78 @@ def _header(text: str, header: tuple[int, int]) -> str:
     return " | ".join(_words(text[start:end]) for start, end in cells_of(text, *header))
 
 
-def best(
-    question: str, extracts: Sequence[Extract], texts: Sequence[str], *, language: str, overhead: int
-) -> tuple[Sentence, ...]:
+def best(question: str, seen: Sequence[SeenText], *, answered_in: str, overhead: int) -> tuple[Sentence, ...]:
     """
     Return what to say, the likeliest first; neighbours are one, nothing is said twice.
 
-    Headings and questions are only said when there is nothing else, and no sentence far below the best one.
+    Headings and questions are only said when there is nothing else, and no sentence far below the best one. Where none
+    can be shortened to what fits, the best one is said whole.
 
-    *texts* are what `Sentence` offsets count in; *overhead* is the characters that each quotation costs beside its
+    *answered_in* is the language of the answer; *overhead* is the characters that each quotation costs beside its
     words. Empty when nothing holds a word of the question.
     """
-    terms, cue = terms_of(question, language), cue_of(question)
-    room = MAX_CHARS
+    language = detect(question, answered_in)
+    wanted = AskedWords(terms_of(question, language), cue_of(question), language)
+    likeliest = sorted(_scored(question, seen, wanted), key=_rate, reverse=True)
+    fitting = Fitting(seen, wanted, answered_in, overhead)
+    chosen = _chosen(likeliest, fitting, MAX_CHARS) or _chosen(likeliest, fitting, MAX_WHOLE_CHARS)[:1]
+    return _joined(chosen, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What decides how much of a sentence is said: see `best`."""
+
+    seen: Sequence[SeenText]
+    wanted: AskedWords
+    answered_in: str
+    overhead: int
+
+    def fitted(self, one: Sentence, room: int) -> tuple[Sentence, int] | None:
+        """Return *one* as it fits into *room* characters, and how many it takes; None where it does not."""
+        seen, size = self.seen[one.place], one.end - one.start + self.overhead
+        if one.header is not None:
+            # The names of a sentence stand in it, one by one; a blank and a comma take the place of the bar.
+            named = len(_header(seen.text, one.header)) + 2
+            one = one if named <= MAX_HEADER_CHARS and size + named <= room else replace(one, header=None)
+            size += named if one.header is not None else 0
+        label = "" if one.is_row else seen.label_at(one.start)
+        if label:
+            # Without its label it would say something else.
+            size += len(label) + 1
+            return (replace(one, label=label), size) if size <= room else None
+        if size > room:
+            text = seen.text[one.start : one.end]
+            language = spoken(self.answered_in, spoken_in(text), spoken_in(seen.text))
+            start, end = clipped(text, room - self.overhead, wanted=self.wanted, language=language)
+            one, size = replace(one, start=one.start + start, end=one.start + end), end - start + self.overhead
+        return (one, size) if one.end > one.start else None
+
+
+def _chosen(likeliest: Sequence[Sentence], fitting: Fitting, room: int) -> list[Sentence]:
     chosen: list[Sentence] = []
     said: set[str] = set()
-    likeliest = sorted(_scored(question, extracts, texts, language, terms), key=_rate, reverse=True)
     for one in likeliest:
         if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS or _rate(one) < _rate(likeliest[0]) - CUT:
             break
-        text = texts[one.place][one.start : one.end]
-        words = " ".join(text.casefold().split())
+        words = " ".join(fitting.seen[one.place].text[one.start : one.end].casefold().split())
         if words in said:
             continue
         said.add(words)
-        size = one.end - one.start + overhead
-        if one.header is not None:
-            # The names of a sentence stand in it, one by one; a blank and a comma take the place of the bar.
-            names = len(_header(texts[one.place], one.header)) + 2
-            one = one if names <= MAX_HEADER_CHARS and size + names <= room else replace(one, header=None)
-            size += names if one.header is not None else 0
-        if size > room:
-            start, end = clipped(text, room - overhead, terms=terms, cue=cue, language=language)
-            one = replace(one, start=one.start + start, end=one.start + end)
-            size = end - start + overhead
-        if one.end > one.start:
-            chosen.append(one)
-            room -= size
-    return _joined(chosen, texts)
+        fitted = fitting.fitted(one, room)
+        if fitted is not None:
+            chosen.append(fitted[0])
+            room -= fitted[1]
+    return chosen
 
 
-def _scored(
-    question: str, extracts: Sequence[Extract], texts: Sequence[str], language: str, terms: tuple[Term, ...]
-) -> list[Sentence]:
-    documents = [
-        replace(extract.document, id=str(place), text=text)
-        for place, (extract, text) in enumerate(zip(extracts, texts, strict=True))
-    ]
+def _scored(question: str, seen: Sequence[SeenText], wanted: AskedWords) -> list[Sentence]:
+    documents = [replace(one.extract.document, id=str(place), text=one.text) for place, one in enumerate(seen)]
     found: list[Sentence] = []
-    for one in ranked(question, documents, language=language, terms=terms):
+    for one in ranked(question, documents, language=wanted.language, terms=wanted.terms):
         if one.gain is not None or any(one.traces.hits):
-            found.extend(_sentences(question, one, terms, _nearness(one.gain, extracts[int(one.document.id)])))
-    return [one for one in found if not _is_asking(one, texts)] or found
+            found.extend(_sentences(question, one, wanted.terms, _nearness(one.gain, seen[int(one.document.id)])))
+    return [one for one in found if not _is_asking(one, seen)] or found
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,18 +256,9 @@ class _CutDocument:
         return EVIDENCE * score + near + DOCUMENT * words + COVERAGE * len(held) / self.terms + CUE * is_cued
 
 
-def _nearness(gain: Gain | None, extract: Extract) -> Callable[[int], float] | None:
+def _nearness(gain: Gain | None, seen: SeenText) -> Callable[[int], float] | None:
     """Return what a sentence gains by meaning, by its place in what the model saw; None where nothing was compared."""
-    stretches = _stretches(extract)
-    if gain is None or not stretches:
-        return None if gain is None else gain.of
-    begins = [begin for begin, _, _ in stretches]
-
-    def gain_at(place: int) -> float:
-        begin, start, _ = stretches[max(0, bisect_right(begins, place) - 1)]
-        return gain.of(start + place - begin)
-
-    return gain_at
+    return None if gain is None else lambda place: gain.of(seen.stored(place))
 
 
 def _sentences(
@@ -300,17 +319,17 @@ def _rate(one: Sentence) -> float:
     return one.chance - LENGTH * math.log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS))
 
 
-def _is_asking(one: Sentence, texts: Sequence[str]) -> bool:
+def _is_asking(one: Sentence, seen: Sequence[SeenText]) -> bool:
     """Say whether *one* is a heading or a question, which say what is told elsewhere."""
-    text = texts[one.place]
+    text = seen[one.place].text
     return text[one.end - 1] in "?？؟" or is_heading(text, one.start, one.end)
 
 
-def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence, ...]:
+def _joined(chosen: Sequence[Sentence], seen: Sequence[SeenText]) -> tuple[Sentence, ...]:
     """Return *chosen* with neighbours made one, in the place of the better of them; a row stays one by itself."""
     joined: list[Sentence] = []
     for one in chosen:
-        near = [other for other in joined if _are_neighbours(one, other, texts)]
+        near = [other for other in joined if _are_neighbours(one, other, seen)]
         if not near:
             joined.append(one)
             continue
@@ -323,33 +342,51 @@ def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence,
     return tuple(joined)
 
 
-def _are_neighbours(one: Sentence, other: Sentence, texts: Sequence[str]) -> bool:
-    if one.place != other.place or one.is_row or other.is_row:
+def _are_neighbours(one: Sentence, other: Sentence, seen: Sequence[SeenText]) -> bool:
+    """Say whether nothing but blanks stands between two sentences of one line."""
+    if one.place != other.place or any(each.is_row or each.label for each in (one, other)):
         return False
-    text = texts[one.place]
-    return _touch(text[other.end : one.start]) or _touch(text[one.end : other.start])
+    text = seen[one.place].text
+    between = (text[other.end : one.start], text[one.end : other.start])
+    return any(blanks.isspace() and "\n" not in blanks for blanks in between)
 
 
-def _touch(between: str) -> bool:
-    """Say whether what stands *between* two sentences is no more than a line's end: a gap is no neighbourhood."""
-    return between.isspace() and between.count("\n") < len(_GAP)
+class SeenText:
+    """What the model saw of one *extract*: its *text*, with the line ends that tell sentences apart."""
 
+    def __init__(self, extract: Extract) -> None:
+        """Put together what was seen."""
+        self.extract = extract
+        self._source = SourceText(extract)
+        stretches = extract.origins.stretches()
+        if not stretches or extract.document.field == HIGHLIGHTING:
+            self.text, self._places = extract.text, extract.origins
+            return
+        pieces, runs = [""], list[OffsetRun]()
+        for start, end in stretches:
+            piece = extract.document.text[start:end]
+            gap = "\n" if ends_with_row(pieces[-1]) and begins_with_row(piece) else _GAP
+            pieces += [gap if runs else "", piece]
+            runs.append(OffsetRun(sum(map(len, pieces)) - len(piece), start, len(piece)))
+        self.text, self._places = "".join(pieces), OffsetMap(tuple(runs))
 
-def _seen(extract: Extract) -> str:
-    """Return what the model saw of the document with the line ends that tell sentences apart."""
-    return "".join(piece for _, _, piece in _stretches(extract)) or extract.text
+    def stored(self, at: int) -> int:
+        """Return where the character *at* stands in the document; the place itself where it has no way back."""
+        stored = self._places.at(at)
+        return at if stored is None else stored
 
+    def label_at(self, at: int) -> str:
+        """Return the label that a proof wants of what begins at *at*; empty without one."""
+        stored = self._places.at(at)
+        return "" if stored is None else _words(self._source.label_at(stored))
 
-def _stretches(extract: Extract) -> list[tuple[int, int, str]]:
-    """Return where each stretch of the document begins in what `_seen` returns, where in the document, and its text."""
-    found: list[tuple[int, int, str]] = []
-    at, before = 0, ""
-    for start, end in extract.origins.stretches() if extract.document.field != HIGHLIGHTING else ():
-        piece = extract.document.text[start:end]
-        gap = "" if not found else "\n" if ends_with_row(before) and begins_with_row(piece) else _GAP
-        found.append((at + len(gap), start, gap + piece))
-        at, before = at + len(gap) + len(piece), piece
-    return found
+    def words(self, start: int, end: int) -> str:
+        """Return what is said of the text from *start* to *end*: blanks are one, several lines stay so."""
+        stored = self._places.span(start, end)
+        if stored is None:
+            return _words(self.text[start:end])
+        lines = self._source.lines(*stored)
+        return "\n".join(_words(self.text[a - stored[0] + start : b - stored[0] + start]) for a, b in lines)
 
 
 def _quoted(words: str, number: int, language: str) -> str:
@@ -359,11 +396,12 @@ def _quoted(words: str, number: int, language: str) -> str:
     return f"{opening}{inside}{closing} [{number}]"
 
 
-def _formatted(words: str, number: int, answer_format: AnswerFormat | None) -> str:
+def _formatted(words: str, number: int, answer_format: AnswerFormat | None, *, is_labelled: bool) -> str:
     match answer_format:
         case "bulletpoint":
             return f"{'' if number == 1 else chr(10)}- {words}"
         case "stepbystep":
             return f"{'' if number == 1 else chr(10)}{number}. {words}"
         case _:
-            return f"{'' if number == 1 else ' '}{words}"
+            # A label begins a paragraph: behind the mark before it, it would be one sentence with that.
+            return f"{'' if number == 1 else _GAP if is_labelled else ' '}{words}"

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
+from datafari_rag.core.citations.alignment import UnitRow
 from datafari_rag.core.citations.labels import labels_for
+from datafari_rag.core.citations.units import units_in
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.passages.answer_types import Cue
 from datafari_rag.core.passages.term_matching import Term, traces_of
-from datafari_rag.core.text.folding import clean, folded, unescaped
-from datafari_rag.core.text.language import spoken
+from datafari_rag.core.text.folding import clean, unescaped
+from datafari_rag.core.text.language import Language
 from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun, joined
-from datafari_rag.core.text.sentences import blocks, spans_or_blocks
+from datafari_rag.core.text.sentences import blocks, spans, spans_or_blocks
 from datafari_rag.core.text.structure import (
     MAX_DEPTH,
     REACH_CHARS,
@@ -219,66 +221,63 @@ def _touch(text: str, end: int, start: int) -> bool:
     return start <= end or (start - end <= len(JOINT) and text[end:start].isspace())
 
 
-CUE_WORTH, CLAUSE_WORTH, CENTRE_WORTH = 0.5, 0.15, 0.2
-"""What counts beside the question's words: the kind of thing asked for, a clause's beginning, words in the middle."""
+CUE_WORTH, CENTRE_WORTH = 0.5, 0.2
+"""What counts beside the question's words: the kind of thing asked for, words in the middle."""
 
 MAX_BEGINNINGS = 5000
-"""So many words are tried as the first one. No sentence has more; a row of a table may."""
+"""So many clauses are tried as the first one. No sentence has more; a row of a table may."""
 
-_BLANKS = re.compile(r"\s+|(?<=[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
-"""Where one word ends and the next begins; in scripts without spaces behind every character."""
+LEAST_CLIPPED = 3
+"""Fewer units are a fragment, which states nothing."""
 
-_WORDS = re.compile(r"[^\W\d_]+(?:['’]t)?")
-_CLAUSE = re.compile(r"[,;:()\[\]–—]\s+|\s(?=[–—(])|\n")
+_WORD = re.compile(r"\w")
 
 
-def clipped(text: str, room: int, *, terms: Sequence[Term], cue: Cue | None, language: str) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True)
+class AskedWords:
+    """What a clipped sentence should hold: the question's *terms* and the kind of thing asked for."""
+
+    terms: tuple[Term, ...]
+    cue: Cue | None
+    language: str
+
+
+def clipped(text: str, room: int, *, wanted: AskedWords, language: Language) -> tuple[int, int]:
     """
     Return the part of *text*, at most *room* characters, that answers best, as (start, end).
 
-    All of it when it fits; (0, 0) when not even one word does. No clause is cut so that its negation is left out:
-    the rest would say the contrary.
+    All of it when it fits, else a sentence, else clauses of one that it proves: nothing that turns them is cut off.
+    (0, 0) when none of it fits, and where a sentence must be cut and *language*, that of the text, is not known.
     """
     if len(text) <= room:
         return 0, len(text)
-    hits = traces_of(terms, text, language).hits
-    cues = [] if cue is None else [match.start() for match in cue.finditer(text)]
-    clauses = {0, *(match.end() for match in _CLAUSE.finditer(text))}
+    hits = traces_of(wanted.terms, text, wanted.language).hits
+    cues = [] if wanted.cue is None else [match.start() for match in wanted.cue.finditer(text)]
     best, found = -1.0, (0, 0)
     for start, end in _windows(text, room, language):
-        worth = _worth(hits, terms, start, end)
-        worth += CUE_WORTH * _has_any(cues, start, end) + CLAUSE_WORTH * (start in clauses)
+        worth = _worth(hits, wanted.terms, start, end) + CUE_WORTH * _has_any(cues, start, end)
         if worth > best:
             best, found = worth, (start, end)
     return found
 
 
-def _windows(text: str, room: int, language: str) -> Iterator[tuple[int, int]]:
-    """Yield the longest run of whole words from each word on that cuts no negation off."""
-    blanks = [match.span() for match in _BLANKS.finditer(text)]
-    ends = [*(start for start, _ in blanks), len(text)]
-    clauses, denials = _clauses(text), _denials(text, language)
-    for start in (0, *(end for _, end in blanks[: MAX_BEGINNINGS - 1])):
-        place = bisect_right(ends, start + room) - 1
-        if place < 0 or ends[place] <= start:
+def _windows(text: str, room: int, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of *text* that fit, and of those that do not the longest run of clauses from each one on."""
+    for low, high in spans(text, longest=len(text)):
+        if high - low <= room:
+            yield low, high
             continue
-        end = ends[place]
-        begun, last = clauses[bisect_right(clauses, start) - 1], clauses[bisect_left(clauses, end)]
-        if not (_has_any(denials, begun, start) or _has_any(denials, end, last)):
-            yield start, end
-
-
-def _clauses(text: str) -> list[int]:
-    """Return where the clauses of *text* begin, and where it ends. A line may be wrapped anywhere."""
-    return [0, *(match.end() for match in _CLAUSE.finditer(text) if match.group() != "\n"), len(text)]
-
-
-def _denials(text: str, language: str) -> list[int]:
-    """Return where *text* denies something."""
-    # Of scripts without spaces nothing is found here: one and the same character denies, or is a part of "very".
-    words, denial = list(_WORDS.finditer(text)), spoken(language).denial
-    plain = [folded(word.group()) for word in words]
-    return [words[place].start() for place in denial.places(plain)]
+        units = units_in(text, low, high, language)
+        row = UnitRow(units, language)
+        ends = [place for place in range(len(units)) if language.is_known and row.is_end(place)]
+        for first in sorted(row.starts)[:MAX_BEGINNINGS]:
+            # An article in front is no unit.
+            begin = _WORD.search(text, units[first - 1].end if first else low)
+            start = units[first].start if begin is None else begin.start()
+            last = bisect_right(ends, start + room, key=lambda place: units[place].end) - 1
+            is_said = last >= 0 and not row.turns(0, first) and not row.turns(ends[last] + 1, len(units))
+            if is_said and ends[last] - first >= LEAST_CLIPPED - 1:
+                yield start, units[ends[last]].end
 
 
 def _has_any(places: Sequence[int], start: int, end: int) -> bool:

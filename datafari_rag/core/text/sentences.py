@@ -68,15 +68,15 @@ def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
     if small in _BEFORE_NUMBERS:
         return text[after : after + 1].isdigit() or _ROMAN.match(text, after) is not None
     if word.replace(".", "").isdigit():
-        return _is_numbering(text, word, stop - begin, after)
+        return _is_numbering(text, word, max(begin, stop - 30), stop, after)
     if small in _ALWAYS and small not in _CLOSING:
         return True
     return (small in _CLOSING or _is_initial(word)) and not _is_beginning(text, after)
 
 
-def _is_numbering(text: str, word: str, chars: int, after: int) -> bool:
-    """Recognise the number of a section, when it is all of the sentence's *chars*, and a German ordinal."""
-    if chars <= len(word) + 1:
+def _is_numbering(text: str, word: str, begin: int, stop: int, after: int) -> bool:
+    """Recognise the number of a section, which begins its sentence or a quotation, and a German ordinal."""
+    if stop - begin <= len(word) + 1 or text[begin : stop - len(word)].rstrip().endswith(("“", "„", "«")):
         return True
     return len(word) <= _ORDINAL_DIGITS and _COUNTED.match(text, after) is not None
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract, Nearness, Passage
-from datafari_rag.core.passages.extractive_answer import MAX_CHARS, answer, pieces
+from datafari_rag.core.passages.extractive_answer import MAX_CHARS, MAX_WHOLE_CHARS, answer, pieces
 from datafari_rag.core.passages.extracts import extracts_for
 
 BRIDGE = (
@@ -107,8 +107,53 @@ def test_a_sentence_that_is_too_long_is_clipped() -> None:
     assert len(said) <= MAX_CHARS
 
 
-def test_a_word_longer_than_the_answer_is_left_out() -> None:
-    assert answer("bridge", extracts("bridge_" + "x" * 480, FERRY), language="en").startswith("I found no answer")
+def test_a_word_longer_than_any_answer_is_left_out() -> None:
+    long = "bridge_" + "x" * MAX_WHOLE_CHARS
+    assert answer("bridge", extracts(long, FERRY), language="en").startswith("I found no answer")
+
+
+def test_a_sentence_that_cannot_be_shortened_is_said_whole() -> None:
+    text = (
+        "The bridge which "
+        + "crosses the river and the road and " * 12
+        + "is old may be crossed in 1932 if nobody waits."
+    )
+    said = answer("When was the bridge crossed?", extracts(text), language="en")
+    assert said == f"“{text}” [1]"
+    assert [one.status for one in resolve(said, extracts(text))] == ["verified"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            "What the plan does not cover:\n\n- massage therapy for fun.\n- cosmetic work on teeth.",
+            "What the plan does not cover: “massage therapy for fun.” [1]",
+            id="an item",
+        ),
+        pytest.param(
+            "One manager concluded:\n\nMassage therapy is never paid. You know it.",
+            "One manager concluded: “Massage therapy is never paid.” [1]",
+            id="a sentence",
+        ),
+        pytest.param(
+            "Values:\n1. Care: massage therapy is paid.\n2. Trust: we trust.",
+            "Values: “1. Care: massage therapy is paid.” [1]",
+            id="a numbered item",
+        ),
+    ],
+)
+def test_what_stands_under_a_label_is_said_with_it(text: str, said: str) -> None:
+    """Alone it would be a claim that the document does not make."""
+    assert answer("massage therapy", extracts(text), language="en") == said
+    assert [one.status for one in resolve(said, extracts(text))] == ["verified"]
+
+
+def test_a_label_is_no_part_of_the_sentence_before_it() -> None:
+    text = "Massage therapy is paid by the plan.\n\nThe plan does not pay for:\n- massage therapy for fun.\n- wine."
+    said = answer("massage therapy", extracts(text), language="en")
+    assert "“Massage therapy is paid by the plan.” [1]\n\nThe plan does not pay for: “" in said
+    assert {one.status for one in resolve(said, extracts(text))} == {"verified"}
 
 
 def test_of_a_very_long_text_the_parts_with_the_words_are_looked_at() -> None:
@@ -211,7 +256,7 @@ def test_the_pieces_are_the_answer() -> None:
 def test_whatever_is_asked_the_answer_is_short_and_verified(question: str, texts: list[str]) -> None:
     shown = extracts(BRIDGE, FERRY, *texts)
     said = answer(question, shown, language="en")
-    assert 0 < len(said) <= MAX_CHARS
+    assert 0 < len(said) <= MAX_WHOLE_CHARS
 
 
 LEAVE = (
@@ -231,3 +276,36 @@ def test_where_passages_were_compared_the_nearest_sentence_is_said_though_it_has
 
     assert said(document).startswith("“Mothers stay at home for twenty weeks after a birth.")
     assert "Mothers" not in said(replace(document, near=()))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        pytest.param(
+            "en", "Bridge rules. Every bridge has 25 arches a year.", id="one line, which is its title as well"
+        ),
+        pytest.param(
+            "en", "bridge opening\n\nThe bridge opens Mr. Smith's way at 9 a.m. on Mondays", id="no final stop"
+        ),
+        pytest.param("en", "# Bridge\n\n| bridge | opened |\n|---|---|\n| Nine Arch | 1932 |\n", id="a table"),
+        pytest.param("en", "Is the bridge open? Yes. The bridge is open from Jan. 5 to Feb. 3…", id="abbreviations"),
+        pytest.param("en", "Bridge\n- bridge of stone\n- bridge of wood, e.g. oak\n3. bridge of iron", id="a list"),
+        pytest.param("en", "> You: “Is the bridge open?”\n> They: the bridge is never open", id="a talk"),
+        pytest.param("fr", "Pont. Le pont n’a jamais été ouvert avant 1932 : il est « fermé ».", id="French"),
+        pytest.param("de", "Brücke. Die Brücke ist nicht vor dem 5. Mai offen, z. B. im April", id="German"),
+        pytest.param("es", "Puente. ¿El puente? El puente no abre los lunes.", id="Spanish"),
+        pytest.param("it", "Ponte. Il ponte dell'isola non apre mai il lunedì.", id="Italian"),
+        pytest.param("pl", "Most. Most nie jest otwarty w poniedziałki.", id="Polish"),
+        pytest.param("ru", "Мост. Мост не открыт по понедельникам.", id="Russian"),
+        pytest.param("ar", "الجسر. الجسر ليس مفتوحا يوم الاثنين.", id="Arabic"),
+        pytest.param("zh", "大桥。大桥星期一不开放。", id="Chinese"),
+        pytest.param("fi", "Silta. Silta ei ole auki maanantaisin.", id="a language without data"),
+    ],
+)
+def test_whatever_is_quoted_is_verified(language: str, text: str) -> None:
+    shown = extracts_for([(Document("d", text, title=text[:60]), (Passage(0, len(text)),))], is_cleaned=True)
+    for question in ("bridge", "rules, every bridge, opened, 1932", text[:30], text):
+        said = answer(question, shown, language=language)
+        found = [one for one in resolve(said, shown, language=language) if one.claim]
+        assert {one.status for one in found} <= {"verified"}, said
+    assert found
