@@ -201,7 +201,9 @@ class CheckedExtract:
         row = self._row(whole)
         if self._is_fragment(row) or (len(self._parts(claim)) == 1 and "\n" not in claim):
             return None
-        for block, number in self._candidates(self._row(self._parts(claim)[0]), 0):
+        # One word stands anywhere: the first sentence that states something leads there.
+        said = next((one for one in map(self._row, self._parts(claim)) if not self._is_fragment(one)), row)
+        for block, number in self._candidates(said, 0):
             for begin in range(max(0, number - RUN_REACH), number + 1):
                 self._work.add(len(row.units))
                 place = self._source.run(row, whole.text, block, begin)
@@ -223,19 +225,8 @@ class CheckedExtract:
 
     def _parts(self, claim: str) -> list[ClaimText]:
         if claim not in self._claims:
-            self._claims[claim] = [ClaimText(claim[a:b], self._code) for a, b in self._spans(claim)]
+            self._claims[claim] = [ClaimText(claim[a:b], self._code) for a, b in spans(claim)]
         return self._claims[claim]
-
-    def _spans(self, claim: str) -> list[Span]:
-        """Return where the sentences of *claim* are; one that states nothing by itself goes with its neighbour."""
-        found: list[Span] = []
-        for start, end in spans(claim):
-            near = [claim[start:end], *[claim[slice(*one)] for one in found[-1:]]]
-            if found and any(self._is_fragment(self._row(ClaimText(one, self._code))) for one in near):
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((start, end))
-        return found
 
     def _row(self, claim: ClaimText) -> UnitRow:
         return claim.row(spoken(*claim.codes, self._document_code), self._names)
