@@ -120,7 +120,7 @@ CALLS = (
     Call("costs", "limits.store is empty", 1),
     Call("report --as root", "report.store is empty", 1),
     Call("conversations delete --user alice", "chat.store.folder is empty", 1),
-    Call("passages sync", "embeddings.endpoint is empty", 1),
+    Call("passages sync", "index writes them", 1),
     Call("mcp-probe http://127.0.0.1:9/mcp", "cannot be reached", 1),
     Call("model list", "bge-small-en"),
     Call("llm-service --help", "--endpoint"),
