@@ -258,9 +258,12 @@ def _price(model: str, value: object) -> Price:
     return Price(**{"cached": found["input"], **found})
 
 
+_DECIMAL = re.compile(r"[0-9]{1,7}(\.[0-9]{1,12})?")
+
+
 def _decimal(name: str, text: object) -> Decimal:
     """Return the decimal number *text*; a JSON number is none, since its digits may be others than those written."""
-    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,12})?", text):
+    if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
         raise ValueError(name)
     return Decimal(text)
 

@@ -49,7 +49,8 @@ _UNIT = re.compile(
 BULLET = re.compile(r"[-*•·▪●○◦■□►➢✓–—#>^]++\s+")
 """The sign of an item, a note or a heading at the beginning of a line: it says nothing. A number may: "5. Mai"."""
 
-_QUOTED_BULLET = re.compile(rf"[\"'«“„‘「『\s]*{BULLET.pattern}")
+_OPENING = "\"'«“„‘「『 \t\r\n\u00a0"
+"""Signs that may stand before the sign of an item that is quoted."""
 
 _ELISION = re.compile(r"([^\W\d_]{1,2}['’])(?=\w)|(qu['’])(?=\w)", re.IGNORECASE)
 _BLANKS = re.compile(r"[\u00a0\u2009\u202f]")
@@ -101,7 +102,7 @@ def units_in(text: str, start: int, end: int, language: Language) -> list[Unit]:
 
 def marked(text: str) -> int:
     """Return where the words of *text* begin, behind the sign of an item, which may stand in a quotation."""
-    bullet = _QUOTED_BULLET.match(text)
+    bullet = BULLET.match(text, len(text) - len(text.lstrip(_OPENING)))
     return bullet.end() if bullet else 0
 
 
