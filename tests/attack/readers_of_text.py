@@ -28,6 +28,7 @@ from datafari_rag.core.citations import (
     verification,
 )
 from datafari_rag.core.citations import links as links_of_citations
+from datafari_rag.core.citations import places as places_of_claims
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
 from datafari_rag.core.meaning import cutting
@@ -74,7 +75,6 @@ from datafari_rag.core.text import folding as cleaning
 from datafari_rag.core.text import sizes as token_estimate
 from datafari_rag.core.text import sizes as truncation
 from datafari_rag.core.text import structure as tables
-from datafari_rag.core.text import words as stemmer
 from datafari_rag.core.text import words as stopwords
 from datafari_rag.core.text import words as tokenizer
 from datafari_rag.core.text.language import spoken
@@ -286,8 +286,8 @@ READERS: dict[str, Reader] = {
     "core.citations.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
     "core.citations.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
     "core.citations.units.units_in": lambda text: units.units_in(text, 0, len(text), spoken("en", "fr", "zh")),
-    "core.citations.units.spelled": lambda text: units.spelled(text[:700]),
-    "core.citations.units.root": lambda text: units.root(text[:700], spoken("en").endings),
+    "core.citations.places.is_cut": places_of_claims.is_cut,
+    "core.citations.units.marked": units.marked,
     "core.citations.verification.states": lambda text: verification.states(text[:700], "en"),
     "core.citations.verification.CheckedExtract.finding": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
@@ -432,6 +432,7 @@ READERS: dict[str, Reader] = {
     "core.answer.output_filter.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
     "core.answer.output_filter.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
+    "core.meaning.near_search.plain_cuts_of": passage_records.plain_cuts_of,
     "core.meaning.near_search.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
     "core.passages.stored_parts.with_parts": lambda text: stored_parts.with_parts(
         Document(id="a", text=""),
@@ -470,7 +471,6 @@ READERS: dict[str, Reader] = {
         sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)
     ],
     "core.text.sentences.spans": sentences.spans,
-    "core.text.words.stem": lambda text: stemmer.stem(text.lower(), "en"),
     "core.text.words.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
     "core.text.sizes.estimate": token_estimate.estimate,
     "core.text.words.sought_in": lambda text: tokenizer.sought_in(text[:MAX_QUESTION_CHARS], "en"),

@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 NODE_MODULES = HERE / "node_modules"
 USERS = HERE.parents[1] / "datafari_rag" / "resources" / "demo" / "users.json"
 ENVIRONMENTS = HERE.parents[1] / ".venvs"
+LANGCHAIN = ENVIRONMENTS / "langchain" / "bin" / "python"
 
 Script = Callable[..., Any]
 Saw = Callable[..., None]
@@ -82,7 +83,7 @@ def node() -> Script:
 @pytest.fixture(scope="session")
 def langchain() -> Script:
     """Run the script of langchain-openai in its own environment; return the object it printed."""
-    python = present(ENVIRONMENTS / "langchain" / "bin" / "python", "make clients")
+    python = present(LANGCHAIN, "make clients")
     return lambda *arguments: _printed([str(python), str(HERE / "langchain_client.py"), *arguments])
 
 

@@ -221,7 +221,9 @@ def test_no_attack_passes_all_layers_and_each_layer_stops_some(retriever: Embedd
 
 def test_no_layer_costs_an_honest_answer(retriever: EmbeddedRetriever) -> None:
     usual = honest(retriever, ALL)
-    assert honest(retriever, ROWS["without fences"]) == honest(retriever, ROWS["without link filter"]) == usual
+    assert honest(retriever, ROWS["without fences"]) == usual
+    # An answer may quote a poisoned sentence beside the right one: the filter of links changes that one on purpose.
+    assert right(honest(retriever, ROWS["without link filter"])) == right(usual)
     # Cleaning joins lines, so the sentences of an answer may differ; whether it is right hardly does.
     assert abs(right(honest(retriever, ROWS["without cleaning"])) - right(usual)) <= 3
 

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import LazyGroup
 from datafari_rag.core.text.folding import folded
-from datafari_rag.core.text.words import is_empty_word, sought_in, stem
+from datafari_rag.core.text.words import STEMS, is_empty_word, sought_in
 from datafari_rag_trials.evaluation.questions import Question, questions_in
 
 HUT = Path(__file__).parents[1] / "data" / "mountain_hut"
@@ -26,7 +26,7 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 
 def content_words(text: str, language: str) -> set[str]:
     words = [folded(word) for word in sought_in(text, language)]
-    return {stem(word, language) for word in words if not is_empty_word(word, language)}
+    return {STEMS[word, language] for word in words if not is_empty_word(word, language)}
 
 
 @pytest.mark.parametrize("row", lines_of("in_other_words.jsonl"), ids=lambda row: row["id"])

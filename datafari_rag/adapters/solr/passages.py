@@ -172,7 +172,7 @@ class SolrPassages:
         """Return those of *ids* that may be seen, with all of their texts."""
         field = text_field(search.content, state.documents)
         params = parents_params(ids, search, access, state.documents, text=field)
-        rows = hits_of(self._requested(self._all.documents, params))[1] if params["documents"] else ()
+        rows = hits_of(self._requested(self._all.documents, params))[1] if ids else ()
         found = [document_of(r, field=field, text=first_value(r, field) or "", schema=state.documents) for r in rows]
         return {one.id: one for one in found}
 

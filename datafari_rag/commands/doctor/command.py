@@ -110,7 +110,10 @@ def _search(settings: Settings) -> Sequence[Finding]:
     where = "the embedded index" if settings.solr_url.startswith(EMBEDDED) else "Solr"
     if problem is not None:
         has = f"; this Solr has: {', '.join(_collections(settings))}" if "answered 404" in problem else ""
-        return (Finding("search engine", "problem", problem, _advice(problem, where) + has),)
+        first = Finding("search engine", "problem", problem, _advice(problem, where) + has)
+        # A Solr that answers may say more; of one that does not, the same was said.
+        more = _collection(settings) if where == "Solr" and not has else ()
+        return first, *(one for one in more if one.subject != "collection")
     first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr_handler})")
     if where == "Solr":
         return first, *_collection(settings)

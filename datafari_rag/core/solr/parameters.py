@@ -169,6 +169,13 @@ def _named(ids: Sequence[str], begin: str, field: str) -> dict[str, str]:
     return params or {f"{begin}_none": NOTHING}
 
 
+def found_by_ids(ids: Sequence[str], schema: Schema) -> dict[str, str]:
+    """Return the query that finds the documents *ids*, nothing where there are none."""
+    named = _named(ids, "documents", schema.fields.id)
+    should = "".join(f" should=${name}" for name in named if not name.endswith(_VALUE))
+    return {**named, "q": f"{{!bool{should}}}", "rows": str(len(ids))}
+
+
 def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
     field, kind = restriction.field, schema.kind(restriction.field)
     if not schema.has(field) or schema.is_acl(field):
@@ -252,12 +259,7 @@ def texts_params(ids: Sequence[str], language: str, access: Filter, schema: Sche
     """Return the parameters that read the stemmed bodies of the documents *ids*, rights checked as in any search."""
     params = merged(filter_params(access, schema), basics(schema), UNPROMOTED)
     fields = (schema.fields.id, "_version_", *schema.contents(language))
-    return params | {
-        "q": f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}',
-        "documents": SEPARATOR.join(_sendable(ids)[0]),
-        "rows": str(len(ids)),
-        "fl": ",".join(fields),
-    }
+    return {**params, **found_by_ids(ids, schema), "fl": ",".join(fields)}
 
 
 def basics(schema: Schema) -> dict[str, str]:

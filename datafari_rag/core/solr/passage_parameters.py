@@ -25,6 +25,7 @@ from datafari_rag.core.solr.parameters import (
     document_fields,
     escaped,
     filter_params,
+    found_by_ids,
     merged,
     restriction_params,
     usable_words,
@@ -84,16 +85,10 @@ def parents_params(
     ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, text: str
 ) -> dict[str, str | list[str]]:
     """Return the parameters that find those of the documents *ids* that may be seen, with the field *text*."""
-    known = [one for one in ids if SEPARATOR not in one]
     narrowed = merged(
         filter_params(access, schema), restriction_params(search.restrictions, schema), QUIET, basics(schema)
     )
-    return narrowed | {
-        "q": f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}',
-        "documents": SEPARATOR.join(known),
-        "rows": str(len(known)),
-        "fl": ",".join(document_fields(schema, text)),
-    }
+    return {**narrowed, **found_by_ids(ids, schema), "fl": ",".join(document_fields(schema, text))}
 
 
 def joined_params(

@@ -40,6 +40,10 @@ def test_a_folder_stands_for_its_settings_or_for_those_of_its_demo(
     with_settings.mkdir()
     notes.mkdir()
     (with_settings / "rag.properties").touch()
+    with pytest.raises(click.BadParameter, match="datafari-rag demo"):
+        SettingsPath().convert(str(notes), None, None)
+    demo_place(notes).mkdir(parents=True)
+    (demo_place(notes) / "rag.properties").touch()
 
     assert SettingsPath().convert(str(with_settings), None, None) == with_settings / "rag.properties"
     assert SettingsPath().convert(str(notes), None, None) == demo_place(notes) / "rag.properties"
