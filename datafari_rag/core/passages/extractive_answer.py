@@ -343,12 +343,12 @@ def _joined(chosen: Sequence[Sentence], seen: Sequence[SeenText]) -> tuple[Sente
 
 
 def _are_neighbours(one: Sentence, other: Sentence, seen: Sequence[SeenText]) -> bool:
-    """Say whether nothing but blanks stands between two sentences of one line."""
+    """Say whether nothing but blanks and a line's end stands between two sentences: a gap is no neighbourhood."""
     if one.place != other.place or any(each.is_row or each.label for each in (one, other)):
         return False
     text = seen[one.place].text
     between = (text[other.end : one.start], text[one.end : other.start])
-    return any(blanks.isspace() and "\n" not in blanks for blanks in between)
+    return any(blanks.isspace() and blanks.count("\n") < len(_GAP) for blanks in between)
 
 
 class SeenText:

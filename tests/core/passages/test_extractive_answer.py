@@ -149,6 +149,13 @@ def test_what_stands_under_a_label_is_said_with_it(text: str, said: str) -> None
     assert [one.status for one in resolve(said, extracts(text))] == ["verified"]
 
 
+def test_sentences_on_neighbouring_lines_are_said_in_their_order_and_proved_as_one() -> None:
+    text = "The bridge is closed on Mondays.\nThe old bridge stays closed.\nIts keeper has the key of the bridge."
+    said = answer("Which bridge stays closed?", extracts(text), language="en")
+    assert said == f"“{text}” [1]"
+    assert [one.status for one in resolve(said, extracts(text))] == ["verified"]
+
+
 def test_a_label_is_no_part_of_the_sentence_before_it() -> None:
     text = "Massage therapy is paid by the plan.\n\nThe plan does not pay for:\n- massage therapy for fun.\n- wine."
     said = answer("massage therapy", extracts(text), language="en")
