@@ -15,8 +15,7 @@ from flask import Flask, request
 from datafari_rag import resources
 from datafari_rag.adapters.conversation_file import ConversationFile
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.identity.demo import DemoIdentity
-from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
+from datafari_rag.adapters.identity.factory import DemoIdentity, configured_identity, token_identity_for_agents
 from datafari_rag.adapters.judge import judge_for
 from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.loop_watch import watch_loop
@@ -48,7 +47,7 @@ from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, Token
 from datafari_rag.web.admission import Probes
 from datafari_rag.web.app import register
 from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
-from datafari_rag.web.pages import demo_users
+from datafari_rag.web.pages import demo as demo_users
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.signing import Signer
 

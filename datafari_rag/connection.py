@@ -164,7 +164,7 @@ class ClientConnection:
             return True
 
     def close(self) -> None:
-        """Close; what a refused caller still sends is thrown away for a while, or it would take his answer with it."""
+        """Close; what a refused caller still sends is thrown away for a while, or their answer would go with it."""
         if self._is_refused:
             with suppress(OSError), gevent.Timeout(LINGER_S, False):
                 self._line.shutdown(socket.SHUT_WR)

@@ -399,7 +399,7 @@ class Relay(Protocol):
 
 
 class RightsSource(Protocol):
-    """Where a user's tokens come from: a file, ManifoldCF's authority service, or his own claims."""
+    """Where a user's tokens come from: a file, ManifoldCF's authority service, or their own claims."""
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """

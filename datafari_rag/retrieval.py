@@ -148,7 +148,7 @@ def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriev
     read = {one: retriever.fetch(one, STORED[content], access) for one in ids}
     documents = tuple(document for document in read.values() if document is not None)
     if not documents:
-        # One sentence for what is not there and for what is not his.
+        # One sentence for what is not there and for what is not theirs.
         raise NotFound("There is no such document.")
     skipped = tuple(SkippedDocument(one, NOT_FOUND) for one, document in read.items() if document is None)
     return Searched(SearchResult(documents, len(documents)), skipped=skipped)

@@ -47,7 +47,7 @@ _READ = 1
 """The loop's word for "can be read"."""
 
 STALL_S = 60.0
-"""How long a reader may take nothing of his answer, or a sender give nothing of his body: then he is gone."""
+"""How long a reader may take nothing of their answer, or a sender give nothing of their body: then they are gone."""
 
 MAX_HEADERS = 100
 """Most headers of one request."""
@@ -288,7 +288,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         AsyncWorker.handle(self, listener, ClientConnection(client), addr)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
-        """Answer one request; who takes nothing of his answer for too long counts as one who hung up."""
+        """Answer one request; who takes nothing of their answer for too long counts as one who hung up."""
         sock.serve(req)
         # Requests behind each other are all here: without this a hundred would come before those of others.
         gevent.sleep(0)
@@ -409,7 +409,7 @@ class _DisconnectWatcher:
             self._watcher = None
 
     def _look(self) -> None:
-        # A byte is the next request of a reader who does not wait: he is still there, and no longer watched.
+        # A byte is the next request of a reader who does not wait: they are still there, and no longer watched.
         self.shut()
         if self._line.has_left():
             self._answering.kill(block=False)

@@ -16,7 +16,7 @@ from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.answer_streams import collect
 from datafari_rag.bootstrap import Runtime
-from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.effort import EFFORTS, Activity

@@ -14,8 +14,7 @@ from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.commands.ask import NEEDED
-from datafari_rag.commands.terminal.conf import CONF
-from datafari_rag.commands.terminal.document_id import DocumentId
+from datafari_rag.commands.terminal import CONF, DocumentId
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity

@@ -13,7 +13,7 @@ from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.commands.index import settings_for
-from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
 from datafari_rag.core.errors import AccountsUnavailable
 from datafari_rag.web.admin.costs import MOST_DAYS, USUAL_DAYS, as_json

@@ -12,8 +12,7 @@ from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.adapters.solr.factory import passage_store_for
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.index import settings_for
-from datafari_rag.commands.terminal.conf import CONF
-from datafari_rag.commands.terminal.progress import printable, progress
+from datafari_rag.commands.terminal import CONF, printable, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings

@@ -11,7 +11,7 @@ import click
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.commands.ask import line_for, printable
-from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.answer.question_report import QuestionReport
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity

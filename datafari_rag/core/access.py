@@ -31,7 +31,7 @@ Mode = Literal["tokens", "plugin", "none"]
 @dataclass(frozen=True, slots=True)
 class User:
     """
-    A user with his rights; *name* is None for the anonymous user.
+    A user with their rights; *name* is None for the anonymous user.
 
     *name* is the mapped one (Datafari's rules), *tokens* what the source of rights gave.
     """
@@ -123,7 +123,7 @@ def _is_level_open(allow: frozenset[str], deny: frozenset[str], tokens: frozense
 
 
 REVOKED = "Your rights were revoked while this answer was written. Send the question again."
-"""What the reader of an answer learns that was being written when his rights were revoked."""
+"""What the reader of an answer learns that was being written when their rights were revoked."""
 
 MAX_NAME_CHARS = 256
 

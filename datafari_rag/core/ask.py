@@ -1,7 +1,7 @@
 """
 One question with its options, as a dialect has read it and before it is processed.
 
-Values only. Nothing in an ask names the user or widens his rights: identity comes from the adapter, never from here.
+Values only. Nothing in an ask names the user or widens their rights: identity comes from the adapter, never from here.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def qualified_name(name: str, domain: str = "") -> str:
     r"""
     Return *name* with `@domain` appended when it names no domain; nothing is stripped but white space.
 
-    For names that an issuer signed: `EVIL\alice` and `alice` are two users of his, and only he knows which is ours.
+    For names that an issuer signed: `EVIL\alice` and `alice` are two users of theirs, and only they know which is ours.
     """
     bare = name.strip()
     if bare == "" or "@" in bare or "\\" in bare or domain == "":

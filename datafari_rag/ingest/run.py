@@ -21,7 +21,7 @@ from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_fi
 from datafari_rag.ingest.files import HIDDEN, File, NotTaken, PassedOver, files_of, opened
 from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.manifest import Manifest
-from datafari_rag.ingest.member_reader import Container, MemberReader
+from datafari_rag.ingest.members import Container, MemberReader
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.registry import ending_of, is_jsonl, is_known, is_text, lacking
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded

@@ -51,7 +51,7 @@ class Incoming:
     headers: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Attachment, ...] = ()
     user_name: str | None = None
-    """Who was proved to be asking, for what is bound to him (signed memory); set by the edge, never by the request."""
+    """Who was proved to be asking, for what is bound to them (signed memory); set by the edge, never by the request."""
     now_s: float = 0.0
     """Seconds since 1970 when the request came."""
     base_url: str = ""

@@ -1,7 +1,7 @@
 """
 One request's part in a stored conversation: what is recalled of it, and what is kept of the answer.
 
-Rights are looked up each time: what its user may not read any more is neither shown to him nor told to the model. A
+Rights are looked up each time: what its user may not read any more is neither shown to them nor told to the model. A
 store that fails costs the conversation, and never the answer.
 """
 
@@ -147,7 +147,7 @@ CONVERSATIONS = DialectRoute("conversations", Questionless(conversations.failure
 
 @dataclass(frozen=True, slots=True)
 class ConversationCall:
-    """One request of a signed-in *user* about his conversations in *store*."""
+    """One request of a signed-in *user* about their conversations in *store*."""
 
     store: ConversationStore
     user: User

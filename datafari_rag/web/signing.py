@@ -89,7 +89,7 @@ class Signer:
         """
         Say whether a POST comes from a page of this service that this user opened.
 
-        The token must be his, and the browser must not say that another site sent it. *headers* have lower-case
+        The token must be theirs, and the browser must not say that another site sent it. *headers* have lower-case
         names.
         """
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):

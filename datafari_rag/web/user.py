@@ -1,4 +1,4 @@
-"""The user with his rights: the proved identity, then its tokens; without either there is no answer."""
+"""The user with their rights: the proved identity, then its tokens; without either there is no answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY_WITHOUT_USER = "The application's key is known, and it names no user: the us
 
 def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
     """
-    Return the user with the tokens that the source of rights gives him.
+    Return the user with the tokens that the source of rights gives them.
 
     Raises:
         NotAuthenticated: only an application proved itself, and callers without a name get nothing.
@@ -52,7 +52,7 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
 
 
 class RightsOfRequest:
-    """Who sent one request with his rights, looked up when they are first needed, and whether they still hold."""
+    """Who sent one request with their rights, looked up when they are first needed, and whether they still hold."""
 
     def __init__(self, identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> None:
         """Look up nothing yet."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from datafari_rag.commands.index import indexed, settings_for
 from datafari_rag.commands.passages import synced
-from datafari_rag.commands.terminal.progress import ProblemListener
+from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.ingest.documents import Rights
 from datafari_rag_trials import resources

@@ -18,7 +18,7 @@ from rich.progress import Progress
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.adapters.vectors.factory import embedder_for
-from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
 from datafari_rag.core.settings.table import ROWS

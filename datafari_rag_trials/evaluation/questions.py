@@ -43,7 +43,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LeakReader:
-    """A user with his tokens, for the count of leaks."""
+    """A user with their tokens, for the count of leaks."""
 
     name: str
     tokens: frozenset[str]

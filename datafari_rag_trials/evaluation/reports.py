@@ -113,7 +113,7 @@ def _below(of: Mapping[str, Any]) -> str:
     return (
         f"Citations of the built-in model: {of['citations']:,}, proved {_decimal(of['citations_proved'])} %, of a "
         f"right document {_decimal(of['citations_right'])} %. Documents that a user of `users.jsonl` was given against "
-        f"his rights: {of['leaks']}. Median milliseconds: {times}."
+        f"their rights: {of['leaks']}. Median milliseconds: {times}."
     )
 
 

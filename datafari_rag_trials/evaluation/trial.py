@@ -208,7 +208,7 @@ def _extracts(ask: Ask, user: User, settings: Settings, dependencies: Dependenci
 
 def _leaks(question: Question, setup: TrialSetup) -> int:
     """
-    Count the documents that a reader was given although he may not see them.
+    Count the documents that a reader was given although they may not see them.
 
     Where a right document is not for everybody all readers ask, else one of them in turn: asking each of thousands of
     questions as everyone took two thirds of the time, and it is the answers from documents with rights that can leak.

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from werkzeug.serving import make_server
 
-from datafari_rag.commands.mcp.probe import mcp_probe
+from datafari_rag.commands.mcp_probe import mcp_probe
 from datafari_rag.core.errors import NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.runtime import ServiceSnapshot

@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 from click.testing import CliRunner
 
-from datafari_rag.commands.llm_service import llm_service
+from datafari_rag.commands.serve import llm_service
 from datafari_rag_trials.stub_model.behaviour import RULES
 from datafari_rag_trials.stub_model.command import stub_llm
 from tests.stub import running_stub

@@ -184,7 +184,7 @@ class HttpModel:
         return failure_for(rejection, now_s=self._wall_clock())
 
     def _senders_own(self, rejection: Rejection) -> RagError:
-        """Return the error for the sender of a relayed body: all of it was his own."""
+        """Return the error for the sender of a relayed body: all of it was their own."""
         return refused_by_model(rejection) if rejection.status in RELAYED else self._failed(rejection)
 
     def _answered(self, body: bytes, patience: ReadDeadline, fail: Callable[[Rejection], RagError]) -> Reply:
@@ -262,7 +262,7 @@ class HttpModel:
 
 
 def _blamed(failure: RagError | None, prompt: Prompt) -> RagError | None:
-    """Return *failure*, or the error for the caller where what he chose was refused."""
+    """Return *failure*, or the error for the caller where what they chose was refused."""
     if not isinstance(failure, ModelError):
         return failure
     return callers_error(failure, chosen=prompt.chosen, model=prompt.model) or failure

@@ -120,7 +120,7 @@ class SolrRetriever:
 
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
         """
-        Return one document with the stored text of *field*, "" where it has none; None when absent or not for him.
+        Return one document with the stored text of *field*, "" where it has none; None when absent or not for them.
 
         *field* is one of the body and preview fields; any other is absent. Raises as search.
         """

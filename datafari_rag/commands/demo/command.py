@@ -15,7 +15,7 @@ import click
 
 from datafari_rag import server
 from datafari_rag.adapters.private_files import made_private
-from datafari_rag.commands.terminal.conf import demo_place
+from datafari_rag.commands.terminal import demo_place
 
 MODEL = "bge-small-en"
 """The model whose vectors of the shipped documents come with the package."""

@@ -20,7 +20,7 @@ import click
 
 from datafari_rag.adapters.embedded.files import write_whole
 from datafari_rag.commands.index import indexed, settings_for
-from datafari_rag.commands.terminal.progress import ProblemListener
+from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import RagError
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.files import File, files_of

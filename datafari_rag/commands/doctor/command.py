@@ -21,7 +21,7 @@ from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, mea
 from datafari_rag.commands.check import shared_with
 from datafari_rag.commands.doctor.model_trial import ModelTrial, trial_prompt, tried
 from datafari_rag.commands.doctor.visibility import Reason, newest_date, reason_for, visibility_of
-from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.answer.prompt import texts_of
 from datafari_rag.core.errors import (
@@ -225,13 +225,13 @@ def _why(reason: Reason) -> str:
     if reason.is_seen:
         by = "it is public" if reason.is_public else f"not without {tokens}" if tokens else "several tokens open it"
         return f"sees this document: {by}"
-    # A user cannot distinguish an unknown document from a document that none of his tokens allows.
+    # A user cannot distinguish an unknown document from a document that none of their tokens allows.
     why = f"denied by {tokens}" if tokens else "it is not in the index, or no token of this user opens it"
     return f"does not see this document: {why}"
 
 
 def _user(name: str, settings: Settings) -> User:
-    """Return the user with his tokens. Raises: AuthorityError."""
+    """Return the user with their tokens. Raises: AuthorityError."""
     mapped = mapped_name(name, settings.security_domain)
     if settings.security_mode != "tokens":
         return User(mapped)

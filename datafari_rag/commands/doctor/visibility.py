@@ -1,5 +1,5 @@
 """
-What one user may see of the index, in numbers, and which of his tokens that comes from.
+What one user may see of the index, in numbers, and which of their tokens that comes from.
 
 Every number is a search as a user, through the one filter; nothing is read around it, and no text is kept.
 """
@@ -21,7 +21,7 @@ MAX_TOKENS = 30
 
 @dataclass(frozen=True, slots=True)
 class TokenEffect:
-    """What one of a user's tokens does: how many documents he sees by it alone, and how many it hides from him."""
+    """What one of a user's tokens does: how many documents they see by it alone, and how many it hides from them."""
 
     token: str
     opens: int
@@ -33,7 +33,7 @@ class Visibility:
     """
     How many documents a user sees: *public* of them without a token.
 
-    *tokens* is how many he has; *effects* are those of the first `MAX_TOKENS` that do anything.
+    *tokens* is how many they have; *effects* are those of the first `MAX_TOKENS` that do anything.
     """
 
     documents: int
@@ -47,7 +47,7 @@ class Reason:
     """
     Whether a user sees one document, and why.
 
-    *decisive* are the tokens without which it would be the other way round: without one of them he would not see it,
+    *decisive* are the tokens without which it would be the other way round: without one of them they would not see it,
     or would, because the document denies it. *is_public*: anybody sees it.
     """
 

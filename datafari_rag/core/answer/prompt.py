@@ -91,7 +91,7 @@ class Prompt:
     max_tokens: int | None = 250
     sampling: Mapping[str, object] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()
-    """Parameters that the caller set himself: a refusal of one of them is his error."""
+    """Parameters that the caller set themselves: a refusal of one of them is their error."""
     spare_tokens: int = 0
     """Tokens of the model's window that neither the prompt nor the answer takes: room for thoughts."""
     within_s: float | None = None

@@ -2,7 +2,7 @@
 What a refusal of a model's server means: to the service, to its administrator, to the caller.
 
 The service learns a parameter that the server does not take, or roles that it wants otherwise. An administrator is
-shown the server's words and what to do; a caller is told what he chose wrong. The message may quote the prompt,
+shown the server's words and what to do; a caller is told what they chose wrong. The message may quote the prompt,
 documents included: what stands in the prompt teaches nothing, and none of it is shown or logged. Pure.
 """
 
@@ -210,10 +210,10 @@ def advice_for(error: RagError) -> str:
 
 def callers_error(failure: ModelError, *, chosen: Collection[str], model: str) -> RefusedByModel | None:
     """
-    Return the error for the caller, None where *failure* is not his doing.
+    Return the error for the caller, None where *failure* is not their doing.
 
-    *chosen* names the parameters that he set himself; *model* is the name that was sent. A model that does not exist is
-    the administrator's mistake where the settings name it, and the caller's where he did.
+    *chosen* names the parameters that they set themselves; *model* is the name that was sent. A model that does not
+    exist is the administrator's mistake where the settings name it, and the caller's where they did.
     """
     rejection = failure.rejection
     if rejection is None or rejection.status not in RELAYED:
@@ -257,7 +257,7 @@ BLAMED: tuple[tuple[type[ModelError], str, str, str], ...] = (
         "The model `{model}` does not exist or you do not have access to it.",
     ),
 )
-"""Failures that are the caller's where he chose a parameter; with the code and the sentence that he gets."""
+"""Failures that are the caller's where they chose a parameter; with the code and the sentence that they get."""
 
 LOG_ADVICE: tuple[tuple[str, str], ...] = (
     ("certificate", "The server's certificate is not trusted: set ca of llm in tls to its certificate authority"),

@@ -2,7 +2,7 @@
 The sentence of a plain search if no document has all the words, and the searches that it proposes.
 
 Everything proposed is made of the question's own words and of words in documents that the user may see: it is read
-from pages of searches under his filter, and from nothing else.
+from pages of searches under their filter, and from nothing else.
 """
 
 from __future__ import annotations

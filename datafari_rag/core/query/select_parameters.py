@@ -2,7 +2,7 @@
 The whitelist of contract §5: what a caller of search/select may decide, and nothing else.
 
 Every name and every value is read here into a value of our own; what does not fit is dropped and its *name* noted.
-Nothing is handed on as it came, so no parameter can reach the search engine, name a user or widen his rights.
+Nothing is handed on as it came, so no parameter can reach the search engine, name a user or widen their rights.
 This module knows neither a framework's multi-dict nor an engine's query language.
 """
 

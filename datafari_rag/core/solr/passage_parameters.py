@@ -2,7 +2,7 @@
 Searches of a collection of passages as parameters for Solr, by the same rules as `core/solr/parameters.py`.
 
 The user's filter is in `fq`, and in `preFilter` of the search for neighbours, which would otherwise spend its
-places on passages that he may not see. Whatever that finds is looked up in the collection of documents under the same
+places on passages that they may not see. Whatever that finds is looked up in the collection of documents under the same
 filter, and a passage is read only when it was cut from the version that is found there: by a join where Solr can do
 one, else by a separate request.
 """

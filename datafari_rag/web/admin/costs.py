@@ -8,8 +8,7 @@ from datafari_rag.core.accounts import BY, CostTotal, days_before, money_text, t
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.web.api.exchange import Exchange, wants_json
 from datafari_rag.web.pages.messages import cost_names
-from datafari_rag.web.pages.reader import reader_of
-from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.pages.rendering import page, reader_of
 from datafari_rag.web.request_values import number_wanted
 from datafari_rag.web.responses import json_response, plain
 

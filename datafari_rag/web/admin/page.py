@@ -29,10 +29,8 @@ from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.status import charts_of, counts_of, state_of
 from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
-from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import admin_words, chart_names, script_words
-from datafari_rag.web.pages.reader import PageReader, reader_of
-from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.pages.rendering import PageReader, Translate, page, reader_of
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.pages.static_files import compressed
 from datafari_rag.web.request_values import headers_of

@@ -41,8 +41,7 @@ from datafari_rag.pipeline import browse
 from datafari_rag.ports import Meaning
 from datafari_rag.web.api.exchange import Exchange, wants_json
 from datafari_rag.web.pages.messages import problem_names
-from datafari_rag.web.pages.reader import reader_of
-from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.pages.rendering import page, reader_of
 from datafari_rag.web.request_values import number_wanted
 from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot

@@ -18,7 +18,7 @@ from datafari_rag.core.errors import BadRequest, NotAllowed
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
-from datafari_rag.web.pages.reader import PageReader, reader_of
+from datafari_rag.web.pages.rendering import PageReader, reader_of
 from datafari_rag.web.request_values import headers_of, incoming_from
 from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER

@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from datafari_rag.core.messages import translated
 from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.ops.health import parts_of
-from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import ChartLabels, part_names, title_and_hint
+from datafari_rag.web.pages.rendering import Translate
 
 ANSWERS = "datafari_rag_answers"
 STAGES = "datafari_rag_stage_seconds"

@@ -18,8 +18,7 @@ from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, wants_json
 from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.pages.messages import summary_words
-from datafari_rag.web.pages.reader import PageReader, reader_of
-from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.pages.rendering import PageReader, failure_page, page, reader_of
 from datafari_rag.web.responses import NDJSON, failure, json_response, plain
 
 FIELDS = frozenset({"exactContent", "preview_content"})

@@ -146,7 +146,7 @@ def _fetch(call: Call) -> Done:
     given = call.arguments(FetchArguments)
     document = _read(call, given.id, given.field_by(call.snapshot.settings), call.user())
     if document is None:
-        # One sentence for what is not there and for what is not his, without the id.
+        # One sentence for what is not there and for what is not theirs, without the id.
         raise NotFound("There is no document with this id.")
     read_place = Passage(given.start, min(given.end, len(document.text)))
     found = results.fetched(document, (given.start, given.end), call.room(), given.max_tokens)

@@ -30,8 +30,7 @@ from datafari_rag.protocols.grounding import GroundingRequest
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.protocols.retrieval import RetrieveRequest
 from datafari_rag.web.api.exchange import WorkerContext
-from datafari_rag.web.pages.reader import reader_of
-from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.pages.rendering import page, reader_of
 from datafari_rag.web.responses import json_response, plain
 
 Json = dict[str, Any]

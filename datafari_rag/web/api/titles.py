@@ -1,4 +1,4 @@
-"""Suggestions while a user types: titles of documents that he may see, with words that begin like those typed."""
+"""Suggestions while a user types: titles of documents that they may see, with words that begin like those typed."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 STEP_S = 0.01
 """
 What times are rounded up to. With finer times, a user who reads the metrics and sends questions could find out whether
-a word is in documents that he may not see: it costs a search some microseconds.
+a word is in documents that they may not see: it costs a search some microseconds.
 """
 
 OTHER = "other"

@@ -1,7 +1,7 @@
 """
 How much one user and one address may ask: `server.rate`, counted over all workers of this server.
 
-The address is checked before anything is proved, so that guessing at tokens is limited too; the user when he is
+The address is checked before anything is proved, so that guessing at tokens is limited too; the user when they are
 known. A user's limit reveals nothing about other users.
 """
 

@@ -1,24 +1,90 @@
-"""Templates into pages that must not be cached; the frame of each knows its reader."""
+"""Templates into pages that must not be cached; the frame of each knows its reader, and the language they read in."""
 
 from __future__ import annotations
 
+import gettext
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlencode
 
-from flask import Response, render_template, request
+from flask import Request, Response, render_template, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.urls import iri_to_uri
 
 from datafari_rag import resources
-from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.exchange import WorkerContext
-from datafari_rag.web.pages.demo_users import DEMO_USERS
-from datafari_rag.web.pages.locale import LANGUAGES, PARAMETER
+from datafari_rag.core.errors import RagError, TooManyRequests, UnknownHost
+from datafari_rag.web.api.exchange import WorkerContext, sender_of
 from datafari_rag.web.pages.messages import title_and_hint
-from datafari_rag.web.pages.reader import PageReader, reader_of_failure
+from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.user import is_admin
+
+DEMO_USERS = ("alice", "bob", "admin")
+"""The users in the menu, besides the anonymous user; the demo's users.json has their rights."""
+
+LANGUAGES = ("en", "fr")
+"""Languages of the interface, the first one is the source's own."""
+
+CATALOGUES = Path(resources.__file__).parent / "locale"
+
+PARAMETER = "ui"
+"""Names the interface's language in an address; `lang` is the answer's."""
+
+Translate = Callable[[str], str]
+
+
+def language_of(request: Request) -> str:
+    """Return the display language: the one in the address, else the browser's best, else English."""
+    wanted = request.args.get(PARAMETER)
+    if wanted in LANGUAGES:
+        return wanted
+    return request.accept_languages.best_match(LANGUAGES, LANGUAGES[0])
+
+
+def translator(language: str) -> Translate:
+    """Return what turns English into *language*; a sentence without translation stays English."""
+    # gettext keeps every catalogue that it has read once.
+    return gettext.translation("messages", CATALOGUES, [language], fallback=True).gettext
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """One reader of one page; *name* None is the anonymous user. Nothing here widens their rights."""
+
+    name: str | None
+    is_admin: bool
+    language: str
+    translate: Translate
+
+
+def reader_of(worker: WorkerContext) -> PageReader:
+    """
+    Return who sent this request.
+
+    Raises:
+        NotAuthenticated: a credential was given and is not valid.
+    """
+    snapshot = worker.snapshot()
+    return _reader(sender_of(worker).identified.name, snapshot)
+
+
+def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
+    """Return the reader of *error*: anonymous if their identity is unknown, or if another site may read the page."""
+    snapshot = worker.snapshot()
+    if isinstance(error, UnknownHost | TooManyRequests):
+        return _reader(None, snapshot)
+    try:
+        return _reader(sender_of(worker).identified.name, snapshot)
+    except RagError:
+        return _reader(None, snapshot)
+
+
+def _reader(name: str | None, snapshot: ServiceSnapshot) -> PageReader:
+    language = language_of(request)
+    return PageReader(name, is_admin(name, snapshot.settings), language, translator(language))
+
 
 STATIC = Path(resources.__file__).parent / "static"
 

@@ -15,8 +15,7 @@ from datafari_rag.web.admin.revoke import revoke
 from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange
 from datafari_rag.web.api.openapi import openapi_page
 from datafari_rag.web.api.titles import TITLES
-from datafari_rag.web.pages.demo_folder import drop, is_of_script, progress
-from datafari_rag.web.pages.demo_menu import choose
+from datafari_rag.web.pages.demo import choose, drop, is_of_script, progress
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.pages.search import PAGE, TALK_TAKES, found_part, search_page

@@ -24,8 +24,7 @@ from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.pages import search_dialect
-from datafari_rag.web.pages.demo_folder import folder_values
-from datafari_rag.web.pages.demo_users import QUESTIONS
+from datafari_rag.web.pages.demo import QUESTIONS, folder_values
 from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import (
     drop_words,
@@ -36,8 +35,7 @@ from datafari_rag.web.pages.messages import (
     statuses,
     title_and_hint,
 )
-from datafari_rag.web.pages.reader import PageReader, reader_of
-from datafari_rag.web.pages.rendering import page
+from datafari_rag.web.pages.rendering import PageReader, page, reader_of
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import NDJSON

@@ -14,9 +14,8 @@ from flask import Response, request
 
 from datafari_rag.core.errors import NotFound
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
-from datafari_rag.web.pages.locale import language_of, translator
 from datafari_rag.web.pages.messages import script_words
-from datafari_rag.web.pages.rendering import STATIC, static_version
+from datafari_rag.web.pages.rendering import STATIC, language_of, static_version, translator
 from datafari_rag.web.responses import json_response, plain
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}

@@ -8,8 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
-from datafari_rag.adapters.identity.application_key import UNKNOWN_KEY, KeyedIdentity
-from datafari_rag.adapters.identity.header import AnonymousIdentity
+from datafari_rag.adapters.identity.factory import UNKNOWN_KEY, AnonymousIdentity, KeyedIdentity
 from datafari_rag.adapters.identity.jwt import NO_USER, TWO_USERS, JwtIdentity, TokenRules
 from datafari_rag.core.errors import ExpiredSignIn, InvalidSignIn, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.adapters.identity.demo import DemoIdentity
-from datafari_rag.adapters.identity.header import HeaderIdentity
+from datafari_rag.adapters.identity.factory import DemoIdentity, HeaderIdentity
 
 SIGNED = {"good": "alice"}
 

@@ -13,7 +13,7 @@ from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import bad_value, parse
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import ROWS
-from datafari_rag.web.pages.locale import translator
+from datafari_rag.web.pages.rendering import translator
 
 FRENCH = translator("fr")
 WRONG = (

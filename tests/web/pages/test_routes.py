@@ -25,7 +25,7 @@ from datafari_rag.core.settings.records import DemoFolder, LeastSupport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.admin.status import charts_of, counts_of, quantile
 from datafari_rag.web.app import register
-from datafari_rag.web.pages.demo_menu import _own_address
+from datafari_rag.web.pages.demo import _own_address
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import (
     FLIGHT,

@@ -10,7 +10,7 @@ import click
 from datafari_rag import bootstrap
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.commands.index import settings_for
-from datafari_rag.commands.terminal.conf import CONF
+from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.errors import ConversationsUnavailable
 from datafari_rag.core.identity import mapped_name
 

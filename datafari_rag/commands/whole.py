@@ -1,4 +1,4 @@
-"""What work on whole documents prints: its words as they arrive, then their sources; progress to stderr."""
+"""`summarize` and `compare`: work on whole documents, word by word, then their sources; progress to stderr."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ import click
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.answer_streams import collect
 from datafari_rag.commands.ask import line_for, printable, show_sources
-from datafari_rag.commands.terminal.progress import counted
-from datafari_rag.core.ask import Ask, DocumentWork
+from datafari_rag.commands.terminal import CONF, DocumentId, counted
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, DocumentWork
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.core.whole.work import SENTENCES
 from datafari_rag.protocols.ai.action import ACTIONS
 from datafari_rag.protocols.request import ReplyContext
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -88,3 +89,59 @@ def _show_cost(sources: Sources) -> None:
             f" {counted(cost.calls, 'call')} of the model ({cost.strategy})",
             err=True,
         )
+
+
+@click.command()
+@click.argument("document_id", type=DocumentId(), metavar="ID|PATH")
+@CONF
+@click.option("--user", help="Read as this user, with the tokens of the configured source. [default: anonymous]")
+@click.option("--length", type=click.Choice(tuple(SENTENCES)), default="medium", show_default=True)
+@click.option("--lang", help="Language of the summary, like en or fr. [default: the document's]")
+@click.option("--estimate", is_flag=True, help="Only say how many calls of the model it would take.")
+@click.option("--json", "is_json", is_flag=True, help="Print the reply of POST /rest/v2.0/ai instead, whole.")
+def summarize(
+    document_id: str, conf: Path, user: str | None, length: str, lang: str | None, estimate: bool, is_json: bool
+) -> None:
+    """
+    Summarise the document ID, or the one that was made of the file PATH.
+
+    \b
+    Examples:
+      datafari-rag summarize doc-7 --conf conf/rag.properties --user alice
+      datafari-rag summarize "notes/remote work.md" --length short --lang fr
+      datafari-rag summarize doc-7 --estimate
+    \b
+    Exit codes: 0 summarised; 1 not, the reason is on stderr; 2 wrong usage.
+    """  # noqa: D301 # click reads \b
+    wanted = next(name for name in SENTENCES if name == length)
+    work = DocumentWork("summarize", wanted, is_estimate=estimate)
+    ask = Ask("", language=lang, document_ids=(document_id,), work=work)
+    show_work(ask, work, conf=conf, user=user, is_json=is_json)
+
+
+@click.command()
+@click.argument("ids", type=DocumentId(), metavar="ID|PATH…", nargs=-1, required=True)
+@click.option(
+    "--question", default="", help="What is to be compared. [default: what they have in common, and what not]"
+)
+@CONF
+@click.option("--user", help="Read as this user, with the tokens of the configured source. [default: anonymous]")
+@click.option("--lang", help="Language of the answer, like en or fr. [default: the question's]")
+@click.option("--json", "is_json", is_flag=True, help="Print the reply of POST /rest/v2.0/ai instead, whole.")
+def compare(ids: tuple[str, ...], question: str, conf: Path, user: str | None, lang: str | None, is_json: bool) -> None:
+    """
+    Put together what several documents say, each named by its id or by the path of its file.
+
+    \b
+    Examples:
+      datafari-rag compare offer-1 offer-2 offer-3 --question "What do they cost?" --user alice
+      datafari-rag compare contract-2023 contract-2024 --conf conf/rag.properties
+    \b
+    Documents that are not there for the user are named on stderr and left out.
+    Exit codes: 0 compared; 1 not, the reason is on stderr; 2 wrong usage.
+    """  # noqa: D301 # click reads \b
+    if len(question) > MAX_QUESTION_CHARS:
+        raise click.BadParameter(f"at most {MAX_QUESTION_CHARS} characters", param_hint="--question")
+    work = DocumentWork("synthesize")
+    ask = Ask(question.strip(), language=lang, document_ids=tuple(dict.fromkeys(ids)), work=work)
+    show_work(ask, work, conf=conf, user=user, is_json=is_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.commands.terminal.progress import (
+from datafari_rag.commands.terminal import (
     CLEARED,
     LineListener,
     ProblemListener,

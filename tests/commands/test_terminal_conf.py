@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from datafari_rag.commands.main import COMMANDS, LazyGroup
-from datafari_rag.commands.terminal.conf import SettingsPath, demo_place
+from datafari_rag.commands.terminal import SettingsPath, demo_place
 
 WITHOUT_SETTINGS = {"demo", "check", "mcp-probe", "model", "llm-service"}
 """Commands that have no settings, or whose argument they are."""

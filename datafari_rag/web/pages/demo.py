@@ -1,8 +1,9 @@
 """
-The page of `datafari-rag demo FOLDER`: how far its watcher is, questions made from the files, files to drop.
+What only the demo's page has: a menu of users, and the folder that it watches and takes files for.
 
-Only where `demo.folder` names the watcher's file. The questions come from a plain search as the user who asks. Files
-are taken only where it names a folder for them, from this machine, from a page of this service.
+The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with
+`demo.users=true`, which is refused unless the server listens to this machine alone. The cookie is signed, and believed
+only from this machine (`adapters/identity/factory.py`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,53 @@ from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.dropped_files import keep
 from datafari_rag.web.pages.messages import Translate
-from datafari_rag.web.pages.reader import reader_of
+from datafari_rag.web.pages.rendering import DEMO_USERS, reader_of
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+
+QUESTIONS = (
+    "How do I copy a file in Python?",
+    "How are Enums and Flags different?",
+    "What does VACUUM do?",
+)
+"""What the demo's first page proposes."""
+
+COOKIE = "datafari_rag_demo_user"
+PURPOSE = "demo user"
+LIFE_S = 12 * 3600
+
+
+def choose(exchange: Exchange) -> Response:
+    """Set or clear the cookie, and go back to the page that was open. Raises: RagError."""
+    worker = exchange.worker
+    name = _chosen(worker)
+    response = Response(status=303, headers={"Location": _own_address(request.form.get("here", "/"))})
+    if name is None:
+        response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
+        return response
+    signed = worker.signer.signed(PURPOSE, name)
+    response.set_cookie(COOKIE, signed, max_age=LIFE_S, httponly=True, samesite="Strict")
+    return response
+
+
+def _chosen(worker: WorkerContext) -> str | None:
+    """Return the chosen user, None for the anonymous user. Raises: NotFound, NotAllowed, or as `reader_of`."""
+    if not worker.snapshot().settings.demo_users:
+        raise NotFound
+    headers = headers_of(request)
+    reader = reader_of(worker)
+    if not worker.signer.is_own_form(reader.name or "", request.form.get(TOKEN_FIELD), headers):
+        raise NotAllowed
+    name = request.form.get("user", "")
+    return name if name in DEMO_USERS else None
+
+
+def _own_address(text: str) -> str:
+    """Return *text* when it is a path of this server, else the first page: no form leads elsewhere."""
+    is_own = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable() and "\\" not in text
+    return text if is_own else "/"
+
 
 MAX_PROGRESS_BYTES = 10_000
 DOCUMENTS = 10

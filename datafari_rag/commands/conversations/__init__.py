@@ -1,1 +1,0 @@
-"""`datafari-rag conversations`: what administrators do with stored conversations."""

@@ -1,1 +1,0 @@
-"""What helps to set up clients of /mcp."""

@@ -1,1 +1,0 @@
-"""What several commands write to a terminal."""

@@ -1,1 +1,0 @@
-"""Commands on whole documents: summarize, compare."""
