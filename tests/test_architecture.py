@@ -256,7 +256,7 @@ def test_what_is_started_imports_nothing_that_it_does_not_need(started: str, nee
 
 
 def test_no_package_has_more_than_fourteen_files() -> None:
-    """A newcomer finds the file he wants by its name alone."""
+    """A newcomer finds the file they want by its name alone."""
     files = Counter(path.parent for path in ALL_MODULES if path.name != "__init__.py")
     crowded = {str(folder.relative_to(ROOT)): count for folder, count in files.items() if count > MAX_FILES}
     assert crowded == {}

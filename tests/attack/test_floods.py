@@ -2,7 +2,7 @@
 Replies that do not end, or inflate: model, Solr and authority send as much and as oddly as they can.
 
 The worker's memory stays within a bound, each question ends with an answer or a named failure, and whoever asks next
-has his answer.
+has their answer.
 """
 
 from __future__ import annotations

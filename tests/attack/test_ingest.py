@@ -1,7 +1,7 @@
 """
-A stranger may write into the folder that an administrator indexes: what he reaches with it.
+A stranger may write into the folder that an administrator indexes: what they reach with it.
 
-He wants texts from outside of the folder, documents of others under his words, rights wider than those of the run, or
+They want texts outside the folder, documents of others under their words, rights wider than those of the run, or
 that the run does not come to its end.
 """
 

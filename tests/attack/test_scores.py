@@ -1,5 +1,5 @@
 """
-No number that a caller is shown depends on documents that he may not see.
+No number that a caller is shown depends on documents that they may not see.
 
 A score counts how many documents hold a word. From one visible document with a word, and its exact score, anybody could
 tell how many hidden ones hold it; and from a least score that passes or does not, the score itself.

@@ -1,8 +1,8 @@
 """
 A real SolrCloud whose rights change and whose documents go while readers ask and nodes are killed or paused.
 
-No user ever sees a version that its rights hide from him. A version that was replaced and visible before he asked, or a
-deleted document, is not seen by any user, and nothing that he may see is lost, except while a killed or paused node
+No user ever sees a version that its rights hide from them. A version that was replaced and visible before they asked,
+or a deleted document, is seen by no user, and nothing that they may see is lost, except while a killed or paused node
 comes back: then Solr may answer from the state of before. `make history` runs it for half an hour, keeps all of it,
 and writes the summary into docs/faults.md.
 """

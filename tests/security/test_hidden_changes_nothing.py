@@ -1,8 +1,8 @@
 """
-What a user cannot see changes nothing for him: the same question over the whole corpus, and over his part of it alone.
+What users cannot see changes nothing for them: one question over the whole corpus, and over their part of it.
 
 The property beside this one looks for words; this one looks for everything else: counts, facets, errors, statuses, the
-order of fields, what is logged of him.
+order of fields, what is logged of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-The promise of contract §5 as a property: no user learns anything about a document that he may not read, and each finds
-what he may.
+A property that contract §5 promises: no user learns anything about a document that they may not read, and each finds
+what they may.
 
 Random corpora with random rights, users, dialects, parameters and overrides, over HTTP through the whole service. The
 closing line reports how many cases there were; `make attack` runs 3,150, `make rights` 100,000 new ones.

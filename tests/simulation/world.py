@@ -293,7 +293,7 @@ class World:
         settings = self.app.runtime.snapshot().settings
         self.scheduler.sleep(61.0 + settings.llm_limits.breaker_reset_s)
         self.busy = 99
-        # Where a breaker is still open this reader's request is its probe, and he leaves while the model is asked.
+        # Where a breaker is still open this reader's request is its probe, and they leave while the model is asked.
         leaving = Visit(899, "alice", STREAMS[1], "What is the budget in the report of qx899k?", leaves_after_s=0.7)
         self.scheduler.spawn(leaving.id, lambda: self._visited(leaving))
         self.scheduler.sleep(20.0)
