@@ -235,6 +235,7 @@ THROUGH = {
     "core.solr.parameters.text_field": "core.solr.parameters.escaped",
     "core.text.folding.is_invisible": "core.text.folding.fold",
     "core.text.folding.spaced": "core.text.folding.clean",
+    "core.text.folding.pieces": "core.text.folding.lowered",
     "core.text.folding.unusual": "core.text.folding.clean",
     "core.text.words.is_asking_word": "core.text.words.is_empty_word",
     "core.text.words.is_function_word": "core.text.words.is_empty_word",

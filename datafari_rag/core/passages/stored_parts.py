@@ -214,11 +214,9 @@ def _cells(documents: Mapping[int, Document], terms: Sequence[Term], size: int) 
 
 
 def _cells_with(word: str, text: str, size: int) -> Iterator[int]:
-    """Yield the number of each stretch of *size* characters in which *word* begins, once."""
-    at = text.find(word)
-    while at >= 0:
-        yield at // size
-        at = text.find(word, (at // size + 1) * size)
+    """Return the number of each stretch of *size* characters in which *word* begins."""
+    reach = size + len(word) - 1
+    return (at // size for at in range(0, len(text), size) if text.find(word, at, at + reach) >= 0)
 
 
 def _cells_within(order: Iterable[int], size: int, room: int) -> Iterator[int]:

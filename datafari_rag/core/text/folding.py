@@ -14,6 +14,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.core.text.structure import row_lines
@@ -54,6 +55,9 @@ _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _VIRAMA = 9
 """The canonical combining class of what takes the vowel from a letter of India (RFC 5892, appendix A)."""
 
+PIECE_CHARS = 20_000
+"""Of a longer text so much is read at a time."""
+
 _ZEROS = re.compile(r"&#0+(?=[0-9])")
 _TOO_LARGE = re.compile(r"&#[0-9]{8,};?")
 """The largest code point has seven digits."""
@@ -68,7 +72,7 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
     The result may be empty.
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
-    if dropped.search(unusual(text)) is None:
+    if not any(map(dropped.search, map(unusual, pieces(text)))):
         return (spaced(text, is_in_table=is_in_table) if is_full else text), OffsetMap(
             (OffsetRun(0, 0, len(text)),) if text else ()
         )
@@ -89,6 +93,21 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
 def unusual(text: str) -> str:
     """Return *text* without what `VISIBLE_ASCII` has: to look for anything else among it would take the longest."""
     return text.encode("utf-8", "surrogatepass").translate(None, _VISIBLE_BYTES).decode("utf-8", "surrogatepass")
+
+
+def _unusual_characters(text: str) -> set[str]:
+    return set().union(*map(unusual, pieces(text)))
+
+
+def pieces(text: str) -> Sequence[str]:
+    """Return *text* in pieces of whole words: while one call into C reads megabytes, no other thread does anything."""
+    if len(text) <= PIECE_CHARS:
+        return (text,)
+    cuts = [0]
+    while len(text) - cuts[-1] > PIECE_CHARS:
+        reach = cuts[-1] + PIECE_CHARS
+        cuts.append(text.rfind(" ", cuts[-1], reach) + 1 or reach)
+    return [text[at:end] for at, end in pairwise((*cuts, len(text)))]
 
 
 def encodable(text: str) -> str:
@@ -301,7 +320,7 @@ class Folded:
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, with no space at either end; may be empty."""
     text = _as_shown(text)
-    odd = {character: _SPELLED[character] for character in set(unusual(text))}
+    odd = {character: _SPELLED[character] for character in _unusual_characters(text)}
     spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
     regular = _regular(text, odd)
@@ -343,7 +362,7 @@ def aligned(text: str) -> Folded | None:
     its accent apart.
     """
     text = _as_shown(text)
-    odd = {character: _SPELLED[character] for character in set(unusual(text))}
+    odd = {character: _SPELLED[character] for character in _unusual_characters(text)}
     if not all(map(_KEEPS_PLACE.__getitem__, odd)):
         return None
     return Folded(_regular(text, odd), (0, len(text)), (0, len(text)), ())
@@ -351,7 +370,7 @@ def aligned(text: str) -> Folded | None:
 
 def folds_in_place(text: str) -> bool:
     """Say whether each character of *text* folds to one, whatever stands beside it, blanks aside."""
-    return all(map(_is_one, set(unusual(text))))
+    return all(map(_is_one, _unusual_characters(text)))
 
 
 def folded(text: str) -> str:
@@ -360,7 +379,7 @@ def folded(text: str) -> str:
     if text.isascii():
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())
-    odd = set(unusual(text))
+    odd = _unusual_characters(text)
     if all(map(_is_one, odd)):
         return " ".join(_regular(text, {character: _SPELLED[character] for character in odd}).split())
     return fold(text).text
@@ -376,7 +395,7 @@ def _as_shown(text: str) -> str:
 def lowered(text: str) -> str:
     """Return *text* in lower case with every character at its place."""
     # The one character of Unicode that is two in lower case.
-    return text.replace("\u0130", "i").lower()
+    return "".join(map(str.lower, pieces(text.replace("\u0130", "i"))))
 
 
 def unaccented(text: str) -> str:
@@ -384,7 +403,7 @@ def unaccented(text: str) -> str:
     if text.isascii():
         return text
     # A few accents occur often: to replace them one by one takes a tenth of the time that a table takes.
-    for letter in _PLAIN_LETTERS.keys() & set(unusual(text)):
+    for letter in _PLAIN_LETTERS.keys() & _unusual_characters(text):
         text = text.replace(letter, _PLAIN_LETTERS[letter])
     return text
 

@@ -208,6 +208,8 @@ _MARK = re.compile(
     r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:(?<!\n)\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
     r"|(?P<none>[.!?…؟۔।。！？\n]++))"
 )
+_NEVER_IN_MARK = re.compile(r"[^\d\s.!?…؟۔।。！？\"'»”“’)\]」』）\[]|(?<![\d\[])\d")
+_WINDOW_CHARS = 20_000
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
 _ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
@@ -329,7 +331,7 @@ def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
     """Return the first sentence end *least_chars* after *begin* or later, behind its white space; *last* at most."""
     limit = begin + MAX_CHARS + least_chars
     high = min(limit, last)
-    for match in _MARK.finditer(text, min(begin + least_chars, high), high):
+    for match in _marks(text, min(begin + least_chars, high), high):
         if match["none"] is None and match.end() < high and _is_boundary(text, match.group(), begin, match.end()):
             return match.end()
     return high if limit >= last else _cut(text, begin + least_chars, limit)
@@ -360,12 +362,24 @@ def _blocks_in(text: str, tables: Sequence[Table], least_chars: int) -> Iterator
 
 def _sentences_between(text: str, low: int, high: int, longest: int) -> Iterator[tuple[int, int]]:
     begin = low
-    for match in _MARK.finditer(text, low, high):
+    for match in _marks(text, low, high):
         run, after = match.group(), match.end()
         if match["none"] is None and after < high and _is_boundary(text, run, begin, after):
             yield from _bounded(text, begin, match.start() + len(run.rstrip()), longest)
             begin = after
     yield from _bounded(text, begin, high, longest)
+
+
+def _marks(text: str, low: int, high: int) -> Iterator[re.Match[str]]:
+    """Yield what `_MARK` finds, in windows: while one call reads megabytes, no other thread does anything."""
+    while low < high:
+        cut = _NEVER_IN_MARK.search(text, low + _WINDOW_CHARS, high)
+        end = high if cut is None else cut.start()
+        for match in _MARK.finditer(text, low, min(end + 4, high)):  # a mark looks at four letters behind its sign
+            if match.start() >= end:
+                break
+            yield match
+        low = end
 
 
 def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:

@@ -143,7 +143,11 @@ class Table:
 
 def has_tables(text: str, low: int, high: int) -> bool:
     """Say whether *text* may hold a table between *low* and *high*: cheap, and False for most prose."""
-    return any(text.find(separator, low, high) >= 0 for separator in _SEPARATORS)
+    return any(
+        text.find(separator, at, min(high, at + REACH_CHARS + len(_GAP))) >= 0
+        for at in range(low, high, REACH_CHARS)
+        for separator in _SEPARATORS
+    )
 
 
 def tables_in(text: str, low: int = 0, high: int | None = None) -> tuple[Table, ...]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.folding import aligned, fold, folded, lowered
+from datafari_rag.core.text.folding import PIECE_CHARS, aligned, clean, fold, folded, lowered, pieces
 
 ENGLISH = "The “Harbour” Song of the Island Choir, sung in the Great Hall at noon. "
 
@@ -151,3 +151,11 @@ def test_a_few_other_letters_among_plain_ones_are_lowered_as_all_at_once_would_b
 def test_any_text_is_lowered_as_all_at_once_would_be(odd: str) -> None:
     for text in (odd, ENGLISH * 9 + odd):
         assert lowered(text) == text.replace("İ", "i").lower()
+
+
+@pytest.mark.parametrize("unit", ["A ", "ΟΔΟΣ ", "a\u200b ", "中", "é", ENGLISH])
+def test_a_long_text_is_read_in_pieces_and_comes_out_whole(unit: str) -> None:
+    text = (unit * PIECE_CHARS)[: 3 * PIECE_CHARS + 1]
+    assert "".join(pieces(text)) == text and max(map(len, pieces(text))) <= PIECE_CHARS
+    assert lowered(text) == text.lower()
+    assert clean(text, is_full=False)[0] == text.replace("\u200b", "")

@@ -7,6 +7,7 @@ from datafari_rag.core.text.structure import (
     begins_with_row,
     cells_of,
     ends_with_row,
+    has_tables,
     header_above,
     is_in_table,
     is_row,
@@ -194,3 +195,14 @@ def test_hostile_texts_are_read_to_their_end(piece: str) -> None:
     text = piece * (300_000 // len(piece))
     assert all(table.end <= len(text) for table in tables_in(text))
     assert len(row_lines(text, are_neighbours=False)) <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize("sign", ["|", "\t", "   "])
+def test_what_separates_columns_is_seen_wherever_it_stands_in_a_long_text(sign: str) -> None:
+    words = "word " * 8_000
+    assert not has_tables(words, 0, len(words))
+    for at in (0, 1, 19_997, 19_998, 19_999, 20_000, 20_001, 39_999):
+        text = f"{words[:at].rstrip()}{'x' * (at - len(words[:at].rstrip()))}{sign}{words[at:].lstrip()}"
+        assert has_tables(text, 0, len(text)), at
+        assert not has_tables(text, at + 1, len(text)), at
+        assert not has_tables(text, 0, at + len(sign) - 1), at
