@@ -18,7 +18,7 @@ from datafari_rag.web.api.titles import TITLES
 from datafari_rag.web.pages.demo import choose, drop, is_of_script, progress
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.rendering import failure_page
-from datafari_rag.web.pages.search import PAGE, TALK_TAKES, found_part, search_page
+from datafari_rag.web.pages.search import FOUND, PAGE, TALK_TAKES, search_page
 from datafari_rag.web.pages.static_files import widget_setup
 from datafari_rag.web.responses import NDJSON, failure
 from datafari_rag.web.routes import Route
@@ -42,7 +42,7 @@ def _route(path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = 
 
 PAGES = (
     _route("/", "GET", _row(search_page)),
-    _route("/found", "POST", _row(found_part)),
+    _route("/found", "POST", FOUND),
     _route("/talk", "POST", PAGE, takes=TALK_TAKES),
     _route("/demo/user", "POST", _row(choose)),
     _route("/search/titles", "GET", TITLES),

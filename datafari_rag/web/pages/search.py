@@ -9,6 +9,7 @@ script comes to `/talk`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -22,7 +23,7 @@ from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext
-from datafari_rag.web.api.search import searched
+from datafari_rag.web.api.search import SELECT, search_of, searched
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo import QUESTIONS, folder_values
 from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
@@ -35,7 +36,7 @@ from datafari_rag.web.pages.messages import (
     statuses,
     title_and_hint,
 )
-from datafari_rag.web.pages.rendering import PageReader, page, reader_of
+from datafari_rag.web.pages.rendering import PageReader, failure_page, page, reader_of
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import NDJSON
@@ -68,8 +69,12 @@ def found_part(exchange: Exchange) -> Response:
     worker, arguments = exchange.worker, _arguments()
     reader = reader_of(worker)
     chosen = tuple(request.form.getlist("documents"))
-    found = _hits(worker, reader, arguments, {"documents": chosen} if chosen else {})
+    exchange.incoming = _incoming(_wanted(worker, arguments) | ({"documents": chosen} if chosen else {}))
+    found = _hits(orjson.loads(search_of(exchange).get_data()), reader, arguments)
     return page(worker, reader, "found.html", {"field_names": field_names(reader.translate), **found})
+
+
+FOUND = replace(SELECT, work=found_part, page=failure_page)
 
 
 def _arguments() -> Arguments:
@@ -107,7 +112,9 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
 
 
 def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
-    hits = _hits(worker, reader, arguments, {})
+    found = orjson.loads(searched(worker, _incoming(_wanted(worker, arguments))).get_data())
+    # What the answer says of a failure is enough.
+    hits = {} if "error" in found else _hits(found, reader, arguments)
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
     answer = answered(worker, PAGE, _incoming(asked))
     return hits | _answer(worker, answer, reader)
@@ -176,13 +183,11 @@ def _counts(content: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _hits(
-    worker: WorkerContext, reader: PageReader, arguments: Arguments, chosen: Mapping[str, tuple[str, ...]]
-) -> dict[str, object]:
-    wanted = parameters_for(arguments, worker.snapshot().settings.solr_facets)
-    found: Mapping[str, Any] = orjson.loads(searched(worker, _incoming({**wanted, **chosen})).get_data())
-    if "error" in found:
-        return {"hits": [], "choices": {}, "total": None}
+def _wanted(worker: WorkerContext, arguments: Arguments) -> dict[str, tuple[str, ...]]:
+    return parameters_for(arguments, worker.snapshot().settings.solr_facets)
+
+
+def _hits(found: Mapping[str, Any], reader: PageReader, arguments: Arguments) -> dict[str, object]:
     total, start = int(found["response"]["numFound"]), int(found["response"]["start"])
     return {
         "hits": hits_of(found),

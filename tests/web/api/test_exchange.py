@@ -101,6 +101,7 @@ DOORS = (
     Door("documents page", f"/documents?id={FLIGHT.id}", headers={"Accept": "text/html"}, question=None),
     Door("talk", "/talk", CHAT),
     Door("page", "/?q=When+does+the+plane+take+off%3F"),
+    Door("results of the page", "/found?q=plane", form={}, asks=False),
     Door("first page", "/", asks=False),
     Door("description", "/docs", asks=False),
     tool("answer", {"question": QUESTION}, QUESTION),

@@ -11,6 +11,7 @@ import pytest
 
 from datafari_rag.core.ask import NamedDocuments
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import FakeRetriever, app_of, fake_snapshot
 
@@ -55,6 +56,17 @@ def test_the_results_are_of_the_documents_that_the_form_names(ids: list[str], na
     assert {browse.restrictions for browse, _ in retriever.browsed[:-1]} == {narrowed}
 
 
-def test_a_search_that_failed_shows_no_results() -> None:
+def test_a_search_that_failed_has_its_status_as_a_page_or_as_json() -> None:
     client = app_of(fake_snapshot(FakeRetriever(error=SearchUnavailable()))).test_client()
-    assert client.post("/found?q=plane").get_data(as_text=True).strip() == ""
+    shown = client.post("/found?q=plane")
+    assert (shown.status_code, shown.mimetype) == (502, "text/html")
+    said = client.post("/found?q=plane", headers={"Accept": "application/json"})
+    assert (said.status_code, said.get_json()["error"]["code"]) == (502, 502)
+
+
+def test_results_are_refused_as_a_plain_search_is() -> None:
+    client = app_of(fake_snapshot(settings=Settings(server_rate=RequestRates(work=1)))).test_client()
+    assert client.post("/found?q=plane").status_code == 200
+    refused = client.post("/found?q=plane")
+    assert refused.status_code == 429 and int(refused.headers["Retry-After"]) >= 1
+    assert 'answers_total{dialect="select",outcome="tooManyRequests"} 1.0' in client.get("/metrics").text
