@@ -29,8 +29,8 @@ from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.meaning.cutting import pieces_of
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.pipeline import Dependencies, sources_for
 from datafari_rag.ports import Meaning
 

@@ -22,7 +22,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import Filter, Mode, User, filter_for
 from datafari_rag.core.query.plan import steps_for
-from datafari_rag.core.query.search_request import Content, Search
+from datafari_rag.core.search_request import Content, Search
 from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Retriever, Writer

@@ -32,9 +32,9 @@ from datafari_rag.adapters.solr.passage_store import SolrPassageStore
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch, model_mark
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector
 from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Vector
 from datafari_rag_trials.solr import process as solr_process
 
 FOLDER = PROJECT / "var" / "bench" / "solr-passages"

@@ -15,12 +15,12 @@ from typing import cast
 from benchmarks.corpus import answer, questions, texts
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.budget_fitting import evidence_for
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import nodes, weigh

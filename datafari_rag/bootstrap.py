@@ -36,8 +36,8 @@ from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, several_at_once, side_by_side
+from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
-from datafari_rag.core.audit_record import AuditKey
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.engine_writer import writer_for as writer_for

@@ -22,7 +22,6 @@ from typing import Any
 import gevent
 from gevent.pywsgi import WSGIServer
 
-from datafari_rag.core.answer.prompt import Prompt, instructions_for
 from datafari_rag.core.ask import ANSWER_FORMATS, AnswerFormat
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.errors import (
@@ -35,6 +34,7 @@ from datafari_rag.core.errors import (
     NotFound,
     RagError,
 )
+from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.sentences import spans

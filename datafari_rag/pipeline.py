@@ -16,8 +16,8 @@ from functools import cache, partial
 from datafari_rag import ports
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.prompt import Prompt, fitted
 from datafari_rag.core.answer.reasoning_steps import Trace, page_in_ranks, ranked, thoughts_for, without_least_score
+from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
@@ -42,11 +42,11 @@ from datafari_rag.core.events import (
     StepEvent,
     Thought,
 )
+from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.passages.budget_fitting import Selected, answering_for
 from datafari_rag.core.passages.evidence_threshold import FEW
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
-from datafari_rag.core.query.search_request import Browse, SearchResult
-from datafari_rag.core.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
+from datafari_rag.core.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.pipeline_log import log_model, log_steps

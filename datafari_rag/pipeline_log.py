@@ -7,7 +7,7 @@ import logging
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import Selected
-from datafari_rag.core.query.search_request import SearchResult
+from datafari_rag.core.search_request import SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
 

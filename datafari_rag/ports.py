@@ -12,16 +12,16 @@ from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter, Revocation
 from datafari_rag.core.accounts import CappedAccount, CostRow
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.question_report import KeptQuestion
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.meaning.near_search import NearSearch, ParentPage, ParentText, PieceVector, StoredPassage
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.core.messages import Message
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.search_request import Browse, Search, SearchResult
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 
 T = TypeVar("T")
 U = TypeVar("U")

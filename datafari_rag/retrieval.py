@@ -18,7 +18,6 @@ from datafari_rag.core.answer.reasoning_steps import SearchAttempt
 from datafari_rag.core.documents import Document, Retrieval
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.events import NOT_FOUND, SkippedDocument
-from datafari_rag.core.meaning.fusion import scaled
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.result_list import (
@@ -38,6 +37,7 @@ from datafari_rag.core.meaning.result_list import (
     same_words,
     widened,
 )
+from datafari_rag.core.passages.fusion import scaled
 from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.query.plan import content_words, steps_for
 from datafari_rag.core.query.proposals import (
@@ -53,7 +53,7 @@ from datafari_rag.core.query.proposals import (
     total_of,
     without_rarest,
 )
-from datafari_rag.core.query.search_request import STORED, Browse, Content, Search, SearchResult, Step
+from datafari_rag.core.search_request import STORED, Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.ports import Both, Meaning, Offload, Retriever, in_turn, inline
 

@@ -15,9 +15,8 @@ from functools import partial
 from typing import TypeVar
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.answer.prompt import Prompt, fitted, tokens_in
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.ask import Ask, ChatMessage
-from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.effort import (
     LEVELS,
@@ -31,10 +30,11 @@ from datafari_rag.core.effort import (
 )
 from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, RagError, SearchError
 from datafari_rag.core.events import Event, Finished, ModelFacts, StepBegun, StepEnded, StepEvent
+from datafari_rag.core.model.prompt import Prompt, fitted, tokens_in
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, choose, weigh
 from datafari_rag.core.query.plan import content_words, is_wanted, query_prompt_for, searches_for, with_query
-from datafari_rag.core.query.search_request import STORED, Search, SearchResult, Step
+from datafari_rag.core.search_request import STORED, Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps import planning

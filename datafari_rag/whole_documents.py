@@ -15,7 +15,6 @@ from functools import partial
 
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.prompt import Prompt, fitted
 from datafari_rag.core.answer.reasoning_steps import ranked
 from datafari_rag.core.answer.support_policy import SupportPolicy
 from datafari_rag.core.ask import Ask, DocumentWork, WorkKind
@@ -38,12 +37,13 @@ from datafari_rag.core.events import (
     WorkEstimate,
     WorkEvent,
 )
+from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.query.plan import question_language_for
-from datafari_rag.core.query.search_request import STORED
+from datafari_rag.core.search_request import STORED
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch

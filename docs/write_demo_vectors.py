@@ -22,9 +22,9 @@ from datafari_rag.commands.demo.command import MODEL
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.commands.model.embedding_models import default_folder
 from datafari_rag.core.meaning.cutting import context_of, pieces_of
-from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel
 
 INTO = Path(__file__).parent.parent / "datafari_rag" / "resources" / "demo" / VECTORS
 

@@ -1,4 +1,4 @@
-"""Draws the packages and their imports into docs/architecture.md, from the code as it is."""
+"""Draws the packages and their imports, then those of core, into docs/architecture.md, from the code as it is."""
 
 from __future__ import annotations
 
@@ -33,22 +33,36 @@ def modules() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py") if "resources" not in path.parts)
 
 
-def arrows() -> dict[str, set[str]]:
-    """Return which top-level part imports which others."""
+def arrows(package: Path) -> dict[str, set[str]]:
+    """Return which parts of *package*, folders and modules, import which others of it."""
+    name = ".".join(package.relative_to(ROOT).parts)
     found: dict[str, set[str]] = defaultdict(set)
     for path in modules():
-        part = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        if not path.is_relative_to(package):
+            continue
+        part = path.relative_to(package).with_suffix("").parts[0]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("datafari_rag."):
-                found[part].add((node.module or "").split(".")[1])
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{name}."):
+                found[part].add((node.module or "").removeprefix(f"{name}.").split(".")[0])
     return {part: others - {part} for part, others in found.items()}
 
 
 def drawing() -> str:
-    """Return the drawing as Mermaid: an arrow means "imports"."""
-    imported = arrows()
-    rows = [f"    {part} --> {other}" for part in DRAWN for other in DRAWN if other in imported.get(part, ())]
-    return "\n".join(["```mermaid", "graph TD", *rows, "```"])
+    """Return the drawings as Mermaid: an arrow means "imports"."""
+    core = PACKAGE / "core"
+    packages = sorted(path.name for path in core.iterdir() if (path / "__init__.py").exists())
+    both = ((DRAWN, arrows(PACKAGE)), (packages, arrows(core)))
+    return "\n\n".join(
+        "\n".join(
+            [
+                "```mermaid",
+                "graph TD",
+                *(f"    {part} --> {other}" for part in drawn for other in drawn if other in imported.get(part, ())),
+                "```",
+            ]
+        )
+        for drawn, imported in both
+    )
 
 
 def page(text: str) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from flask import Flask
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import NamedDocuments
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import estimate
 from datafari_rag.pipeline import Dependencies

@@ -13,8 +13,8 @@ from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.errors import EmbeddingError
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ingest.passage_sync import PassageSync, SyncOutcome
 from tests.real_solr import Collection
 

@@ -12,7 +12,7 @@ import runpy
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +46,11 @@ OURS: dict[str, set[str]] = {
     "invoke_service": {"core", "ports", "protocols", "adapters"},
     "extras": set(),
 }
+# The packages of core from the lowest to the highest; the modules that lie in core itself are the values below all.
+FLOORS = (
+    "",
+    *["text", "model", "settings", "query", "citations", "passages", "meaning", "answer", "steps", "whole", "solr"],
+)
 FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
 
 # Libraries that compute and no more: no clock, file, network or log.
@@ -223,6 +228,20 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
     assert foreign(path) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "core").rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_a_package_of_core_imports_only_what_is_below_it(path: Path) -> None:
+    own = FLOORS.index(floor(path.relative_to(PACKAGE).with_suffix("").parts))
+    names = [name.split(".")[1:] for name, _ in imports(path) if name.startswith("datafari_rag.core.")]
+    assert [name for name in names if FLOORS.index(floor(name)) > own] == []
+
+
+def floor(module: Sequence[str]) -> str:
+    """Return the package of core that *module* (core, …) is in, "" for a module in core itself."""
+    return module[1] if (PACKAGE / "core" / module[1]).is_dir() else FLOORS[0]
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.access import Filter
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot

@@ -20,8 +20,8 @@ import pytest
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.adapters.model.factory import endpoints_for
 from datafari_rag.adapters.settings.snapshot import snapshot_of
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import AUTO, server_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk

@@ -9,6 +9,7 @@ import pytest
 
 from datafari_rag.answer_streams import collect, started
 from datafari_rag.core.access import Filter, User
+from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import (
@@ -27,11 +28,10 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources, UnsupportedPolicy
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
-from datafari_rag.core.query.search_request import Browse, Search
-from datafari_rag.core.second_judge import Doubt, JudgeFailure, Verdict
+from datafari_rag.core.search_request import Browse, Search
 from datafari_rag.core.settings.records import ChatClient, SearchChoice
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.pipeline import answer, browse, fetch, found_for, sources_for
 from datafari_rag.ports import Ending, Meaning, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of

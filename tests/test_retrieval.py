@@ -13,10 +13,10 @@ from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsTimeout, RagError, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.query.plan import searches_for
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
+from datafari_rag.core.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ports import Meaning
 from datafari_rag.retrieval import Engines, Searched, browsed, searched
 from tests.fakes import FakeRetriever

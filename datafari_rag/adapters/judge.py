@@ -20,7 +20,7 @@ import requests
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
 from datafari_rag.adapters.http.sessions import session_for
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
+from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import encodable

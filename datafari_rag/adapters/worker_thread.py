@@ -26,7 +26,7 @@ import gevent.threadpool
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import Overloaded, TooMuchWork
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.ports import IsWanted, Offload, Retriever, inline
 
 T = TypeVar("T")

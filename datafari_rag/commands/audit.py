@@ -9,7 +9,15 @@ from pathlib import Path
 import click
 
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
-from datafari_rag.core.audit_record import ChainHead, ChainProofs, Keys, broken, keys_by_id, read_head, vouched_in
+from datafari_rag.core.answer.audit_record import (
+    ChainHead,
+    ChainProofs,
+    Keys,
+    broken,
+    keys_by_id,
+    read_head,
+    vouched_in,
+)
 
 Vouched = Mapping[str, tuple[ChainHead, ...]]
 """What the first lines of signed chains say of other chains, by name."""

@@ -15,7 +15,7 @@ from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.commands.ask import NEEDED
 from datafari_rag.commands.terminal import CONF, DocumentId
-from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.text.folding import clean

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from datafari_rag.core.meaning.cutting import Piece, context_of, pieces_of
-from datafari_rag.core.meaning.fusion import spread_of
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.meaning.vectors import EmbeddingModel
+from datafari_rag.core.passages.fusion import spread_of
+from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.ports import Embedder, PassageWriter
 
 FORM = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ReplyChunk
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.llm_templates import datafari, openai

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled
 from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.prompt import Prompt, document_message
 from datafari_rag.core.model.replies import NOTHING_SAID, ReplyChunk, error_object, failure_in
 from datafari_rag.core.model.servers import PAPERS_FORM, THINKING_TOKENS, ServerNeeds
 

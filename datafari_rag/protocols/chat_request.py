@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from datafari_rag.core.answer import conversations as session_state
-from datafari_rag.core.answer.prompt import ESTIMATE, Window, checked
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage
 from datafari_rag.core.errors import (
     BadRequest,
@@ -24,6 +23,7 @@ from datafari_rag.core.errors import (
     QueryTooLong,
     RagError,
 )
+from datafari_rag.core.model.prompt import ESTIMATE, Window, checked
 from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import applied
 from datafari_rag.core.query.plan import question_language_for

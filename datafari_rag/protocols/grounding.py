@@ -14,13 +14,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from datafari_rag.core.answer.output_filter import target_of
+from datafari_rag.core.answer.second_judge import JudgeReport
+from datafari_rag.core.answer.text_check import CheckedSentence, TextCheck
 from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.citations.resolution import UNSUPPORTED
-from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck
 from datafari_rag.core.documents import Citation, Document
 from datafari_rag.core.errors import BadRequest, RagError
-from datafari_rag.core.second_judge import JudgeReport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import NOT_BLANK, DocumentId, distinct, read

@@ -10,10 +10,10 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.answer.reasoning_steps import thinking_in
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.effort import StepLimits
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError

@@ -13,9 +13,9 @@ from typing import Annotated, Literal, cast
 
 from msgspec import Struct
 
-from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.citations.labels import file_name, title_of
+from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import QueryTooLong, RagError
 from datafari_rag.core.events import Sources

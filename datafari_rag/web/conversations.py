@@ -28,7 +28,7 @@ from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound
 from datafari_rag.core.events import Event, Finished, KeptTurn
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import fields_of
 from datafari_rag.pipeline import browse
 from datafari_rag.protocols.ai import conversations

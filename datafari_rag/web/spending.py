@@ -25,9 +25,9 @@ from datafari_rag.core.accounts import (
     price_of,
     use_in,
 )
-from datafari_rag.core.answer.prompt import Prompt, tokens_in
+from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, RagError
-from datafari_rag.core.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
+from datafari_rag.core.model.prompt import Prompt, tokens_in
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.ports import Ending, Ledger, Model, Relay, TextChunk
 from datafari_rag.web.runtime import ServiceSnapshot

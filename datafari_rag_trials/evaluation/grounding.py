@@ -17,7 +17,7 @@ from statistics import fmean
 
 import click
 
-from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag_trials.evaluation.questions import UnreadableQuestions, rows_of
 from datafari_rag_trials.evaluation.reports import placed

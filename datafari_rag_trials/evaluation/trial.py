@@ -19,7 +19,7 @@ from datafari_rag.core.events import Answer, Failed, Sources
 from datafari_rag.core.passages.evidence_threshold import evidence_of, signals_in
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, weigh
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect

@@ -22,7 +22,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.plan import steps_for
 from datafari_rag.core.query.proposals import near_search, near_word
-from datafari_rag.core.query.search_request import Browse, Content, Match, Operator, Search, Step
+from datafari_rag.core.search_request import Browse, Content, Match, Operator, Search, Step
 from datafari_rag.ports import Retriever
 from tests.attack.syntaxes import ALL
 

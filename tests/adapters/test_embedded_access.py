@@ -21,7 +21,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for, is_visible
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadSetting, SearchUnavailable
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.search_request import Browse, Search, Step
 
 GOLDEN: Mapping[str, Mapping[str, list[str]]] = {
     "open": {},

@@ -16,8 +16,8 @@ from cryptography import x509
 
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelUnavailable
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.ports import Ending, TextChunk

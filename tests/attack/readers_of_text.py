@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from datafari_rag.core import access as revocation
-from datafari_rag.core import audit_record as audit_keys
 from datafari_rag.core import file_names, identity, places
 from datafari_rag.core import identity as hosts
-from datafari_rag.core import second_judge as doubtful_claims
+from datafari_rag.core.answer import audit_record as audit_keys
 from datafari_rag.core.answer import conversations as session_state
 from datafari_rag.core.answer import conversations as stored_conversations
-from datafari_rag.core.answer import followup_questions, output_filter, prompt, question_report, support_policy
+from datafari_rag.core.answer import followup_questions, output_filter, question_report, support_policy, text_check
 from datafari_rag.core.answer import output_filter as links
-from datafari_rag.core.answer import output_filter as targets
+from datafari_rag.core.answer import second_judge as doubtful_claims
 from datafari_rag.core.answer import support_policy as answer_sentences
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
@@ -23,17 +22,17 @@ from datafari_rag.core.citations import (
     markers,
     quotations,
     resolution,
-    text_check,
     units,
     verification,
 )
 from datafari_rag.core.citations import links as links_of_citations
+from datafari_rag.core.citations import links as targets
 from datafari_rag.core.citations import places as places_of_claims
-from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.documents import HIGHLIGHTING, Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
 from datafari_rag.core.meaning import cutting
 from datafari_rag.core.meaning import near_search as passage_records
-from datafari_rag.core.model import refusals, replies, sse
+from datafari_rag.core.model import prompt, refusals, replies, sse
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages import (
     answer_types,
@@ -50,7 +49,7 @@ from datafari_rag.core.passages import (
 )
 from datafari_rag.core.passages import extracts as candidate_regions
 from datafari_rag.core.passages import extracts as snippet
-from datafari_rag.core.passages.extracts import HIGHLIGHTING, extracts_for
+from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.query import (
     chat_overrides,
     conversation,
@@ -63,7 +62,7 @@ from datafari_rag.core.query import (
 from datafari_rag.core.query import plan as rewriting
 from datafari_rag.core.query import plan as steps
 from datafari_rag.core.query import proposals as example_questions
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
@@ -239,10 +238,8 @@ READERS: dict[str, Reader] = {
     ),
     "core.answer.output_filter.OutputFilter": lambda text: fed(new_voice(), text, len(text)),
     "core.answer.output_filter.OutputFilter, by fives": lambda text: fed(new_voice(), text, 5),
-    "core.answer.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
-    "core.answer.prompt.instructions_for": lambda text: prompt.instructions_for(
-        text, language="en", answer_format=None
-    ),
+    "core.model.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
+    "core.model.prompt.instructions_for": lambda text: prompt.instructions_for(text, language="en", answer_format=None),
     "core.answer.support_policy.remarked": lambda text: support_policy.remarked(text, "en"),
     "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
     "core.answer.support_policy.SupportedOutput, hold": lambda text: fed(checked_output("hold"), text, len(text)),
@@ -280,11 +277,11 @@ READERS: dict[str, Reader] = {
     "core.citations.resolution.resolve, the end of a claim": lambda text: resolution.resolve(
         text + " [1]. " + CLAIM, SMALL, language="en"
     ),
-    "core.citations.text_check.checked_against": lambda text: text_check.checked_against(
+    "core.answer.text_check.checked_against": lambda text: text_check.checked_against(
         text[:2000], [Document("d", PLAIN)], is_cleaned=True
     ),
-    "core.citations.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
-    "core.citations.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
+    "core.answer.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
+    "core.answer.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
     "core.citations.units.units_in": lambda text: units.units_in(text, 0, len(text), spoken("en", "fr", "zh")),
     "core.citations.places.is_cut": places_of_claims.is_cut,
     "core.citations.units.marked": units.marked,
@@ -298,7 +295,7 @@ READERS: dict[str, Reader] = {
     "core.citations.verification.CheckedExtract.nearest": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).nearest(text[:700]),
-    "core.second_judge.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
+    "core.answer.second_judge.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
         text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
     ),
     "core.file_names.file_name_of": lambda text: (file_names.file_name_of(text), file_names.file_name_of(f"{text}.md")),
@@ -429,8 +426,8 @@ READERS: dict[str, Reader] = {
     "core.solr.parameters.usable_words": lambda text: parameters.words_within(
         parameters.usable_words(text.split(), "en"), 100
     ),
-    "core.answer.output_filter.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
-    "core.answer.output_filter.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.citations.links.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
+    "core.citations.links.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
     "core.meaning.near_search.plain_cuts_of": passage_records.plain_cuts_of,
     "core.meaning.near_search.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
@@ -549,7 +546,7 @@ READERS: dict[str, Reader] = {
         )
         for url in (f"https://a.org/{text}", f"http://{text}", None)
     ],
-    "core.audit_record.keys_by_id": lambda text: audit_keys.keys_by_id([text, "k" * 32]),
+    "core.answer.audit_record.keys_by_id": lambda text: audit_keys.keys_by_id([text, "k" * 32]),
     "core.access.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
     "core.access.same_user": revocation.same_user,
     "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),

@@ -11,7 +11,7 @@ from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge

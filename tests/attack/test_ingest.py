@@ -30,7 +30,7 @@ from click.testing import CliRunner, Result
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.commands.index import index
 from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from tests.attack.report import Record, judge
 
 SECRET = "supersecretsalary"

@@ -42,7 +42,7 @@ AT_ONE_PLACE = {
     "core.answer.output_filter._TITLED": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.output_filter._PROSE": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.output_filter._CROWDED": "matched at a bracket, up to 300 characters behind it",
-    "core.answer.output_filter._SCHEME": "matched at the beginning of an address, which it goes through once",
+    "core.citations.links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.answer.output_filter._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
     "core.answer.output_filter._WORDS": "matched behind a parenthesis, up to 300 characters of it",
     "core.citations.places._NUMBERED": "matched at the beginning of a line: a few characters",

@@ -21,7 +21,7 @@ from datafari_rag.adapters.solr.collection_probe import facts_of
 from datafari_rag.adapters.solr.factory import addresses_of, connection_of, retriever_for, schema_of, writer_for
 from datafari_rag.core.access import Mode, User, filter_for
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
 from tests.attack import engines
 from tests.attack.engines import Engine, Service, quoted, said

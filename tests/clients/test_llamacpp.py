@@ -20,10 +20,10 @@ from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.commands.demo.model import settings_of_model
 from datafari_rag.commands.doctor.command import doctor
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelInputTooLong, OnlyThoughts
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import completed
 from datafari_rag.ports import Ending, TextChunk
 from tests.required import present

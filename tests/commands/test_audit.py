@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.commands.audit import audit
-from datafari_rag.core.audit_record import AuditKey
+from datafari_rag.core.answer.audit_record import AuditKey
 from tests.end_to_end.matrix import Record, tell
 
 FOUND = "`audit verify` with `audit.key`: exit 1, it is named"

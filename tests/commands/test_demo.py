@@ -19,10 +19,10 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.commands.demo.command import _keep_endpoint
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.meaning.fusion import PAIRS
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.passages.fusion import PAIRS
+from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.text.words import words_of
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 
 DEMO = resources.files("datafari_rag.resources") / "demo"
 USERS: dict[str, list[str]] = json.loads((DEMO / "users.json").read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.index import index, manifest_of
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 
 CHILD = "from datafari_rag.commands.index import index; print('ready', flush=True); index()"
 VERSION_DOCUMENTS = 300

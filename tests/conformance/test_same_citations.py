@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from datafari_rag.adapters.model.factory import ExtractiveModel
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import TextChunk

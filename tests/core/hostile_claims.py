@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
 from tests.core.claim_table import FALSE, TRUE
 from tests.core.quote_table import Text, sentences_of

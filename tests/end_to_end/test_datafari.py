@@ -19,7 +19,7 @@ from datafari_rag.commands.doctor.command import doctor
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import restriction_of
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.handler_parameters import (
     SNIPPETS,

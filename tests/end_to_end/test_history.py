@@ -30,7 +30,7 @@ from benchmarks.soak import write_page
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError
-from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.search_request import Search, Step
 from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process

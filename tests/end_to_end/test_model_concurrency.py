@@ -17,7 +17,7 @@ from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import writer_for
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
@@ -189,7 +189,7 @@ import gc, json, os, sys, threading
 import gevent
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.model.prompt import Prompt
 
 begun = []
 

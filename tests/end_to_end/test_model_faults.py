@@ -20,8 +20,8 @@ import pytest
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import create_app
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell

@@ -10,7 +10,7 @@ import pytest
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr.process import Running

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import ANONYMOUS, filter_for
-from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.search_request import Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.command import solr

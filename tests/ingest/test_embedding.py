@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.core.errors import EmbeddingsUnavailable, RagError
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import IndexOrder, IndexRun

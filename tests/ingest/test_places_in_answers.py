@@ -14,7 +14,7 @@ from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.places import Place, PlaceMark, written
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.ingest.documents import Rights, from_file, from_line
 from datafari_rag.protocols.chat_reply_parts import citation
 from datafari_rag.protocols.openai.renderings import nodes_of

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.llm_templates import datafari
 
 NONCE = "k3j9x2m5q8w1z7"

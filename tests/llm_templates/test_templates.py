@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelUnavailable
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ReplyChunk, ReplyTotals
 from datafari_rag.core.model.sse import ServerSentEvents
 from datafari_rag.llm_templates import TEMPLATES, Template, openai

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.answer.second_judge import JUDGE_FAILURES, JudgeFailure, JudgeReport
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, SearchTimeout, SearchUnavailable, TooManyValues
-from datafari_rag.core.second_judge import JUDGE_FAILURES, JudgeFailure, JudgeReport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.grounding import (
     MAX_ATTRIBUTE_CHARS,

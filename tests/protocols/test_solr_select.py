@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming

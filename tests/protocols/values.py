@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.documents import Citation, Document, Extract, OffsetMap, OffsetRun, Passage
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 TEXT = "Paris the rabbit ate a carrot.\nIt slept."

@@ -28,14 +28,14 @@ from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer import output_filter
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import OffsetMap, OffsetRun
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages import extracts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_invisible
-from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import Dependencies, answer

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelBusy, ModelTimeout, RagError
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.invoke_service import MOST_BODY_BYTES, ServiceDefaults, application
 from datafari_rag.ports import Ending, TextChunk
 

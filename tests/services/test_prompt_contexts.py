@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import document_message
 from datafari_rag.invoke_service import PromptDocument, documents_in, first_sentence
 
 NONCE = "k3j9x2m5q8w1z7"

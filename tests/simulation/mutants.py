@@ -24,7 +24,7 @@ from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.rights.authority import AuthorityRights
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.core.access import filter_for
-from datafari_rag.core.audit_record import record_of
+from datafari_rag.core.answer.audit_record import record_of
 from datafari_rag.core.errors import AuthorityError, NotAuthenticated
 from datafari_rag.core.events import Failed
 from datafari_rag.core.solr import parameters

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from datafari_rag.core.audit_record import broken, read_head
+from datafari_rag.core.answer.audit_record import broken, read_head
 from tests.simulation.network import Call
 from tests.simulation.readers import Visit
 from tests.simulation.servers import SimulatedAuthority, SimulatedSolr

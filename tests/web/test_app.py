@@ -29,9 +29,9 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
-from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.settings.records import ReplyShape, ServerLimits
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.ports import Meaning
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot

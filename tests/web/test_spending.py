@@ -15,10 +15,10 @@ from werkzeug.test import TestResponse
 
 from datafari_rag.adapters.ledgers import SqliteLedger
 from datafari_rag.core.accounts import CappedAccount, Price, Spender, TokenUse, caps_in
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.second_judge import Doubt, JudgeFailure, Verdict
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Ledger
 from datafari_rag.web.spending import CountedJudge, CountedModel, CountedRelay, Spending

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.errors import NoAnswer, Refusal, RefusedByModel
 from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.core.model.prompt import document_message
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import estimate
 from datafari_rag.web.runtime import ServiceSnapshot

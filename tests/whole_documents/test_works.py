@@ -11,11 +11,11 @@ import pytest
 
 from datafari_rag.adapters.worker_thread import LONG_UNITS
 from datafari_rag.core.access import ANONYMOUS
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelBusy, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
 from datafari_rag.core.events import Delta, Failed, Finished, Progress, SkippedDocument, Sources, WorkEvent
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.records import LeastSupport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.work import EmptyDocument

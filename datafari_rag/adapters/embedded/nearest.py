@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from datafari_rag.adapters.embedded.passage_files import Floats, Rows
-from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.vectors import Vector
 
 _STEP = 254.0
 """The rest of a number of the question is kept in steps of one 254th, so that rounding it costs nothing."""

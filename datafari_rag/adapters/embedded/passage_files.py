@@ -24,7 +24,7 @@ import numpy as np
 from datafari_rag.adapters.embedded.files import write_whole
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, EmbeddingModel
+from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel
 
 LIST_FILE = "passages.json"
 FORM = 1

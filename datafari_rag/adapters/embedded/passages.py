@@ -41,10 +41,10 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.passages.stored_parts import MAX_PARTS, SPREAD_WORTH, favourites, key_of
-from datafari_rag.core.query.search_request import Search
+from datafari_rag.core.search_request import Search
 from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.core.vectors import EmbeddingModel
 
 MAX_NEAR = 256
 """The most pieces of one document that are reported, the nearest first."""

@@ -15,7 +15,7 @@ from itertools import pairwise
 from tantivy import Occur, Query, Schema, Searcher
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, TermsOfWords, analyzer_of
-from datafari_rag.core.query.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
+from datafari_rag.core.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
 from datafari_rag.core.solr.parameters import usable_words
 
 PRESENCE = 1.2

@@ -40,7 +40,7 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.passages.stored_parts import with_parts
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
+from datafari_rag.core.search_request import Browse, Search, SearchResult, Step
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""

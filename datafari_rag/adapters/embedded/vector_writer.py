@@ -28,7 +28,7 @@ from datafari_rag.adapters.embedded.passage_files import (
 )
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.meaning.vectors import EmbeddingModel
+from datafari_rag.core.vectors import EmbeddingModel
 
 
 class VectorWriter:

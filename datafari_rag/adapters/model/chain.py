@@ -23,9 +23,9 @@ from typing import Generic, Protocol, TypeVar
 from datafari_rag.adapters.machine import pause
 from datafari_rag.adapters.model.endpoint import LearnedNeeds
 from datafari_rag.adapters.retries import RetryPolicy, repeated
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, Model, TextChunk
 

@@ -21,7 +21,6 @@ import orjson
 from datafari_rag.adapters.http.exchange import Reply
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
-from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import (
     ContentFiltered,
     ModelError,
@@ -35,6 +34,7 @@ from datafari_rag.core.errors import (
     Rejection,
     ThoughtsPassedOn,
 )
+from datafari_rag.core.model.prompt import Prompt, texts_of
 from datafari_rag.core.model.refusals import MAX_LESSONS, Lesson, callers_error, lesson_in, thinking_lesson
 from datafari_rag.core.model.replies import (
     MAX_REPLY_BYTES,

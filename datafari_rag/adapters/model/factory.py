@@ -13,9 +13,9 @@ from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import completed
 from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL

@@ -19,7 +19,15 @@ from pathlib import Path
 
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.settings.places import is_writable_folder
-from datafari_rag.core.audit_record import AuditKey, ChainHead, chained, head_line, keyed, read_head, started_record
+from datafari_rag.core.answer.audit_record import (
+    AuditKey,
+    ChainHead,
+    chained,
+    head_line,
+    keyed,
+    read_head,
+    started_record,
+)
 from datafari_rag.core.messages import message
 
 MAX_WAITING = 10_000

@@ -25,10 +25,10 @@ from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.ports import Ending, Model, Relay, Retriever, RightsSource, TextChunk
 
 log = logging.getLogger(__name__)

@@ -26,11 +26,11 @@ from datafari_rag.core.meaning.near_search import (
     lists_of,
     model_mark,
 )
-from datafari_rag.core.meaning.vectors import EmbeddingModel
-from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.search_request import Fields
 from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.parameters import SEPARATOR, numbered
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.vectors import EmbeddingModel
 
 PAGE = 500
 """Documents of one page, by id and version alone."""

@@ -23,7 +23,6 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness, first_value
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch, model_mark
-from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.passages.stored_parts import (
     FAVOUR,
     FAVOURED,
@@ -34,7 +33,7 @@ from datafari_rag.core.passages.stored_parts import (
     with_parts,
     within_budget,
 )
-from datafari_rag.core.query.search_request import Search
+from datafari_rag.core.search_request import Search
 from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
 from datafari_rag.core.solr.passage_parameters import (
     QUIET,
@@ -47,6 +46,7 @@ from datafari_rag.core.solr.passage_parameters import (
     version_params,
 )
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.vectors import EmbeddingModel
 
 KNOWN_S, UNKNOWN_S = 300.0, 10.0
 """How long what is known of the collection holds, in seconds, and how long that nothing could be learnt of it."""

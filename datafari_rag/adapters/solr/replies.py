@@ -13,7 +13,7 @@ from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.passages.extracts import JOINT
 from datafari_rag.core.places import PLACES_FIELD
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.folding import unescaped

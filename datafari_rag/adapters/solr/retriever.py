@@ -20,7 +20,7 @@ from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import EmbeddingError, SearchError, SearchUnavailable, UnfitValue
 from datafari_rag.core.meaning.near_search import words_search_for
 from datafari_rag.core.messages import message
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,

@@ -20,9 +20,9 @@ from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exc
 from datafari_rag.adapters.http.sessions import session_for
 from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
-from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, unit_vector
 
 MAX_NUMBER_BYTES = 32
 """Most bytes of one number of a vector in JSON, with its separators."""

@@ -20,9 +20,9 @@ from datafari_rag.adapters.solr.client import Headers
 from datafari_rag.adapters.solr.factory import passages_for
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Embedder, Meaning, Offload, Passages, Retriever, inline
 

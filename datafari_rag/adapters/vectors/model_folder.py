@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from datafari_rag.core.errors import EmbeddingsUnavailable
-from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Purpose
+from datafari_rag.core.vectors import MAX_DIMENSIONS, Purpose
 
 DESCRIPTION_FILE = "embedding.json"
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")

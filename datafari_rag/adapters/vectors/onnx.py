@@ -21,7 +21,7 @@ import onnxruntime
 from datafari_rag.adapters.vectors.model_folder import ModelFolder, folder_of, unusable
 from datafari_rag.adapters.vectors.tokens import Tokenize, Tokens
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, require_size
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, require_size
 
 _QUIET = 4
 """onnxruntime's level of logs at which only its own end is worth a line."""

@@ -23,7 +23,6 @@ from datafari_rag.commands.doctor.model_trial import ModelTrial, trial_prompt, t
 from datafari_rag.commands.doctor.visibility import Reason, newest_date, reason_for, visibility_of
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
-from datafari_rag.core.answer.prompt import texts_of
 from datafari_rag.core.errors import (
     AuthorityError,
     ConversationsUnavailable,
@@ -33,6 +32,7 @@ from datafari_rag.core.errors import (
     SearchError,
 )
 from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.model.prompt import texts_of
 from datafari_rag.core.model.refusals import advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from datafari_rag.core.answer.prompt import Prompt, instructions_for
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.ports import Ending, Model, TextChunk

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from datafari_rag.core.access import User
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies, browse, fetch
 

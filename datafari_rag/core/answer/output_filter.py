@@ -12,40 +12,13 @@ import re
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from datafari_rag.core.answer.followup_questions import Followups
+from datafari_rag.core.citations.links import SCHEMES, scheme_of
 from datafari_rag.core.citations.markers import DocumentLabels
-from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import VisibleText, unescaped
 from datafari_rag.core.text.sentences import MAX_TICKS
-
-SCHEMES = frozenset(("http", "https", "file", "smb", "ftp", "ftps", "sftp", "nfs", "dav", "davs", "cifs"))
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
-_IGNORED = re.compile(r"[\x00-\x20\x7f-\xa0]+")
-"""What browsers drop before they look for a scheme, and somewhat more."""
-
-
-def target_of(document: Document) -> str:
-    """Return the document's URL, else its id, when a link may lead there; else the path of its page here."""
-    return next(
-        (text for text in (document.url, document.id) if text and is_target(text)), f"/documents?{_query(document.id)}"
-    )
-
-
-def is_target(address: str) -> bool:
-    """Say whether a link may lead to *address*: it has no scheme, that of a drive, or one that only fetches."""
-    for spelling in (address, unescaped(address)):
-        scheme = _SCHEME.match(_IGNORED.sub("", spelling))
-        if scheme is not None and len(scheme[1]) > 1 and scheme[1].lower() not in SCHEMES:
-            return False
-    return True
-
-
-def _query(document_id: str) -> str:
-    return urlencode({"id": document_id}, errors="replace")
-
 
 MAX_TEXT_CHARS = 300
 MAX_TARGET_CHARS = 2000
@@ -484,8 +457,7 @@ def _is_loading(inside: str) -> bool:
 
 def _spelled(url: str) -> str | None:
     """Return *url* in the form that a Markdown link allows; None for a scheme that runs and characters that end it."""
-    scheme = _SCHEME.match(url)
-    if not url.strip() or _UNFIT.search(url) or (scheme is not None and scheme.group(1).lower() not in SCHEMES):
+    if not url.strip() or _UNFIT.search(url) or scheme_of(url) not in SCHEMES | {""}:
         return None
     return f"<{url}>" if " " in url else url
 

@@ -19,10 +19,10 @@ from operator import mul
 from typing import Literal
 
 from datafari_rag.core.errors import ModelError, NoAnswer, NoDocuments, leaves
-from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.query.plan import MAX_WORDS, content_words
 from datafari_rag.core.text.words import STEMS, sought_in
+from datafari_rag.core.vectors import Vector
 
 Problem = Literal["nothingFound", "notProved", "nearOnly", "modelFailed", "thumbsDown", "askedAgain"]
 PROBLEMS: tuple[Problem, ...] = ("nothingFound", "notProved", "nearOnly", "modelFailed", "thumbsDown", "askedAgain")

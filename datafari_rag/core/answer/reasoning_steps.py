@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Candidate, Extract, stored_span
 from datafari_rag.core.events import Event, Finished, ModelFacts, Sources, Thought
+from datafari_rag.core.model.prompt import Prompt
 
 EventT = TypeVar("EventT", bound=Event)
 

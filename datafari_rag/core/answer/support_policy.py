@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.second_judge import MAX_CLAIMS, Doubt, Verdict, likely_places, texts_of
+from datafari_rag.core.answer.text_check import SentenceProof
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.citations.text_check import SentenceProof
 from datafari_rag.core.citations.verification import PROVED
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extractive_answer import nothing_found, pieces
-from datafari_rag.core.second_judge import MAX_CLAIMS, Doubt, Verdict, likely_places, texts_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sentences import spans
 

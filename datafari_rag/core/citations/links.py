@@ -1,5 +1,5 @@
 """
-Where the reader of a citation is sent: the place that proves it, marked, wherever that can be.
+Where a link may lead, and where the reader of a citation is sent: the place that proves it, marked where it can be.
 
 A public web page marks words itself (text fragments of the URL); for any other document this service's own page does.
 """
@@ -7,10 +7,17 @@ A public web page marks words itself (text fragments of the URL); for any other 
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import quote, urlencode, urlsplit
 
-from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.documents import Citation, Document
+from datafari_rag.core.text.folding import unescaped
+
+SCHEMES = frozenset(("http", "https", "file", "smb", "ftp", "ftps", "sftp", "nfs", "dav", "davs", "cifs"))
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_IGNORED = re.compile(r"[\x00-\x20\x7f-\xa0]+")
+"""What browsers drop before they look for a scheme, and somewhat more."""
 
 PRIVATE_ENDINGS = (".local", ".localdomain", ".internal", ".intranet", ".lan", ".home", ".corp", ".private", ".test")
 
@@ -18,6 +25,24 @@ WHOLE_WORDS = 8
 """A quotation of up to this many words is searched as a whole, a longer one by its first and last words."""
 
 EDGE_WORDS = 4
+
+
+def target_of(document: Document) -> str:
+    """Return the document's URL, else its id, when a link may lead there; else the path of its page here."""
+    named = (text for text in (document.url, document.id) if text and is_target(text))
+    return next(named, f"/documents?{urlencode({'id': document.id}, errors='replace')}")
+
+
+def is_target(address: str) -> bool:
+    """Say whether a link may lead to *address*: it has no scheme, that of a drive, or one that only fetches."""
+    schemes = (scheme_of(_IGNORED.sub("", spelling)) for spelling in (address, unescaped(address)))
+    return all(len(scheme) < 2 or scheme in SCHEMES for scheme in schemes)
+
+
+def scheme_of(address: str) -> str:
+    """Return the scheme that *address* begins with in lower case, "" when it has none; a drive's letter is one here."""
+    found = _SCHEME.match(address)
+    return "" if found is None else found[1].lower()
 
 
 def is_public(address: str | None) -> bool:

@@ -17,8 +17,7 @@ from itertools import islice, pairwise, repeat, takewhile
 
 from datafari_rag.core.citations.alignment import UnitRow
 from datafari_rag.core.citations.units import BULLET, Unit, same, units_in
-from datafari_rag.core.documents import Extract
-from datafari_rag.core.passages.extracts import HIGHLIGHTING
+from datafari_rag.core.documents import HIGHLIGHTING, Extract
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.language import Language
 from datafari_rag.core.text.sentences import spans

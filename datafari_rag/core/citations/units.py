@@ -32,7 +32,7 @@ _LETTER = rf"(?:(?![{_UNSPACED}])[\w{_MARKS}{_UNSEEN}])"
 _UNIT = re.compile(
     rf"""
     (?P<number>\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}}(?!\d))+(?:[.,]\d+)?(?![.,'’:/\-‐-–]?\d)
-        | \d+(?:[.,'’:/\-‐-–]\d+)*+{_LETTER}*)
+        | \d++(?:[.,'’:/\-‐-–]\d+)*+{_LETTER}*+)
     | (?P<single>[{_UNSPACED}][{_MARKS}]*)
     | (?P<word>(?![\d_]){_LETTER}+(?:[-‐‑'’./@]{_LETTER}+)*)
     | (?P<sign>(?<=\w)[(（](?=\w))

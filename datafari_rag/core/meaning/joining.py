@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.meaning.fusion import by_ranks
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector
-from datafari_rag.core.query.search_request import Search
+from datafari_rag.core.passages.fusion import by_ranks
+from datafari_rag.core.search_request import Search
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Vector
 
 NEAR_SHARE = 2
 """One document by meaning for this many by words."""

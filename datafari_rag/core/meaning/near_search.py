@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from datafari_rag.core.ask import Narrowing
 from datafari_rag.core.meaning.cutting import context_of, pieces_of
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector
 from datafari_rag.core.passages.stored_parts import held_ends, passages_in
-from datafari_rag.core.query.search_request import Search
+from datafari_rag.core.search_request import Search
+from datafari_rag.core.vectors import EmbeddingModel, Vector
 
 
 @dataclass(frozen=True, slots=True)

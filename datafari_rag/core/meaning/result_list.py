@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datafari_rag.core.query.plan import plain_step
-from datafari_rag.core.query.search_request import Browse, Search
+from datafari_rag.core.search_request import Browse, Search
 
 WINDOW = 30
 """So many hits by words change places; the pages behind them stay as they are."""

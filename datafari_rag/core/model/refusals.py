@@ -13,7 +13,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import (
     MAX_NAME_SHOWN,
     ModelError,
@@ -24,6 +23,7 @@ from datafari_rag.core.errors import (
     RefusedByModel,
     Rejection,
 )
+from datafari_rag.core.model.prompt import Prompt, texts_of
 from datafari_rag.core.model.replies import RELAYED, refusal_of
 from datafari_rag.core.model.servers import Instructions, Length, ServerNeeds
 from datafari_rag.core.model.thinking import END_MARKS, ThinkingFilter

@@ -15,12 +15,20 @@ from operator import attrgetter
 from datafari_rag.core.citations.alignment import UnitRow
 from datafari_rag.core.citations.labels import labels_for
 from datafari_rag.core.citations.units import units_in
-from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.documents import (
+    HIGHLIGHTING,
+    NO_ORIGINS,
+    Document,
+    Extract,
+    OffsetMap,
+    OffsetRun,
+    Passage,
+    joined,
+)
 from datafari_rag.core.passages.answer_types import Cue
 from datafari_rag.core.passages.term_matching import Term, traces_of
 from datafari_rag.core.text.folding import clean, unescaped
 from datafari_rag.core.text.language import Language
-from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun, joined
 from datafari_rag.core.text.sentences import blocks, spans, spans_or_blocks
 from datafari_rag.core.text.structure import (
     MAX_DEPTH,
@@ -76,9 +84,6 @@ def _of_whole(text: str, budget_chars: int, tables: Sequence[Table] | None) -> l
         return spans_or_blocks(text, most=MAX_SENTENCES, block_chars=BLOCK_CHARS, tables=tables)
     return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS), tables)
 
-
-HIGHLIGHTING = "highlighting"
-"""Field name of documents whose text is the engine's snippets."""
 
 JOINT = " … "
 """Separates passages that do not touch."""

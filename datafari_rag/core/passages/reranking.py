@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.meaning.fusion import Gain, gains_of
+from datafari_rag.core.passages.fusion import Gain, gains_of
 from datafari_rag.core.passages.phrase_matching import heading_at, letters_of, phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, TermPositions, traces_of
 from datafari_rag.core.text.structure import Table, tables_in

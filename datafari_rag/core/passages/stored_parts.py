@@ -15,10 +15,9 @@ from itertools import groupby, islice
 from math import log
 from typing import NamedTuple, TypeVar
 
-from datafari_rag.core.documents import GAP, Document, Nearness
+from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, Nearness, OffsetMap, OffsetRun
 from datafari_rag.core.passages.term_matching import Term, terms_of
 from datafari_rag.core.text.folding import lowered
-from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun
 from datafari_rag.core.text.sentences import blocks, bounds_around
 
 MAX_PARTS, MAX_CHARS = 300, 80_000

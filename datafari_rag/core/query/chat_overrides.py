@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datafari_rag.core.ask import MAX_DOCUMENTS, MAX_ID_CHARS, Ask, Restriction
 from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.query.search_request import CATEGORY_FIELD
+from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode

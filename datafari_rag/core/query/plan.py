@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from datafari_rag.core.answer.prompt import Prompt, instructions_for
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, narrowings
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.model.refusals import CONVERSATION
 from datafari_rag.core.query.chat_overrides import instructed
-from datafari_rag.core.query.search_request import ANY_WORD, Operator, Search, Step
+from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import visible
 from datafari_rag.core.text.language import detect

@@ -15,7 +15,7 @@ from typing import Any
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.query.plan import content_words
-from datafari_rag.core.query.search_request import MARK_END, MARK_START, Browse, Step
+from datafari_rag.core.search_request import MARK_END, MARK_START, Browse, Step
 from datafari_rag.core.text.structure import headings_in
 from datafari_rag.core.text.words import words_of
 

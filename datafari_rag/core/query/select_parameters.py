@@ -27,7 +27,7 @@ from datafari_rag.core.ask import (
 from datafari_rag.core.effort import EFFORTS, Effort
 from datafari_rag.core.errors import BadRequest, TooManyValues
 from datafari_rag.core.query.filter_queries import misread_field, restriction_of
-from datafari_rag.core.query.search_request import MAX_ROWS, Browse
+from datafari_rag.core.search_request import MAX_ROWS, Browse
 from datafari_rag.core.text.language import language_code
 
 MAX_START = 100_000

@@ -18,7 +18,7 @@ from datafari_rag.core.events import UnsupportedPolicy
 from datafari_rag.core.messages import message
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
-from datafari_rag.core.query.search_request import Content, Operator
+from datafari_rag.core.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.records import JudgeCall, LeastSupport, ReplyShape, SearchChoice

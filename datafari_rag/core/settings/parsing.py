@@ -15,7 +15,7 @@ from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.messages import Message, message, message_of
-from datafari_rag.core.query.search_request import CATEGORY_FIELD
+from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.row import SettingRow

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.accounts import TokenCaps, caps_in
 from datafari_rag.core.messages import message
-from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.records import DemoFolder, RequestRates, ServerLimits

@@ -19,7 +19,7 @@ from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import date_math_of
 from datafari_rag.core.query.plan import plain_step
-from datafari_rag.core.query.search_request import (
+from datafari_rag.core.search_request import (
     FACET_LIMIT,
     MARK_END,
     MARK_START,

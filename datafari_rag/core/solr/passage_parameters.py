@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.passages.stored_parts import PARTS, SPREAD_WORTH
 from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
@@ -32,6 +31,7 @@ from datafari_rag.core.solr.parameters import (
     words_within,
 )
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.vectors import Vector
 
 QUIET: Params = {**SENT, **UNPROMOTED}
 

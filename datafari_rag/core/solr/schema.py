@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.search_request import Fields
 
 Kind = Literal["text", "date", "number"]
 

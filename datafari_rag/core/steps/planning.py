@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.selection import Limit, choose, weigh
 from datafari_rag.core.passages.term_matching import terms_of, traces_of
 from datafari_rag.core.query.plan import content_words

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
-from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
+from datafari_rag.core.documents import OffsetMap, OffsetRun
 from datafari_rag.core.text.structure import row_lines
 from datafari_rag.core.text.words import Remembered
 

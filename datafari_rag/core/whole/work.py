@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from datafari_rag.core.answer.prompt import LANGUAGES
 from datafari_rag.core.ask import SummaryLength
 from datafari_rag.core.errors import NoDocuments, NotAllowed
+from datafari_rag.core.model.prompt import LANGUAGES
 
 SENTENCES: Mapping[SummaryLength, int] = {"short": 3, "medium": 6, "long": 12}
 """How many sentences a summary of each length has, about."""

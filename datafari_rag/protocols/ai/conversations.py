@@ -13,8 +13,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from datafari_rag.core.answer.conversations import StoredConversation, StoredTurn, shown, title_from
-from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.core.query.dates import iso_at

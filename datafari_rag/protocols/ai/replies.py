@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.answer.conversations import KEY, title_from
-from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.effort import ActivityStep
 from datafari_rag.core.errors import (

@@ -19,10 +19,10 @@ from urllib.parse import quote, urlencode, urlsplit
 from msgspec import UNSET
 
 import datafari_rag
-from datafari_rag.core.answer.output_filter import target_of
+from datafari_rag.core.answer.text_check import CheckedSentence
 from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.text_check import CheckedSentence
+from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import (
     BadRequest,

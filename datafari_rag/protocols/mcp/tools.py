@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
-from datafari_rag.core.query.search_request import STORED
+from datafari_rag.core.search_request import STORED
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json

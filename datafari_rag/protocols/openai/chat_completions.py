@@ -12,8 +12,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.answer import prompt as token_budget
-from datafari_rag.core.answer.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, TokenBudget
 from datafari_rag.core.errors import (
     BadRequest,
@@ -27,6 +25,8 @@ from datafari_rag.core.errors import (
     TooManyValues,
 )
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
+from datafari_rag.core.model import prompt as token_budget
+from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import OF_SEARCH as OVERRIDDEN
 from datafari_rag.core.query.chat_overrides import searching

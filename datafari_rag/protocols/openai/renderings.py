@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import document_link, passage_link
+from datafari_rag.core.citations.links import document_link, passage_link, target_of
 from datafari_rag.core.documents import Citation, Extract, Passage, place_of, stored_span
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.protocols.chat_reply_parts import Json

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from datafari_rag.core.answer import conversations as memory
-from datafari_rag.core.answer.prompt import RATIO
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoSuchModel, RagError, TooManyValues
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
+from datafari_rag.core.model.prompt import RATIO
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support, with_facts

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 from flask import Response, request
 
-from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import BadRequest, ModelError, NotAllowed, NotFound
 from datafari_rag.core.messages import message, translated
+from datafari_rag.core.model.prompt import Prompt, texts_of
 from datafari_rag.core.model.refusals import words_of
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem

@@ -32,11 +32,11 @@ from datafari_rag.core.answer.question_report import (
 )
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.errors import EmbeddingError, NotAllowed, NotFound, SearchError
-from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.query.proposals import total_of
-from datafari_rag.core.query.search_request import Browse, Step
+from datafari_rag.core.search_request import Browse, Step
 from datafari_rag.core.settings.table import fields_of
+from datafari_rag.core.vectors import Vector
 from datafari_rag.pipeline import browse
 from datafari_rag.ports import Meaning
 from datafari_rag.web.api.exchange import Exchange, wants_json

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from flask import Response
 
-from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest, NotFound
 from datafari_rag.core.places import place_at

@@ -16,9 +16,9 @@ from flask import Response, g, request
 
 from datafari_rag.core.access import User
 from datafari_rag.core.accounts import Spender
+from datafari_rag.core.answer.audit_record import REFUSALS, AuditEvent, record_of
 from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.audit_record import REFUSALS, AuditEvent, record_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadSetting, BudgetSpent, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Support

@@ -9,11 +9,11 @@ from functools import partial
 from flask import Response
 
 from datafari_rag.core.access import ANONYMOUS, User
-from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.answer.second_judge import MAX_CLAIMS, doubtful_claims, judged_again
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, NotFound
-from datafari_rag.core.query.search_request import STORED
-from datafari_rag.core.second_judge import MAX_CLAIMS, doubtful_claims, judged_again
+from datafari_rag.core.search_request import STORED
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import compared_units

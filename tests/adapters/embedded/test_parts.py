@@ -31,15 +31,14 @@ from datafari_rag.adapters.embedded.passages import EmbeddedPassages
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
-from datafari_rag.core.documents import GAP, Document, stored_span
+from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
 from datafari_rag.core.meaning.cutting import pieces_of
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.passages.stored_parts import MAX_CHARS
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.offset_map import NO_ORIGINS
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ports import Meaning
 from datafari_rag.retrieval import Engines, browsed, searched
 

@@ -20,7 +20,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Vector, unit_vector
+from datafari_rag.core.vectors import EmbeddingModel, Vector, unit_vector
 from tests.security.corpora import LEVELS, NS, TOKENS, may_see
 
 MODEL = EmbeddingModel("test", "test-key", 6)

@@ -13,7 +13,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import UnfitValue
-from datafari_rag.core.query.search_request import Browse, Operator, Search, Step
+from datafari_rag.core.search_request import Browse, Operator, Search, Step
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 

@@ -16,7 +16,7 @@ from datafari_rag.adapters.embedded.schema import VERSION_FILE
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import (
     ContentFiltered,
     ModelBusy,
@@ -22,6 +21,7 @@ from datafari_rag.core.errors import (
     RefusedByModel,
 )
 from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 

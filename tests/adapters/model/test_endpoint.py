@@ -14,9 +14,9 @@ import pytest
 
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel, ReadDeadline, decoded
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import REPLY_BYTES, ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.stub import Stub, raw_server, read_request, running_stub

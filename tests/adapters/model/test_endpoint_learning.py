@@ -15,10 +15,10 @@ from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import MAX_MODELS, HttpModel, LearnedNeeds
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelParameterRefused, ModelRefused, ModelUnavailable
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.refusals import Lesson
 from datafari_rag.core.model.servers import PAPERS_FORM
 from datafari_rag.ports import Ending, TextChunk

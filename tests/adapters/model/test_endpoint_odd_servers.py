@@ -17,8 +17,8 @@ import pytest
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import model_server

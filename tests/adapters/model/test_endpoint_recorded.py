@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.ports import Ending, TextChunk
 from tests.stub import raw_server
 

@@ -11,8 +11,8 @@ import pytest
 
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import OnlyThoughts, ThoughtsPassedOn
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import THINKING_TOKENS
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import model_server

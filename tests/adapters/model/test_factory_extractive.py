@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from datafari_rag.adapters.model.factory import ExtractiveModel
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Passage
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.ports import Ending, TextChunk

@@ -18,7 +18,7 @@ import pytest
 
 from datafari_rag.adapters.observability import audit_trail
 from datafari_rag.adapters.observability.audit_trail import MAX_WAITING, AuditTrail, key_in
-from datafari_rag.core.audit_record import broken, keyed, read_head
+from datafari_rag.core.answer.audit_record import broken, keyed, read_head
 
 
 def chains(folder: Path) -> list[Path]:

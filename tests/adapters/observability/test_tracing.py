@@ -15,12 +15,12 @@ from opentelemetry.trace import SpanKind, StatusCode
 from datafari_rag.adapters.observability.tracing import Tracing, answered, named
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
 from datafari_rag.core.access import Filter, User, filter_for
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityTimeout, ModelUnavailable, SearchTimeout
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies, answer
 from datafari_rag.ports import Ending, TextChunk

@@ -17,8 +17,8 @@ from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, f
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.documents import GAP, Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.search_request import Browse, Search, Step
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.pipeline import found_for
 from datafari_rag.ports import Meaning
 from datafari_rag.retrieval import Engines, browsed

@@ -12,7 +12,7 @@ from datafari_rag.adapters.solr.client import Node
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.documents import GAP, NO_ORIGINS, Document
 from datafari_rag.core.passages.stored_parts import MAX_CHARS
-from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.search_request import Search, Step
 from tests.adapters.embedded.test_passages import random_acl
 from tests.passages_in_solr import TwoCollections
 from tests.real_solr import Collection

@@ -23,7 +23,7 @@ from datafari_rag.adapters.solr.zookeeper import CloudAddresses
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest, RagError, SearchError, SearchTimeout, SearchUnavailable
-from datafari_rag.core.query.search_request import Browse, Fields, Search, Step
+from datafari_rag.core.search_request import Browse, Fields, Search, Step
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
 from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings

@@ -9,7 +9,7 @@ from datafari_rag.adapters.solr.client import FixedAddresses, Nodes, SolrConnect
 from datafari_rag.adapters.solr.writer import MAX_TERM_BYTES, UNREACHABLE, SolrWriter, solr_document
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.search_request import Fields
 from datafari_rag.core.solr.schema import Schema
 from tests.loopback import Asked, Loopback, Reply, serving
 

@@ -16,7 +16,7 @@ from datafari_rag.adapters.solr.zookeeper import CloudAddresses, Ensemble, _host
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 from datafari_rag.web.signing import Signer
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
-from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.settings.records import EmbeddingOptions
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import Vector
 from datafari_rag.ports import Embedder
 from tests.required import library
 from tests.tiny_model import VECTORS, tiny_model

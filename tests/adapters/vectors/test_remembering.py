@@ -7,7 +7,7 @@ import pytest
 
 from datafari_rag.adapters.vectors.factory import RememberingEmbedder
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsTimeout
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 
 
 def test_the_last_failure_is_remembered_until_a_vector_comes() -> None:

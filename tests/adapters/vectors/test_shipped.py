@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.adapters.vectors.factory import ShippedVectors, shipped, written
 from datafari_rag.commands.demo.index import VECTORS
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 
 MODEL = EmbeddingModel("small", "small|mean", 2)
 FILE = written(MODEL, [("a pump", array("b", [127, 0]).tobytes()), ("a ferry", array("b", [-60, 80]).tobytes())])

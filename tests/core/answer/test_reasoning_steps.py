@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.reasoning_steps import TITLES, SearchAttempt, Trace, thinking_in, thoughts_for
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage
 from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.prompt import Prompt
 
 EXTRACT = Extract(1, "Label", Document("id-1", "Stored text", title="T", score=1.23456), (Passage(0, 6),), "Stored")
 PROMPT = Prompt(

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.second_judge import MAX_CLAIMS, Doubt, Verdict
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
-from datafari_rag.core.citations.text_check import MAX_SENTENCES
+from datafari_rag.core.answer.text_check import MAX_SENTENCES
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.second_judge import MAX_CLAIMS, Doubt, Verdict
 from datafari_rag.core.settings.table import Settings
 
 FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, on deck."

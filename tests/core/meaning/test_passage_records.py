@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from datafari_rag.core.meaning.near_search import cuts_of, is_complete, lists_of, model_mark, stamp_of
-from datafari_rag.core.meaning.vectors import EmbeddingModel
+from datafari_rag.core.vectors import EmbeddingModel
 
 MODEL = EmbeddingModel("test", "key", 2, frozenset({"en"}))
 SENTENCE = "The ferry leaves the harbour of the island at half past nine. "

@@ -26,7 +26,7 @@ from datafari_rag.core.meaning.result_list import (
     widened,
 )
 from datafari_rag.core.query.plan import plain_step
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.search_request import Browse
 
 PLAIN = Browse("parental leave", rows=3, language="en")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import Rejection
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.refusals import lesson_in, thinking_lesson
 from datafari_rag.core.model.replies import error_object
 from datafari_rag.core.model.servers import PAPERS_FORM, ServerNeeds, Thinking

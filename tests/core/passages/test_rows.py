@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.model.prompt import document_message
 from datafari_rag.core.passages.extractive_answer import answer
 from datafari_rag.core.passages.extracts import ROW_JOINT, extracts_for
 from datafari_rag.core.passages.reranking import best_row, ranked

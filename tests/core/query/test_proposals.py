@@ -20,7 +20,7 @@ from datafari_rag.core.query.proposals import (
     total_of,
     without_rarest,
 )
-from datafari_rag.core.query.search_request import Browse, Step
+from datafari_rag.core.search_request import Browse, Step
 
 HOTEL = Browse(
     "How much may a hotel cost?", start=20, restrictions=(Restriction("source", "a"),), facet_fields=("source",)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest, TooManyValues
-from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.query.select_parameters import (
     MAX_START,
     MAX_VALUES,
@@ -24,6 +23,7 @@ from datafari_rag.core.query.select_parameters import (
     merged,
     read,
 )
+from datafari_rag.core.search_request import Browse
 
 FACETS = ("source", "extension", "last_modified")
 NOTHING = SelectParameters()

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.query.plan import MAX_WORDS, has_own_words, plain_step, steps_for
-from datafari_rag.core.query.search_request import Step
+from datafari_rag.core.search_request import Step
 
 FUZZ = Path(__file__).parents[3].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
 

@@ -8,7 +8,7 @@ import pytest
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import NamedDocuments, Restriction
 from datafari_rag.core.errors import UnfitValue
-from datafari_rag.core.query.search_request import MARK_START, Browse, Fields, Search, Step
+from datafari_rag.core.search_request import MARK_START, Browse, Fields, Search, Step
 from datafari_rag.core.solr.parameters import (
     CUT_START,
     MAX_WORD_CHARS,

@@ -7,7 +7,6 @@ import pytest
 from datafari_rag.core.access import ANONYMOUS, Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.vectors import unit_vector
 from datafari_rag.core.solr.passage_parameters import (
     PassageSchema,
     joined_params,
@@ -17,6 +16,7 @@ from datafari_rag.core.solr.passage_parameters import (
     version_params,
 )
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.vectors import unit_vector
 
 SEARCH = NearSearch(unit_vector([3.0, 4.0]), "key", 5, words=("ferry", "${tokens}", "{!x}"), spread=0.05)
 OURS = PassageSchema("vector_2", "mark", Schema(), is_ours=True)

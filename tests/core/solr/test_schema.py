@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.search_request import Fields
 from datafari_rag.core.solr.schema import Kind, Schema, kinds_of
 
 SAID: Mapping[str, object] = {

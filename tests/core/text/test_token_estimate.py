@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.answer.prompt import LEAST_SHARE
+from datafari_rag.core.model.prompt import LEAST_SHARE
 from datafari_rag.core.text.sizes import MAX_KEPT, estimate
 
 TRUE_COUNTS = json.loads((Path(__file__).parents[2] / "data" / "token_counts.json").read_text("utf-8"))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelBusy, SearchUnavailable
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, app_of, fake_snapshot

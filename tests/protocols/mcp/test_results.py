@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.citations.text_check import checked
+from datafari_rag.core.answer.text_check import checked
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.events import Finished, Sources
 from datafari_rag.core.passages.extracts import extracts_for

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from msgspec import Struct
 
-from datafari_rag.core.citations.text_check import checked
+from datafari_rag.core.answer.text_check import checked
 from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings

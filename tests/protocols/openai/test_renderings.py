@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
+from datafari_rag.core.documents import Document, Extract, OffsetMap, OffsetRun, Passage
 from datafari_rag.protocols.openai.renderings import (
     Cited,
     nested_citations,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import document_message
 from datafari_rag_trials.stub_model.behaviour import obeyed, visible
 
 ATTACKS = Path(__file__).parents[3].parent / "shared" / "data" / "injection" / "attacks.jsonl"

@@ -23,9 +23,9 @@ from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.core.accounts import TokenCaps
 from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.errors import EmbeddingsUnavailable, ModelTimeout, SearchUnavailable
-from datafari_rag.core.meaning.vectors import EmbeddingModel
 from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.web.admin import questions
 from datafari_rag_trials.evaluation.questions import questions_in
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot

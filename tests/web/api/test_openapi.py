@@ -24,10 +24,10 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from datafari_rag.core.answer.prompt import RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
+from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.records import ChatLimits, OpenaiClient, ReplyShape
 from datafari_rag.core.settings.table import Settings

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot

@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import Overloaded
-from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.ops.open_streams import MAX_RETRY_S, StartQueue

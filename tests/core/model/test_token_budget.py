@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.prompt import Window, checked, clamped, for_documents
 from datafari_rag.core.errors import ContextTooLong
+from datafari_rag.core.model.prompt import Window, checked, clamped, for_documents
 
 
 def test_the_seeds_example_leaves_600_tokens_for_documents() -> None:

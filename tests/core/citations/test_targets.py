@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from datafari_rag.core.answer.output_filter import is_target, target_of
+from datafari_rag.core.citations.links import is_target, target_of
 from datafari_rag.core.documents import Document
 
 GOOD = [

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal, Protocol
 
+from datafari_rag.core.answer.text_check import MAX_WORK, CheckedSentence, TextCheck
 from datafari_rag.core.citations.claims import Mark
 from datafari_rag.core.citations.resolution import CONTRADICTED, NEAR, SUPPORTED, UNSUPPORTED, citation_at, seen_of
-from datafari_rag.core.citations.text_check import MAX_WORK, CheckedSentence, TextCheck
 from datafari_rag.core.citations.verification import CheckedExtract, ClaimFinding, Work
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.messages import Message, message

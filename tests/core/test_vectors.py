@@ -5,7 +5,7 @@ import math
 import pytest
 
 from datafari_rag.core.errors import EmbeddingsGarbled
-from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, EmbeddingModel, unit_vector
+from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel, unit_vector
 
 
 def test_a_vector_has_length_one_and_keeps_its_direction() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled
-from datafari_rag.core.meaning.fusion import (
+from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
+from datafari_rag.core.passages.fusion import (
     DOCUMENT,
     FULL_CHARS,
     LEAST_COVERAGE,
@@ -20,15 +21,14 @@ from datafari_rag.core.meaning.fusion import (
     scaled,
     spread_of,
 )
-from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
-from datafari_rag.core.meaning.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.core.passages.reranking import ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of
-from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.search_request import Search, Step
 from datafari_rag.core.settings.parsing import parse
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 
 
 def near(*cosines: float) -> tuple[Nearness, ...]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.audit_record import (
+from datafari_rag.core.answer.audit_record import (
     GENESIS,
     AuditEvent,
     ChainHead,

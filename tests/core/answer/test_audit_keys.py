@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.audit_record import (
+from datafari_rag.core.answer.audit_record import (
     AuditKey,
     ChainHead,
     ChainProofs,

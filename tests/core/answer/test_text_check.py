@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.text_check import SentenceProof, checked, checked_against, work_of
+from datafari_rag.core.answer.text_check import SentenceProof, checked, checked_against, work_of
 from datafari_rag.core.citations.verification import CheckedExtract, Work
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest

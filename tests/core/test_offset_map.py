@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun, joined
+from datafari_rag.core.documents import NO_ORIGINS, OffsetMap, OffsetRun, joined
 
 # "abc" from 10, "de" from 14 (one character dropped between), a joint of three, "fg" from 30
 ORIGINS = OffsetMap((OffsetRun(0, 10, 3), OffsetRun(3, 14, 2), OffsetRun(8, 30, 2)))

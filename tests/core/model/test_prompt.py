@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.prompt import FORMATS, Prompt, document_message, instructions_for, texts_of
 from datafari_rag.core.ask import ANSWER_FORMATS, ChatMessage
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import FORMATS, Prompt, document_message, instructions_for, texts_of
 
 NONCE = "k3j9x2m5q8w1z7"
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from datafari_rag.core.citations.text_check import TextCheck, checked_against
-from datafari_rag.core.documents import Document
-from datafari_rag.core.second_judge import (
+from datafari_rag.core.answer.second_judge import (
     MAX_PREMISE_CHARS,
     MAX_PREMISES,
     Doubt,
@@ -19,6 +17,8 @@ from datafari_rag.core.second_judge import (
     doubtful_claims,
     judged_again,
 )
+from datafari_rag.core.answer.text_check import TextCheck, checked_against
+from datafari_rag.core.documents import Document
 
 FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros. Children below six travel without paying."
 MUSEUM = "The museum opens at ten. Children love the old ferry in its garden."

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.answer.prompt import LEAST_ANSWER_TOKENS, MESSAGE_TOKENS, Prompt, document_message, fitted
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model.prompt import LEAST_ANSWER_TOKENS, MESSAGE_TOKENS, Prompt, document_message, fitted
 
 
 def _words(text: str) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from statistics import pstdev
 
 from datafari_rag.core.documents import Document, Nearness
-from datafari_rag.core.meaning.vectors import Purpose, Vector
+from datafari_rag.core.vectors import Purpose, Vector
 
 DOCUMENT = 1.75
 """Weight of a document's best piece in the score of documents, for each spread that it is nearer."""
