@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Writer
+
+if TYPE_CHECKING:
+    from datafari_rag.adapters.embedded.writer import Rebuilt
 
 
 def writer_for(settings: Settings) -> Writer:
@@ -38,3 +43,16 @@ def writer_for(settings: Settings) -> Writer:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     embedder, plain = embedder_for(settings), EmbeddedWriter(place)
     return plain if embedder is None else EmbeddingWriter(plain, embedder)
+
+
+def rebuilt(settings: Settings) -> Rebuilt:
+    """
+    Give passages to the documents of the embedded index of `solr.url` that an earlier version wrote.
+
+    Raises:
+        SearchUnavailable: the index is being written to, damaged, or of another version.
+    """
+    from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+
+    with closing(EmbeddedWriter(Path(settings.solr_url.removeprefix(EMBEDDED)))) as writer:
+        return writer.rebuild()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from datafari_rag.commands.terminal import CONF, counted, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.engine_writer import writer_for
+from datafari_rag.engine_writer import rebuilt, writer_for
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.files import key_of
@@ -27,6 +27,7 @@ from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it, everyone may see them now."
+LEFT = "{} left as they were, because their rights cannot be read: index their files with --again."
 OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again as well."
 MAX_KINDS = 12
 """Most kinds of files that the summary names one by one."""
@@ -42,12 +43,13 @@ Examples:
   datafari-rag index handbook.jsonl --conf conf/rag.properties
   datafari-rag index /srv/personnel --allow group:hr --allow group:management
   datafari-rag index /srv/wiki --again
+  datafari-rag index --rebuild
   datafari-rag index /srv/exports --trust-jsonl
 \b
 Exit codes: 0 everything was indexed; 1 something could not be indexed, or the search engine refused; 2 wrong usage.
 """
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option(
     "--allow", multiple=True, metavar="TOKEN", help="Access token of users who may see the files; repeatable."
 )
@@ -59,6 +61,11 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
 )
 @CONF
 @click.option("--again", is_flag=True, help="Also write unchanged files, for example after the index was emptied.")
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Without PATH: give passages to what an earlier version wrote into an embedded index, from its own texts.",
+)
 @click.option(
     "--trust-jsonl",
     is_flag=True,
@@ -81,7 +88,7 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
     help="Maximum memory for reading one file.",
 )
 @click.pass_context
-def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **given: Any) -> None:
+def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, **given: Any) -> None:
     """Index files and folders.
 
     Text, Markdown, HTML, PDF, office files (Word, PowerPoint, Excel, OpenDocument, RTF), mails with attachments, CSV,
@@ -93,23 +100,49 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
     documents keep their own allow_token_document and deny_token_document. If it was found in a folder, these only
     narrow --allow and --deny further, unless --trust-jsonl is given.
 
+    With --rebuild an embedded index of an earlier version is brought to the present form without the files: the old
+    form answers until the new one is complete, and rights stay as they are.
+
     Links are not followed. Time and memory for each file are limited; files that exceed the limits are reported.
     """
+    if rebuild == bool(paths):
+        raise click.UsageError("Name at least one PATH, or give --rebuild without PATH.")
     _require_there(paths, given["conf"])
     rights = _rights(given["allow"], given["deny"])
-    try:
+    with _in_words():
         settings = settings_for(given["conf"])
+        if rebuild:
+            _rebuild(settings)
+            return
         with progress("Indexing", "documents") as listener:
-            how = IndexOptions(again, given["trust_jsonl"], SandboxLimits(given["file_seconds"], given["file_memory"]))
+            limits = SandboxLimits(given["file_seconds"], given["file_memory"])
+            how = IndexOptions(given["again"], given["trust_jsonl"], limits)
             outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
+    click.echo(summary_of(outcome))
+    context.exit(1 if outcome.problems else 0)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Turn failures into sentences of the command line."""
+    try:
+        yield
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
         raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(summary_of(outcome))
-    context.exit(1 if outcome.problems else 0)
+
+
+def _rebuild(settings: Settings) -> None:
+    """Give passages to documents of an earlier version. Raises: ClickException: some cannot have any; RagError."""
+    if not settings.solr_url.startswith(EMBEDDED):
+        raise click.UsageError("--rebuild is for an embedded index; for Solr there is `datafari-rag passages sync`.")
+    done = rebuilt(settings)
+    click.echo(f"{counted(done.written, 'document')} rebuilt")
+    if done.left:
+        raise click.ClickException(LEFT.format(counted(done.left, "document")))
 
 
 def summary_of(outcome: RunOutcome) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tantivy import Document, Index, IndexWriter, Query
+from tantivy import Document, Index, IndexWriter, Occur, Query, Searcher
 
-from datafari_rag.adapters.embedded.filters import blocks_of
+from datafari_rag.adapters.embedded.filters import blocks_of, narrowed
 from datafari_rag.adapters.embedded.passage_texts import CARD_FIELDS, PassageText, PassageTextWriter, card_of
+from datafari_rag.adapters.embedded.replies import stored_of, text_of
 from datafari_rag.adapters.embedded.schema import (
     BLOCK_FIELD,
     LANGUAGES,
@@ -46,6 +49,18 @@ What the writer collects before it writes a segment. Measured with 100,000 docum
 
 MAX_SORT_CHARS = 200
 """How much of a title decides its place."""
+
+
+REBUILT_AT_ONCE = 100
+"""Documents whose texts are in memory together while they are rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """How many documents were *written* again, and how many were *left* because their rights cannot be read."""
+
+    written: int = 0
+    left: int = 0
 
 
 class EmbeddedWriter:
@@ -102,6 +117,28 @@ class EmbeddedWriter:
                 bounds = list(zip([start for start, _ in own], held_ends(own, length), strict=True))
                 bounds = bounds or passages_in(_text(document, "exactContent"))
                 self._add(document, writer, texts, bounds, blocks.get(_id(document)))
+
+    def rebuild(self) -> Rebuilt:
+        """
+        Write the documents that have no passages again, from what is stored of them, and commit.
+
+        Readers have the old ones until then. A document whose rights cannot be read stays as it is. Raises:
+        SearchUnavailable.
+        """
+        with translated(self._directory):
+            self._index.reload()
+            searcher, written, left = self._index.searcher(), 0, 0
+            old = _without_passages()
+            rights = [(name, _tokens_by_place(name, old, searcher, self._index)) for name in ACL_FIELDS]
+            hits = searcher.search(old, limit=max(1, searcher.num_docs), count=False).hits
+            for at in range(0, len(hits), REBUILT_AT_ONCE):
+                read = [_read_again(searcher, place, rights) for _, place in hits[at : at + REBUILT_AT_ONCE]]
+                texts = [one for one in read if one["exactContent"]]
+                documents = [one for one in texts if all(one[name] for name in ACL_FIELDS)]
+                self.add(documents)
+                written, left = written + len(documents), left + len(texts) - len(documents)
+        self.commit()
+        return Rebuilt(written, left)
 
     def unembedded(self, made: EmbeddingModel) -> int:
         """Return how many documents have vectors of other models than *made*. Raises: SearchUnavailable."""
@@ -176,6 +213,34 @@ def live_blocks(index: Index) -> list[int]:
     """Return the blocks that documents name as the last commit left them, in order."""
     index.reload()
     return blocks_of(index.searcher(), Query.all_query())
+
+
+def _without_passages() -> Query:
+    """Return what finds the documents that have no text, or that an earlier version wrote."""
+    cut = Query.exists_query(BLOCK_FIELD)
+    return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, cut)])
+
+
+def _tokens_by_place(field: str, among: Query, searcher: Searcher, index: Index) -> dict[tuple[int, int], list[str]]:
+    """Return the terms of *field* of each document that *among* finds: they are indexed and not stored."""
+    found: dict[tuple[int, int], list[str]] = {}
+    for token, _ in searcher.terms_with_prefix(field, ""):
+        holding = narrowed(Query.term_query(index.schema, field, token), [among])
+        for _, place in searcher.search(holding, limit=max(1, searcher.num_docs), count=False).hits:
+            found.setdefault((place.segment_ord, place.doc), []).append(token)
+    return found
+
+
+def _read_again(
+    searcher: Searcher, place: Any, rights: Sequence[tuple[str, Mapping[tuple[int, int], list[str]]]]
+) -> dict[str, object]:
+    """Return the document at *place* as it was written; a field of rights is empty where it has no token."""
+    stored = stored_of(searcher.doc(place))
+    known = {name: values[0] for name, values in stored.items()}
+    if isinstance(moment := known.get("last_modified"), datetime):
+        known["last_modified"] = moment.isoformat()
+    tokens = {field: found.get((place.segment_ord, place.doc), []) for field, found in rights}
+    return {**known, "exactContent": text_of(stored, "exactContent") or "", **tokens}
 
 
 def _stored(document: Mapping[str, object]) -> Document:
