@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from datafari_rag.adapters.private_files import group_with_rights
-from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
+from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.reference import as_properties
 from datafari_rag.core.settings.table import Settings
@@ -49,7 +50,8 @@ def check(file: Path | None, strict: bool, is_whole: bool) -> None:
         click.echo(line)
     for line in shared_with(snapshot.settings):
         click.echo(f"{file}: {line}")
-    errors, warnings = _counts(snapshot)
+    counts = Counter(problem.severity for problem in snapshot.problems)
+    errors, warnings = counts["error"], counts["warning"]
     click.echo(f"{file}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}", err=True)
     if errors or (strict and warnings):
         raise SystemExit(1)
@@ -62,11 +64,6 @@ def shared_with(settings: Settings) -> Iterator[str]:
         group = group_with_rights(folder)
         if group is not None:
             yield f"the index, with the texts of all documents, is open to the group {group}: {folder}"
-
-
-def _counts(snapshot: SettingsSnapshot) -> tuple[int, int]:
-    errors = sum(problem.severity == "error" for problem in snapshot.problems)
-    return errors, len(snapshot.problems) - errors
 
 
 def _counted(number: int, noun: str) -> str:

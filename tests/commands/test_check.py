@@ -97,7 +97,6 @@ WARNED = [
     pytest.param("rag.model=a\nrag.addInstructions=false", [2], id="instructions that cannot be left out"),
     pytest.param("server.secret=0123456789abcdef", [1], id="a secret in a file for everybody"),
     pytest.param("rag.model=gpt-3.5-turbo", [1], id="a model that was switched off"),
-    pytest.param("rag.model=a\nrag.api.endpoint=http://localhost:11434", [2], id="a base address"),
 ]
 
 
@@ -128,6 +127,13 @@ def test_a_warning_fails_only_when_strict(tmp_path: Path, text: str, lines: list
     assert len(result.stdout.splitlines()) == len(told)
     assert all(map(str.startswith, result.stdout.splitlines(), told))
     assert checked(tmp_path, text, "--strict").exit_code == 1
+
+
+def test_an_address_that_is_completed_is_a_note_also_when_strict(tmp_path: Path) -> None:
+    result = checked(tmp_path, "rag.model=a\nrag.api.endpoint=http://localhost:11434", "--strict")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{tmp_path}/rag.properties:2: note: rag.api.endpoint is a base address: ")
+    assert result.stderr.endswith("no errors, no warnings\n")
 
 
 def test_every_problem_is_told_at_once(tmp_path: Path) -> None:

@@ -103,11 +103,15 @@ def test_with_meaning_no_passage_of_the_shipped_documents_has_to_be_embedded(tmp
     [
         pytest.param(["--meaning"], 1, "run `datafari-rag model get bge-small-en` once", id="without the model"),
         pytest.param([".", "--meaning"], 1, "model get e5-small-multilingual", id="for a folder of one's own"),
+        pytest.param([".", "--meaning"], 1, "install 'datafari-rag[vectors]'", id="without the libraries"),
     ],
 )
 def test_what_meaning_needs_is_said(arguments: list[str], code: int, sentence: str, tmp_path: Path) -> None:
     # In a process of its own: a server replaces parts of the standard library.
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "DATAFARI_RAG_HOME": str(tmp_path / "home")}
+    if "vectors" in sentence:
+        (tmp_path / "onnxruntime.py").write_text("raise ImportError")
+        environ["PYTHONPATH"] = str(tmp_path)
     command = [sys.executable, "-m", "datafari_rag", "demo", *arguments]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60)
     assert (done.returncode, sentence in done.stderr) == (code, True), done.stderr

@@ -53,6 +53,15 @@ def test_the_latest_files_that_could_not_be_read_are_named_until_the_next_run(tm
     assert json.loads(path.read_text())["problems"] == []
 
 
+def test_what_still_fails_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listener = ProgressFile(tmp_path / "progress.json", tmp_path)
+    for broken in (("a.pdf",), ("a.pdf", "b.pdf"), ("b.pdf",), ("a.pdf",)):
+        listener.began()
+        for name in broken:
+            listener.failed(name, "Broken.")
+    assert capsys.readouterr().err.splitlines() == ["a.pdf: Broken.", "b.pdf: Broken.", "a.pdf: Broken."]
+
+
 def test_a_file_that_comes_changes_or_goes_is_noticed(tmp_path: Path) -> None:
     states = [state_of(tmp_path)]
     note = tmp_path / "note.md"

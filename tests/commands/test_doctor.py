@@ -73,6 +73,15 @@ def test_a_good_collection_has_no_problem(tmp_path: Path) -> None:
         assert line in said.output
 
 
+def test_what_check_says_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    index = f"solr.url=embedded:{tmp_path / 'index'}"
+    said = examined(tmp_path, index, "rag.maxToken=9", more=("--no-model",))
+
+    assert "HINT    settings: " in said.output
+    assert said.output.count(":3: warning: ") == 1
+    assert caplog.records == []
+
+
 def test_a_missing_field_is_a_problem_with_what_to_do(tmp_path: Path) -> None:
     with serving(solr(missing="deny_token_share")) as loopback:
         said = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", more=("--no-model",))
@@ -342,6 +351,22 @@ def test_a_model_is_judged_by_its_answer(tmp_path: Path) -> None:
     ):
         assert line in said.output, said.output
     assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user", "user", "user"]
+
+
+def test_each_endpoint_of_a_chain_answers_in_its_own_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with model_server(texts=("18 h 45",)) as server:
+        chain = f"llm.fallback={server.url},builtin:extractive"
+        said = examined(tmp_path, "rag.api.endpoint=http://127.0.0.1:9/", "rag.model=m", chain)
+
+    models = [line for line in said.output.splitlines() if " model (" in line]
+    assert [line.partition(":")[0] for line in models] == [
+        "PROBLEM model (127.0.0.1)",
+        "OK      model (127.0.0.1)",
+        "OK      model (builtin",
+    ]
+    assert said.exit_code == 1
+    # What is said is not also logged.
+    assert caplog.records == []
 
 
 def test_a_model_that_does_badly_gets_advice(tmp_path: Path) -> None:

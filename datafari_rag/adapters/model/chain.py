@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from datafari_rag.adapters.machine import pause
-from datafari_rag.adapters.model.endpoint import LearnedNeeds
 from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL
@@ -56,11 +55,6 @@ WAIT_WITH_FALLBACK_S = 2.0
 
 class ChainEndpoint(Protocol):
     """What a link needs of an endpoint: `HttpModel` has it."""
-
-    @property
-    def learned(self) -> LearnedNeeds:
-        """What its refusals taught."""
-        ...
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
@@ -134,11 +128,6 @@ class ModelChain:
     def breakers(self) -> Sequence[tuple[str, bool]]:
         """Return each endpoint's name, in order, and whether its breaker is open; sends no request."""
         return [(link.name, link.breaker.is_open) for link in self._links]
-
-    def learned(self) -> Sequence[str]:
-        """Return what refusals of the first endpoint taught, in sentences."""
-        texts = self._links[0].asked.learned.texts().values() if self._links else ()
-        return [text for one in texts for text in one]
 
     def close(self) -> None:
         """Close the idle connections of all endpoints; running answers continue."""

@@ -91,9 +91,9 @@ class SettingsSnapshot:
 
 
 def located(problem: Problem, name: str) -> str:
-    """Return *problem* as `FILE:LINE: message`; a warning is marked as such."""
+    """Return *problem* as `FILE:LINE: message`; a warning or a note is marked as such."""
     place = f"{name}:{problem.line}" if problem.line else name
-    return f"{place}: {'warning: ' if problem.severity == 'warning' else ''}{problem.message}"
+    return f"{place}: {'' if problem.severity == 'error' else f'{problem.severity}: '}{problem.message}"
 
 
 def snapshot_of(

@@ -97,10 +97,15 @@ def _keep_endpoint(conf: Path, endpoint: str) -> None:
 
 
 def _endpoint(model: str) -> str:
-    """Return the setting for *model*. Raises: ClickException: it is not here."""
+    """Return the setting for *model*. Raises: ClickException: it is not here, or nothing that runs it."""
+    from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA
     from datafari_rag.commands.model.embedding_models import KNOWN_MODELS, default_folder, is_there
     from datafari_rag.core.settings.embeddings import ONNX
 
+    try:
+        import datafari_rag.adapters.vectors.onnx  # noqa: F401
+    except ImportError as error:
+        raise click.ClickException(NEEDS_EXTRA) from error
     place = default_folder(model)
     if not is_there(KNOWN_MODELS[model], place):
         raise click.ClickException(
@@ -119,7 +124,7 @@ def _set_up(place: Path) -> None:
 
 
 def _index_demo(index: Path, endpoint: str) -> None:
-    from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for
+    from datafari_rag.adapters.vectors.factory import embedder_for
     from datafari_rag.commands.demo.index import build_demo_index
     from datafari_rag.core.errors import EmbeddingError
     from datafari_rag.core.settings.table import Settings
@@ -128,8 +133,6 @@ def _index_demo(index: Path, endpoint: str) -> None:
         click.echo("Indexing the demo documents (once, a few seconds)…", err=True)
     try:
         build_demo_index(index, embedder_for(Settings(embeddings_endpoint=endpoint)))
-    except ImportError as error:
-        raise click.ClickException(NEEDS_EXTRA) from error
     except EmbeddingError as error:
         raise click.ClickException(error.reason) from error
 

@@ -44,6 +44,8 @@ class ProgressFile(ProblemListener):
         self._total = self._done = self._runs = 0
         self._told_s = 0.0
         self._problems: list[dict[str, str]] = []
+        self._said: frozenset[tuple[str, str]] = frozenset()
+        self._said_before = self._said
         # What the page may be given: a parser may need a library that is not installed.
         self._endings = [ending for ending in PARSERS if is_readable(f"a{ending}")]
 
@@ -62,14 +64,17 @@ class ProgressFile(ProblemListener):
         self._done += size_bytes
 
     def failed(self, where: str, why: str) -> None:
-        """Print one line, and keep the latest for the page, each once."""
-        super().failed(where, why)
+        """Print one line, unless the run before printed it, and keep the latest for the page, each once."""
+        self._said |= {(where, why)}
+        if (where, why) not in self._said_before:
+            super().failed(where, why)
         one = {"name": where.rpartition("/")[2][:200], "why": why[:300]}
         self._problems = [*(other for other in self._problems if other != one), one][-MAX_PROBLEMS:]
 
     def began(self) -> None:
         """Forget the problems of the run before."""
         self._problems = []
+        self._said_before, self._said = self._said, frozenset()
 
     def ended(self) -> None:
         """Say that all files are read."""

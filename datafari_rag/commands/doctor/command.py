@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,10 +12,9 @@ import click
 
 from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
-from datafari_rag.adapters.model.connection import ServerListing
-from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for
-from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
-from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
+from datafari_rag.adapters.model.connection import Endpoint, ServerListing
+from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for, http_model
+from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
 from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
@@ -28,19 +28,22 @@ from datafari_rag.core.errors import (
     ConversationsUnavailable,
     EmbeddingError,
     ModelError,
+    ModelUnavailable,
     RagError,
     SearchError,
 )
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.model.prompt import texts_of
 from datafari_rag.core.model.refusals import advice_for, words_of
+from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
 from datafari_rag.core.settings.table import Settings, secrets_of
-from datafari_rag.core.solr.collection_report import Finding, findings
+from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.pipeline import Dependencies
 
 MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
+VERDICTS: dict[str, Verdict] = {"error": "problem", "warning": "hint", "note": "ok"}
 PROBE_USER = "datafari-rag-probe"
 
 
@@ -70,7 +73,8 @@ def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str |
     Each line names what was checked and the result, with advice if there is a problem.
     """
     try:
-        snapshot = SettingsFile(conf).snapshot()
+        # Not `SettingsFile`, which logs the lines that are printed here.
+        snapshot = snapshot_of(conf, environ=os.environ)
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from None
     if document is not None and not names:
@@ -92,8 +96,8 @@ def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str |
 def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Finding]:
     """Yield a finding for each thing looked at, as soon as it is known."""
     for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
-        is_hint = problem.severity == "warning" or problem.kind == "unknown"
-        yield Finding("settings", "hint" if is_hint else "problem", line)
+        verdict = "hint" if problem.kind == "unknown" else VERDICTS[problem.severity]
+        yield Finding("settings", verdict, line)
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return
@@ -301,10 +305,19 @@ RIGHTS_AGE = {
 
 
 def _model(settings: Settings, instructions: str) -> Iterator[Finding]:
-    """Ask the model a question with two documents of its own, and yield what is to say of the answer."""
-    model = bootstrap.model_for(settings)
-    trial = tried(model, trial_prompt(settings, instructions, new_nonce()), time.monotonic)
-    subject = f"model ({bootstrap.host_of(settings.rag_api_endpoint)})"
+    """
+    Ask each endpoint a question with two documents of the doctor's own, and yield what is to say of its answer.
+
+    Each once and alone: in a chain the next one would answer in the name of one that fails.
+    """
+    for endpoint in endpoints_for(settings):
+        yield from _endpoint(endpoint, settings, instructions)
+
+
+def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iterator[Finding]:
+    model = None if endpoint.url == BUILTIN_MODEL else http_model(endpoint, settings)
+    trial = tried(model or ExtractiveModel(), trial_prompt(settings, instructions, new_nonce()), time.monotonic)
+    subject = f"model ({bootstrap.host_of(endpoint.url)})"
     if trial.failure is not None:
         rejection = trial.failure.rejection if isinstance(trial.failure, ModelError) else None
         words = words_of(rejection, texts_of(trial.prompt), secrets_of(settings))
@@ -314,18 +327,21 @@ def _model(settings: Settings, instructions: str) -> Iterator[Finding]:
         yield Finding(
             subject, "ok", f"answers: first words after {trial.first_s:.1f} s, all after {trial.total_s:.1f} s"
         )
-    for text in model.learned():
-        yield Finding("learned", "ok", text)
-    if settings.rag_api_endpoint != BUILTIN_MODEL:
-        yield from (*_judged(trial, settings), *_window(settings))
+    if model is not None:
+        name = endpoint.model or settings.rag_model
+        lessons = model.learned.texts().values()
+        yield from (Finding("learned", "ok", text) for one in lessons for text in one)
+        yield from _judged(trial, endpoint.needs(name))
+        if not isinstance(trial.failure, ModelUnavailable):
+            yield from _window(endpoint, name, settings)
 
 
-def _judged(trial: ModelTrial, settings: Settings) -> Iterator[Finding]:
+def _judged(trial: ModelTrial, needs: ServerNeeds) -> Iterator[Finding]:
     if trial.failure is not None:
         return
     if trial.is_cut:
         yield Finding("length", "hint", "the answer was cut at rag.maxTokens", "Raise rag.maxTokens")
-    may_wait = endpoints_for(settings)[0].needs(settings.rag_model).thinking == "aloud" and not trial.facts.has_thoughts
+    may_wait = needs.thinking == "aloud" and not trial.facts.has_thoughts
     for subject, is_good, good, bad, advice in (
         ("answer", trial.is_right, "right", "not what the document says", "Try a larger model"),
         (
@@ -351,9 +367,9 @@ def _judged(trial: ModelTrial, settings: Settings) -> Iterator[Finding]:
     yield Finding("thinking", "ok", chars if facts.thought_chars else hidden)
 
 
-def _window(settings: Settings) -> Iterator[Finding]:
-    endpoint, wanted = endpoints_for(settings)[0], settings.llm_context_window
-    found = ServerListing(endpoint).window(settings.rag_model) if settings.rag_template == "openai" else None
+def _window(endpoint: Endpoint, model: str, settings: Settings) -> Iterator[Finding]:
+    wanted = settings.llm_context_window
+    found = ServerListing(endpoint).window(model) if settings.rag_template == "openai" else None
     if found is None:
         yield Finding("window", "ok", f"the server does not say; llm.context.window={wanted}")
     elif found < wanted:

@@ -157,13 +157,13 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
 
 
 def _of_model(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
-    """Warn of an address that is completed, and of a model that its maker has switched off."""
+    """Say how an address is completed, and warn of a model that its maker has switched off."""
     if settings.model_url != settings.rag_api_endpoint:
         key = "rag.api.endpoint"
         # A query may hold a key, and this goes into the log.
         address = without_password(settings.model_url.partition("?")[0])
         advice = f"{key} is a base address: requests go to {address}."
-        yield Problem(key, advice, "warning", line=last[key].line, kind="advice")
+        yield Problem(key, advice, "note", line=last[key].line, kind="advice")
     since = retired(settings.model_url, settings.rag_model)
     named = [last[key] for key in ("rag.model", "rag.api.endpoint") if key in last]
     if since is not None and named:

@@ -35,12 +35,13 @@ class Problem:
 
     *message* is for administrators: key, value (never a secret's) and what was wanted. *sentence* is contract §4's
     badSetting, which callers may see; empty where callers are not concerned. *line* counts from 1, 0 where there is
-    no file. *kind* marks what stops only `check`: keys that are not known, and places that cannot be used now.
+    no file. A note says what becomes of a value that is right. *kind* marks what stops only `check`: keys that are not
+    known, and places that cannot be used now.
     """
 
     key: str
     message: str
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "note"] = "error"
     sentence: str = ""
     line: int = 0
     kind: Literal["value", "unknown", "place", "advice"] = "value"
