@@ -8,7 +8,7 @@ proved. What is not to be read is kept back until it is checked: it cannot be ta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,6 +23,7 @@ from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extractive_answer import nothing_found, pieces
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import sentence_in
 from datafari_rag.core.text.sentences import spans
 
 STEP_CHARS = 64
@@ -115,14 +116,6 @@ def _quotations(text: str) -> list[tuple[int, int]]:
     return found
 
 
-_REMARKS: Mapping[str, str] = {
-    "en": "(not proved by the documents)",
-    "fr": "(non prouvé par les documents)",
-    "de": "(durch die Dokumente nicht belegt)",
-    "es": "(no probado por los documentos)",
-}
-"""Marks a sentence that is not proved, before its final punctuation."""
-
 _ENDING = " \t\r\n.!?…。！？؟|*_`"
 """Punctuation after the words of a sentence, next to its marks."""
 
@@ -169,7 +162,7 @@ class SupportPolicy:
 def remarked(sentence: str, language: str) -> str:
     """Return *sentence* with the remark that it is not proved, before its final punctuation."""
     at = _end_of_words(sentence)
-    return f"{sentence[:at]} {_REMARKS.get(language.lower().split('-')[0], _REMARKS['en'])}{sentence[at:]}"
+    return f"{sentence[:at]} {sentence_in(language, 'not_proved')}{sentence[at:]}"
 
 
 class SupportedOutput:

@@ -371,7 +371,7 @@ def content(row: UnitRow) -> list[str]:
 
 def _common_of(code: str) -> frozenset[str]:
     """Return the words that say nothing by themselves in the languages of *code*."""
-    return frozenset().union(*[FUNCTION_WORDS.get(one, ()) for one in code.split("+")])
+    return frozenset().union(*[FUNCTION_WORDS[one] for one in code.split("+")])
 
 
 _COMMON = Remembered(_common_of, 64)

@@ -26,7 +26,7 @@ from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.folding import clean
-from datafari_rag.core.text.language import detect, spoken, spoken_in
+from datafari_rag.core.text.language import detect, sentence_in, spoken, spoken_in
 from datafari_rag.core.text.structure import begins_with_row, cells_of, ends_with_row, named_cells
 
 MAX_CHARS = 400
@@ -68,12 +68,6 @@ How far below the best sentence another one may be: what is farther below only f
 SHORT_CHARS = 40
 """What is shorter gains nothing by that: numbers of lists, single words."""
 
-_NOTHING = {
-    "en": "I found no answer to this question in the documents.",
-    "fr": "Je n'ai trouvé aucune réponse à cette question dans les documents.",
-    "de": "Ich habe in den Dokumenten keine Antwort auf diese Frage gefunden.",
-    "es": "No he encontrado ninguna respuesta a esta pregunta en los documentos.",
-}
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
 _PLAIN_QUOTES = ("“", "”")
 _EDGES = " \t|"
@@ -110,7 +104,7 @@ def answer(
 
 def nothing_found(language: str) -> str:
     """Return the sentence that says, in the *language* of the answer, that the documents do not answer."""
-    return _NOTHING.get(language.lower().split("-")[0], _NOTHING["en"])
+    return sentence_in(language, "nothing_found")
 
 
 def pieces(

@@ -1,30 +1,24 @@
 """
 The language of a text as a value: guessed from its script and its stop words, with the words that a proof needs.
 
-The words are data, one file a language in `resources/languages`, which a speaker can correct without Python. They are
-read once, as the code itself is. A language without a file is a language of which nothing is known.
+A language without a data file (`words`) is a language of which nothing is known.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
-from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS, Remembered
+from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS, MAX_LANGUAGES, WRITTEN, Remembered, listed
 
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""
 
 LEAST_COMMON = 0.12
 """The least share of stop words in a text of its language: four in ten are usual in most of them."""
-
-MAX_KEPT = 64
-"""So many languages are kept, alone and together: callers and documents may name as many as there are codes."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"(?P<language>[A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{1,8}){0,3}")
@@ -155,7 +149,7 @@ def spoken_in(text: str) -> str | None:
     code = _by_script(sample) or _by_words(sample)
     if code is None or code in _UNSPACED:
         return code
-    known = _LANGUAGES[code].common | frozenset(FUNCTION_WORDS.get(code, ()))
+    known = _LANGUAGES[code].common | FUNCTION_WORDS[code]
     if not known:
         return code
     words = _WORD.findall(sample.lower())
@@ -172,6 +166,11 @@ def language_code(text: str) -> str | None:
     return named["language"].lower() if named else None
 
 
+def sentence_in(language: str, name: str) -> str:
+    """Return the sentence *name* of answers in *language*, a code with or without a region; else in English."""
+    return str(WRITTEN[language.lower().partition("-")[0]].get(name) or WRITTEN["en"][name])
+
+
 def detect(text: str, default: str = "en") -> str:
     """Return the two-letter code of the language of *text*, *default* when there is no evidence for any."""
     sample = text[:SAMPLE_CHARS]
@@ -183,7 +182,7 @@ def _all_of(codes: tuple[str, ...]) -> Language:
     return sum(others, start=first)
 
 
-_TOGETHER = Remembered(_all_of, MAX_KEPT)
+_TOGETHER = Remembered(_all_of, MAX_LANGUAGES)
 
 
 def _both(codes: tuple[str, str]) -> Language:
@@ -206,45 +205,38 @@ def _both(codes: tuple[str, str]) -> Language:
     )
 
 
-_BOTH = Remembered(_both, MAX_KEPT)
+_BOTH = Remembered(_both, MAX_LANGUAGES)
 
 
 def _language(code: str) -> Language:
-    file = files("datafari_rag.resources") / "languages" / f"{code}.toml"
-    if not code or not file.is_file():
+    if not WRITTEN[code]:
         return Language(code)
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
     turning = ("denial", "doubt", "condition", "bound", "report")
     return Language(
         code,
-        data.get("read_by_a_speaker") is True,
-        frozenset(_listed(data, "common")),
-        frozenset(_listed(data, "articles")),
-        Phrases(_phrases(data, "whole")),
-        tuple(_ending(pair) for pair in _listed(data, "endings")),
-        frozenset(_listed(data, "pronouns")),
-        Phrases(_phrases(data, "anywhere")),
-        Phrases(_phrases(data, "openers")),
-        Phrases(_phrases(data, "denial")),
-        Phrases([phrase for name in turning for phrase in _phrases(data, name)]),
-        {word: str(number) for number, word in enumerate(_listed(data, "numbers")) if word},
-        {word: number for number, word in enumerate(_listed(data, "months"), 1)},
-        _phrases(data, "frames"),
-        Phrases(_phrases(data, "sources")),
-        frozenset(_listed(data, "pointers")),
+        WRITTEN[code].get("read_by_a_speaker") is True,
+        frozenset(listed(code, "common")),
+        frozenset(listed(code, "articles")),
+        Phrases(_phrases(code, "whole")),
+        tuple(_ending(pair) for pair in listed(code, "endings")),
+        frozenset(listed(code, "pronouns")),
+        Phrases(_phrases(code, "anywhere")),
+        Phrases(_phrases(code, "openers")),
+        Phrases(_phrases(code, "denial")),
+        Phrases([phrase for name in turning for phrase in _phrases(code, name)]),
+        {word: str(number) for number, word in enumerate(listed(code, "numbers")) if word},
+        {word: number for number, word in enumerate(listed(code, "months"), 1)},
+        _phrases(code, "frames"),
+        Phrases(_phrases(code, "sources")),
+        frozenset(listed(code, "pointers")),
     )
 
 
-_LANGUAGES = Remembered(_language, MAX_KEPT)
+_LANGUAGES = Remembered(_language, MAX_LANGUAGES)
 
 
-def _listed(data: Mapping[str, Any], name: str) -> list[str]:
-    text = " ".join(data.get(name, "").split())
-    return [one.strip() for one in text.split(",")] if text else []
-
-
-def _phrases(data: Mapping[str, Any], name: str) -> tuple[Phrase, ...]:
-    return tuple(tuple(one.split()) for one in _listed(data, name))
+def _phrases(code: str, name: str) -> tuple[Phrase, ...]:
+    return tuple(tuple(one.split()) for one in listed(code, name))
 
 
 def _ending(pair: str) -> tuple[str, str]:

@@ -7,13 +7,14 @@ Places in the answer are code points. Nothing is decided here: what is cited, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import document_link, passage_link, target_of
 from datafari_rag.core.documents import Citation, Extract, Passage, place_of, stored_span
 from datafari_rag.core.text.folding import without_invisible
+from datafari_rag.core.text.language import sentence_in
 from datafari_rag.protocols.chat_reply_parts import Json
 
 SNIPPET_CHARS = 300
@@ -88,7 +89,7 @@ def source_events(cited: Cited) -> Iterator[Json]:
 
 def status_event(extracts: Sequence[Extract], language: str) -> Json:
     """Return Open WebUI's `status` event above an answer: how many documents it is made of."""
-    sentence = STATUS.get(language.split("-")[0], STATUS["en"]).format(count=len(extracts))
+    sentence = sentence_in(language, "documents_read").format(count=len(extracts))
     return {"event": {"type": "status", "data": {"description": sentence, "done": True}}}
 
 
@@ -117,13 +118,6 @@ def _place(one: Citation) -> Json:
 
 def _status(citations: Sequence[Citation]) -> str | None:
     return citations[0].status if citations else None
-
-
-STATUS: Mapping[str, str] = {
-    "en": "Documents read: {count}",
-    "fr": "Documents lus : {count}",
-}
-"""In the answer's language where there is a sentence, else in English."""
 
 
 Node = dict[str, object]

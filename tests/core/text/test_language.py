@@ -4,7 +4,8 @@ from string import ascii_lowercase
 
 import pytest
 
-from datafari_rag.core.text.language import MAX_KEPT, detect, spoken
+from datafari_rag.core.text.language import detect, spoken
+from datafari_rag.core.text.words import MAX_LANGUAGES
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_one_foreign_name_does_not_make_a_text_foreign() -> None:
 
 def test_however_many_languages_are_named_little_of_them_is_kept() -> None:
     codes = ("".join(letters) for letters in product(ascii_lowercase, repeat=3))
-    for code in islice(codes, MAX_KEPT):
+    for code in islice(codes, MAX_LANGUAGES):
         spoken(code, "en")
     tracemalloc.start()
     try:
@@ -55,4 +56,4 @@ def test_however_many_languages_are_named_little_of_them_is_kept() -> None:
     finally:
         tracemalloc.stop()
     # One of them is 70 kB; as many as were kept before have been let go of.
-    assert kept < 70_000 * MAX_KEPT * 1.2
+    assert kept < 70_000 * MAX_LANGUAGES * 1.2
