@@ -181,6 +181,7 @@ THROUGH = {
     "core.meaning.near_search.model_mark": "core.meaning.near_search.cuts_of",
     "core.meaning.near_search.stamp_of": "core.meaning.near_search.cuts_of",
     "core.solr.parameters.found_by_ids": "core.solr.parameters.escaped",
+    "core.solr.parameters.one_of": "core.solr.parameters.escaped",
     "core.solr.parameters.texts_params": "core.solr.parameters.escaped",
     "core.solr.parameters.document_fields": "core.solr.parameters.escaped",
     "core.meaning.result_list.arranged": "core.query.proposals.near_word",

@@ -28,7 +28,7 @@ from datafari_rag.core.meaning.near_search import (
 )
 from datafari_rag.core.search_request import Fields
 from datafari_rag.core.solr.handler_parameters import SENT
-from datafari_rag.core.solr.parameters import SEPARATOR, numbered
+from datafari_rag.core.solr.parameters import found_by_ids, numbered
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.vectors import EmbeddingModel
 
@@ -113,23 +113,15 @@ class SolrPassageStore:
         copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
         rights = {name: schema.acl(name) for name in ACL_FIELDS}
         wanted = [fields.id, fields.title, fields.exact_content, *copied.values(), *rights.values()]
-        params = {
-            "q": f'{{!terms f={fields.id} separator="{SEPARATOR}" v=$documents}}',
-            "documents": SEPARATOR.join(ids),
-            "rows": str(len(ids)),
-            "fl": ",".join(dict.fromkeys(["_version_", *filter(schema.has, wanted)])),
-        }
-        rows = hits_of(self._requested(self._documents, params))[1]
+        rows = self._rows(ids, ["_version_", *filter(schema.has, wanted)])
         found = [_parent_text(row, fields, copied, rights) for row in rows]
         stemmed = schema.contents("")
         if not stemmed or all(one.text for one in found):
             return found
         # A document that a search reads by its stemmed body has the passages of that body.
-        params |= {"fl": ",".join([fields.id, "_version_", *stemmed])}
-        params |= {"documents": SEPARATOR.join(one.id for one in found if not one.text)}
         bodies = {
             (first_value(row, fields.id), str(first_value(row, "_version_"))): row
-            for row in hits_of(self._requested(self._documents, params))[1]
+            for row in self._rows([one.id for one in found if not one.text], [fields.id, "_version_", *stemmed])
         }
         return [one if one.text else _with_body(one, bodies.get((one.id, one.version), {}), schema) for one in found]
 
@@ -244,6 +236,11 @@ class SolrPassageStore:
                 ) from error
             self._known = (described(self._named, self._documents), theirs)
         return self._known
+
+    def _rows(self, ids: Sequence[str], fields: Iterable[str]) -> Sequence[Mapping[str, Any]]:
+        """Return *fields* of those of the documents *ids* that are there."""
+        params = {**found_by_ids(ids, self._schemas()[0]), "fl": ",".join(dict.fromkeys(fields))}
+        return hits_of(self._requested(self._documents, params))[1]
 
     def _requested(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
         handler = self._handler if nodes is self._documents else "select"

@@ -34,7 +34,7 @@ from datafari_rag.core.passages.stored_parts import (
     within_budget,
 )
 from datafari_rag.core.search_request import Search
-from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
+from datafari_rag.core.solr.parameters import Params, text_field
 from datafari_rag.core.solr.passage_parameters import (
     QUIET,
     PassageSchema,
@@ -148,7 +148,7 @@ class SolrPassages:
         self, documents: Sequence[Document], search: NearSearch, access: Filter, state: _State
     ) -> dict[str, Document]:
         """Return those of *documents* of which all passages are there and of today, with the best of them, by id."""
-        known = {one.id: one for one in documents if SEPARATOR not in one.id}
+        known = {one.id: one for one in documents}
         if not known:
             return {}
         passages = self._passages(state, search)

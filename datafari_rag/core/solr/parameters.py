@@ -169,11 +169,16 @@ def _named(ids: Sequence[str], begin: str, field: str) -> dict[str, str]:
     return params or {f"{begin}_none": NOTHING}
 
 
+def one_of(ids: Sequence[str], begin: str, field: str) -> tuple[str, dict[str, str]]:
+    """Return the query that finds what has one of *ids* in *field*, and its values; their names begin with *begin*."""
+    named = _named(ids, begin, field)
+    return f"{{!bool{''.join(f' should=${name}' for name in named if not name.endswith(_VALUE))}}}", named
+
+
 def found_by_ids(ids: Sequence[str], schema: Schema) -> dict[str, str]:
     """Return the query that finds the documents *ids*, nothing where there are none."""
-    named = _named(ids, "documents", schema.fields.id)
-    should = "".join(f" should=${name}" for name in named if not name.endswith(_VALUE))
-    return {**named, "q": f"{{!bool{should}}}", "rows": str(len(ids))}
+    query, named = one_of(ids, "documents", schema.fields.id)
+    return {**named, "q": query, "rows": str(len(ids))}
 
 
 def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:

@@ -18,7 +18,6 @@ from datafari_rag.core.passages.stored_parts import PARTS, SPREAD_WORTH
 from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,
-    SEPARATOR,
     Params,
     basics,
     document_fields,
@@ -26,6 +25,7 @@ from datafari_rag.core.solr.parameters import (
     filter_params,
     found_by_ids,
     merged,
+    one_of,
     restriction_params,
     usable_words,
     words_within,
@@ -134,6 +134,7 @@ def parts_params(
     own = _fields(passages.schema, search.language)
     words = words_within(usable_words(search.words, search.language), MAX_CLAUSES // (len(own) + 1))
     fields = " ".join(own)
+    of_these, named = one_of(ids, "own", "parent_doc")
     parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
     # A document that is named by a parameter of its own is a value, whatever characters are in its id.
     favoured = {f"favoured_{number}": one for number, one in enumerate(name for name in ids if favour.get(name))}
@@ -148,8 +149,8 @@ def parts_params(
         "lead": "{!func v='if(exists(query($beginnings)),1000,0)'}",
         "beginnings": "chunk_index:[0 TO 0]",
         "favoured": f"{{!func v='sum({','.join(['0', *worth])})'}}",
-        "own": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$parents}}',
-        "parents": SEPARATOR.join(ids),
+        **named,
+        "own": of_these,
         "sought": f"{{!edismax {local(parser)} v=$words}}",
         "words": " ".join(escaped(word) for word in words) or "-*:*",
         "sort": "score desc,id asc",
