@@ -27,7 +27,7 @@ from benchmarks.bench import Bench
 from benchmarks.library import GROUPS, Library, rights
 from benchmarks.measuring import Result
 from benchmarks.starting import PROJECT
-from datafari_rag.adapters.solr.factory import beside, passage_store_for, passages_for
+from datafari_rag.adapters.solr.factory import beside, passage_store_for, retriever_for
 from datafari_rag.adapters.solr.passage_store import SolrPassageStore
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for
 from datafari_rag.core.errors import SearchUnavailable
@@ -206,7 +206,9 @@ class _Searching:
     """Searches for the nearest as the service does it, through its own adapter."""
 
     def __init__(self, settings: Settings, solr: int) -> None:
-        self._passages = passages_for(settings)
+        passages = retriever_for(settings).passages
+        assert passages is not None
+        self._passages = passages
         self._vectors = made_up()
         self._solr = solr
 

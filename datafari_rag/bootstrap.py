@@ -169,9 +169,7 @@ class Runtime:
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
         dependencies = Dependencies(
             retriever=retriever,
-            meaning=kept(
-                "meaning", of_meaning, lambda: meaning_for(settings, retriever, headers=outgoing, offload=self._aside)
-            ),
+            meaning=kept("meaning", of_meaning, lambda: meaning_for(settings, retriever)),
             both=in_turn if settings.solr_url.startswith(EMBEDDED) else side_by_side,
             several=several_at_once,
             model=model,

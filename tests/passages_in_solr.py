@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from datafari_rag.adapters.solr.client import Node
-from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, passages_for, retriever_for
+from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, retriever_for
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.errors import EmbeddingError
@@ -95,7 +95,9 @@ class TwoCollections:
         return retriever_for(self.settings)
 
     def passages(self) -> SolrPassages:
-        return passages_for(self.settings)
+        passages = self.retriever().passages
+        assert passages is not None
+        return passages
 
     def stored(self, query: str = "parent_doc:*") -> list[Mapping[str, object]]:
         params = {"q": query, "rows": "20000", "defType": "lucene", "sort": "id asc"}

@@ -46,6 +46,9 @@ MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
 
 
+SCHEMA_S = 300.0
+"""How long the collection's description is remembered, in seconds."""
+
 MAX_ERROR_BYTES = 64 * 1024
 """How much of a failure is read: Solr says first what it was, then where in its code."""
 
@@ -349,6 +352,26 @@ class Nodes:
         """Close the connections."""
         for node in self._clients.values():
             node.close()
+
+
+class DescribedCollection:
+    """
+    One collection: its *nodes*, and which of the *named* fields it has.
+
+    Whoever reads the collection shares one of these, so that the collection is described once for all of them.
+    """
+
+    def __init__(self, nodes: Nodes, named: Schema) -> None:
+        """Remember the way; nothing is sent yet."""
+        self.nodes, self.named = nodes, named
+        self._known: tuple[Schema, float] | None = None
+
+    def schema(self) -> Schema:
+        """Return those of the names that the collection has. Raises: as `described`."""
+        known = self._known
+        if known is None or self.nodes.clock() - known[1] > SCHEMA_S:
+            self._known = known = (described(self.named, self.nodes), self.nodes.clock())
+        return known[0]
 
 
 def described(schema: Schema, nodes: Nodes) -> Schema:

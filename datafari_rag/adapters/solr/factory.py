@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.solr.client import Addresses, FixedAddresses, Headers, Nodes, SolrConnection
+from datafari_rag.adapters.solr.client import (
+    Addresses,
+    DescribedCollection,
+    FixedAddresses,
+    Headers,
+    Nodes,
+    SolrConnection,
+)
 from datafari_rag.adapters.solr.passage_store import SolrPassageStore
 from datafari_rag.adapters.solr.passages import Collections, SolrPassages
 from datafari_rag.adapters.solr.retriever import SolrRetriever
@@ -39,12 +46,12 @@ def retriever_for(
     """
     connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
     is_main = url is None or url == settings.solr_url
+    documents = DescribedCollection(nodes_of(url or settings.solr_url, connection), schema_of(settings))
     return SolrRetriever(
-        nodes_of(url or settings.solr_url, connection),
-        schema=schema_of(settings),
+        documents,
         handler=settings.solr_handler,
         tolerates_partial=settings.solr_shards_tolerant,
-        passages=_passages(settings, connection) if is_main else None,
+        passages=_passages(settings, connection, documents) if is_main else None,
     )
 
 
@@ -55,22 +62,15 @@ def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
 
 def passage_store_for(settings: Settings) -> SolrPassageStore:
     """Return the collection of passages beside that of `solr.url`; nothing is sent yet."""
-    documents, passages = _both(settings, _patient(settings))
+    documents, passages = nodes_of(settings.solr_url, _patient(settings)), _beside(settings, _patient(settings))
     return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr_handler)
 
 
-def passages_for(settings: Settings, *, headers: Headers = dict, offload: Offload = inline) -> SolrPassages:
-    """Return what searches the passages beside the documents of `solr.url` by meaning; nothing is sent yet."""
-    return _passages(settings, replace(connection_of(settings), headers=headers, offload=offload))
-
-
-def _passages(settings: Settings, connection: SolrConnection) -> SolrPassages:
-    documents, passages = _both(settings, connection)
+def _passages(settings: Settings, connection: SolrConnection, documents: DescribedCollection) -> SolrPassages:
     return SolrPassages(
         Collections(
             documents,
-            passages,
-            schema_of(settings),
+            _beside(settings, connection),
             name_of(settings.solr_url),
             handler=settings.solr_handler.strip("/"),
         )
@@ -117,10 +117,9 @@ def _patient(settings: Settings) -> SolrConnection:
     )
 
 
-def _both(settings: Settings, connection: SolrConnection) -> tuple[Nodes, Nodes]:
-    """Return the nodes of the documents and those of the passages beside them."""
-    url = settings.solr_url
-    return nodes_of(url, connection), nodes_of(beside(url, settings.solr_vector_collection), connection)
+def _beside(settings: Settings, connection: SolrConnection) -> Nodes:
+    """Return the nodes of the passages beside the documents of `solr.url`."""
+    return nodes_of(beside(settings.solr_url, settings.solr_vector_collection), connection)
 
 
 def schema_of(settings: Settings) -> Schema:

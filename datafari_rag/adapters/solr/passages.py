@@ -12,12 +12,11 @@ A passage of a `VectorMain` that Datafari fills has no place in its document. It
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datafari_rag.adapters.solr.client import Nodes, RequestRejected, described
+from datafari_rag.adapters.solr.client import DescribedCollection, Nodes, RequestRejected, described
 from datafari_rag.adapters.solr.replies import buckets_of, document_of, hits_of, is_partial
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness, first_value
@@ -60,14 +59,13 @@ NO_VECTORS = "The collection of passages has no vectors of this model: run dataf
 @dataclass(frozen=True, slots=True)
 class Collections:
     """
-    The two collections: *nodes* of each, and *named*, the configured names of the documents' fields.
+    The two collections: that of the *documents*, and the nodes of the *passages*.
 
     *documents_name* is the name of that collection within Solr. *handler* searches in both.
     """
 
-    documents: Nodes
+    documents: DescribedCollection
     passages: Nodes
-    named: Schema
     documents_name: str
     handler: str = "select"
 
@@ -156,7 +154,7 @@ class SolrPassages:
             visible = joined_params([*known], search, access, state.documents, documents=self._all.documents_name)
         else:
             params = parents_params([*known], search, access, state.documents, text="")
-            rows = hits_of(self._requested(self._all.documents, params))[1]
+            rows = hits_of(self._requested(self._all.documents.nodes, params))[1]
             versions = {first_value(row, state.documents.fields.id): first_value(row, "_version_") for row in rows}
             known = {name: one for name, one in known.items() if versions.get(name)}
             if not known:
@@ -172,7 +170,7 @@ class SolrPassages:
         """Return those of *ids* that may be seen, with all of their texts."""
         field = text_field(search.content, state.documents)
         params = parents_params(ids, search, access, state.documents, text=field)
-        rows = hits_of(self._requested(self._all.documents, params))[1] if ids else ()
+        rows = hits_of(self._requested(self._all.documents.nodes, params))[1] if ids else ()
         found = [document_of(r, field=field, text=first_value(r, field) or "", schema=state.documents) for r in rows]
         return {one.id: one for one in found}
 
@@ -203,7 +201,7 @@ class SolrPassages:
 
     def _state(self) -> _State:
         """Return what is known of the collections, asked again after a while. Raises: SearchUnavailable."""
-        now = time.monotonic()
+        now = self._all.passages.clock()
         if self._known is None or now > self._known[0]:
             try:
                 state = self._requested_state()
@@ -228,12 +226,12 @@ class SolrPassages:
 
     def _requested_state(self) -> _State:
         try:
-            passages = described(Schema(languages=self._all.named.languages), self._all.passages)
+            passages = described(Schema(languages=self._all.documents.named.languages), self._all.passages)
         except SearchUnavailable as error:
             raise SearchUnavailable(
                 "The collection in solr.vector.collection does not respond.", log=error.log
             ) from error
-        documents = described(self._all.named, self._all.documents)
+        documents = self._all.documents.schema()
         state = _State(documents, passages, is_joinable=False, spreads={})
         if not state.is_ours:
             return state

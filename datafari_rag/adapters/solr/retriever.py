@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from datafari_rag.adapters.solr.client import Nodes, RequestRejected, TooManyClauses, described
+from datafari_rag.adapters.solr.client import DescribedCollection, RequestRejected, TooManyClauses
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.adapters.solr.replies import document_of, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
@@ -40,35 +40,28 @@ log = logging.getLogger(__name__)
 LEAST_CLAUSES = 8
 """With fewer, one word is sent; a Solr that refuses this is not asked again."""
 
-SCHEMA_S = 300.0
-"""How long the collection's description is remembered, in seconds."""
-
 
 class SolrRetriever:
     """
     A `ports.Retriever` over a Solr collection.
 
-    *schema* has the configured names; Solr reports which of them the collection has. *tolerates_partial*
-    takes an answer without some shards, and says so in it. *passages* are those beside the collection, if it may have
-    some.
+    *tolerates_partial* takes an answer without some shards, and says so in it. *passages* are those beside the
+    collection, if it may have some.
     """
 
     def __init__(
         self,
-        nodes: Nodes,
+        collection: DescribedCollection,
         *,
-        schema: Schema,
         handler: str = "/select",
         tolerates_partial: bool = False,
         passages: SolrPassages | None = None,
     ) -> None:
         """Remember how to ask; nothing is sent yet."""
-        self._nodes = nodes
-        self._named = schema
+        self._nodes, self._schema = collection.nodes, collection.schema
         self._handler = handler.strip("/")
         self._tolerates_partial = tolerates_partial
-        self._passages = passages
-        self._known: tuple[Schema, float] | None = None
+        self.passages = passages
         self._has_texts = False
 
     def search(self, search: Search, access: Filter) -> SearchResult:
@@ -98,7 +91,7 @@ class SolrRetriever:
 
     def _in_passages(self, search: Search, access: Filter) -> SearchResult | None:
         """Return what `search` does, the texts read from passages; None where there are none that could be read."""
-        passages = self._passages
+        passages = self.passages
         if passages is None or not passages.reads_texts(search):
             return None
         found = self.search(replace(search, is_bare=True), access)
@@ -191,14 +184,6 @@ class SolrRetriever:
         if is_partial(reply) and not self._tolerates_partial:
             raise SearchUnavailable(log="a part of the collection did not answer")
         return reply
-
-    def _schema(self) -> Schema:
-        """Return those of the names that the collection has; without a report from Solr, it is assumed to have all."""
-        known = self._known
-        if known is None or self._nodes.clock() - known[1] > SCHEMA_S:
-            known = (described(self._named, self._nodes), self._nodes.clock())
-            self._known = known
-        return known[0]
 
     def _with_texts(self, documents: list[Document], language: str, access: Filter, schema: Schema) -> list[Document]:
         """Return *documents*, those without an exact text with the stemmed body that they have in its place."""

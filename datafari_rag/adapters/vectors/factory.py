@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.solr.client import Headers
-from datafari_rag.adapters.solr.factory import passages_for
+from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.extras import command_for
-from datafari_rag.ports import Embedder, Meaning, Offload, Passages, Retriever, inline
+from datafari_rag.ports import Embedder, Meaning, Passages, Retriever
 
 Embed = Callable[[Sequence[str], Purpose], Sequence[Vector]]
 
@@ -130,35 +129,32 @@ def embedder_for(settings: Settings) -> Embedder | None:
     return RememberingEmbedder(lambda: made.model, made.embed)
 
 
-def meaning_for(
-    settings: Settings, retriever: Retriever, *, headers: Headers = dict, offload: Offload = inline
-) -> Meaning | None:
+def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
     """
     Return what searches by meaning over *retriever*'s documents; None where vectors are not configured.
 
     If a model cannot be used, the reason is logged and search is by words: the service starts in any case.
-    *headers* and *offload* are those of a Solr's retriever.
     """
     main = retriever.main if isinstance(retriever, Indexes) else retriever
     if not settings.embeddings_endpoint:
         return None
     try:
         embedder = embedder_for(settings)
-        passages: Passages
+        passages: Passages | None = None
         if isinstance(main, EmbeddedRetriever):
             # Imported here: numpy, which only those with vectors need.
             from datafari_rag.adapters.embedded.passages import EmbeddedPassages
 
             passages = EmbeddedPassages(main)
-        else:
-            passages = passages_for(settings, headers=headers, offload=offload)
+        elif isinstance(main, SolrRetriever):
+            passages = main.passages
     except ImportError:
         log.error("Search by meaning is off. %s", NEEDS_EXTRA)
         return None
     except EmbeddingError as error:
         log.error("Search by meaning is off. %s (%s)", error.reason, error.log)
         return None
-    return None if embedder is None else Meaning(embedder, passages)
+    return None if embedder is None or passages is None else Meaning(embedder, passages)
 
 
 def _remote(settings: Settings) -> EndpointEmbedder:

@@ -140,14 +140,14 @@ def test_a_right_revoked_before_texts_are_read_hides_them(
     put(solr, doc("a"), doc("b"))
     retriever = solr.retriever()
     revoked = [doc("a", allow_token_document=["staff"]), doc("b")]
-    real = retriever._passages.compared  # type: ignore[union-attr]
+    real = retriever.passages.compared  # type: ignore[union-attr]
 
     def late(*args: object) -> Sequence[Document]:
         solr.documents.load(revoked)
         return real(*args)  # type: ignore[arg-type]
 
     if is_between:
-        monkeypatch.setattr(retriever._passages, "compared", late)
+        monkeypatch.setattr(retriever.passages, "compared", late)
     else:
         solr.documents.load(revoked)
     assert [one.id for one in retriever.search(search("lantern"), ANYBODY).documents] == ["b"]

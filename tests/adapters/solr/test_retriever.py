@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from datafari_rag.adapters.solr import client
-from datafari_rag.adapters.solr.client import FixedAddresses, Node, Nodes, SolrConnection
+from datafari_rag.adapters.solr.client import DescribedCollection, FixedAddresses, Node, Nodes, SolrConnection
 from datafari_rag.adapters.solr.factory import addresses_of, connection_of, retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.zookeeper import CloudAddresses
@@ -52,7 +52,7 @@ def retriever(
     *urls: str, connection: SolrConnection = QUICK, schema: Schema | None = None, **more: Any
 ) -> SolrRetriever:
     nodes = Nodes(FixedAddresses(tuple(f"{url}/solr/docs" for url in urls)), connection)
-    return SolrRetriever(nodes, schema=schema or Schema(), **more)
+    return SolrRetriever(DescribedCollection(nodes, schema or Schema()), **more)
 
 
 def failure(engine: SolrRetriever, search: Search = PUMP) -> RagError:
@@ -382,7 +382,8 @@ def test_the_handler_and_the_headers_of_the_request_are_sent() -> None:
 
 def test_a_collection_of_an_odd_name_is_asked_by_it() -> None:
     with serving(answering()) as loopback:
-        engine = SolrRetriever(Nodes(FixedAddresses((f"{loopback.url}/solr/a b\u00e9/",)), QUICK), schema=Schema())
+        nodes = Nodes(FixedAddresses((f"{loopback.url}/solr/a b\u00e9/",)), QUICK)
+        engine = SolrRetriever(DescribedCollection(nodes, Schema()))
         engine.search(PUMP, ACCESS)
 
     assert loopback.asked[-1].path == "/solr/a%20b%C3%A9/select"
