@@ -32,6 +32,7 @@ from datafari_rag.ports import Ending
 from datafari_rag.web.api import exchange
 from datafari_rag.web.ops.open_streams import StreamPlace, Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
+from datafari_rag.web.user import RightsOfRequest
 from tests.simulation.world import Outcome, run
 
 
@@ -44,10 +45,15 @@ class Mutant:
     wrong: Callable[[], Any]
     seed: int
 
+    @property
+    def real(self) -> Any:
+        """What it replaces."""
+        return self.owner.__dict__[self.name]
+
     @contextmanager
     def planted(self) -> Iterator[None]:
         """Put it in place for the block."""
-        real = self.owner.__dict__[self.name]
+        real = self.real
         setattr(self.owner, self.name, self.wrong())
         try:
             yield
@@ -69,20 +75,20 @@ def _real(owner: Any, name: str) -> Any:
 
 
 def _remembered_for_ever() -> Any:
-    return lambda self, name: self._known[name][1] if name in self._known else None
+    return lambda self, name, revoked: self._known[name][1] if name in self._known else None
 
 
 def _remembered_for_all() -> Any:
-    return lambda self, name: next(iter(self._known.values()), (0.0, None))[1]
+    return lambda self, name, revoked: next(iter(self._known.values()), (None, None))[1]
 
 
 def _dated_when_it_came() -> Any:
-    def asked(self: AuthorityRights, name: str) -> Any:
+    def asked(self: AuthorityRights, name: str, revoked: object) -> Any:
         before = dict(self._known)
-        tokens = real(self, name)
+        _, tokens = real(self, name, revoked)
         if self._known.get(name) != before.get(name):
-            self._known[name] = (self._clock(), tokens)
-        return tokens
+            self._known[name] = (revoked, (self._clock(), tokens))
+        return self._clock(), tokens
 
     real = _real(AuthorityRights, "_requested")
     return asked
@@ -101,10 +107,10 @@ def _none_when_it_fails() -> Any:
 
 
 def _half_is_whole() -> Any:
-    def asked(self: AuthorityRights, name: str) -> Any:
-        tokens = real(self, name)
-        self._known[name] = (self._clock() + 3600, tokens)
-        return tokens
+    def asked(self: AuthorityRights, name: str, revoked: object) -> Any:
+        asked_at, tokens = real(self, name, revoked)
+        self._known[name] = (revoked, (asked_at + 3600, tokens))
+        return asked_at, tokens
 
     real = _real(AuthorityRights, "_requested")
     return asked
@@ -151,7 +157,7 @@ def _past_the_deadline() -> Any:
 
 
 def _passed_on_after_words() -> Any:
-    def in_turn(self: ModelChain, turns: Any) -> Generator[Any, None, None]:
+    def in_turn(self: ModelChain, turns: Any, within_s: float | None = None) -> Generator[Any, None, None]:
         until = self._clock() + self._limits.total_s
         for number, turn in enumerate(turns, 1):
             begun = turn(until, number == len(turns))
@@ -166,6 +172,18 @@ def _passed_on_after_words() -> Any:
                         return
                     said = next(begun.rest)
 
+    return in_turn
+
+
+def _cut_as_an_end() -> Any:
+    def in_turn(self: ModelChain, turns: Any, **more: Any) -> Generator[Any, None, None]:
+        has_words = False
+        for said in real(self, turns, **more):
+            is_cut = has_words and isinstance(said, Ending) and said.failure is not None
+            yield replace(said, failure=None) if is_cut else said
+            has_words = True
+
+    real = _real(ModelChain, "_in_turn")
     return in_turn
 
 
@@ -260,8 +278,8 @@ def _written_twice() -> Any:
 
 
 def _head_not_kept() -> Any:
-    def mutant(record: Any, head: Any) -> Any:
-        line, after = real(record, head)
+    def mutant(record: Any, head: Any, key: Any = None) -> Any:
+        line, after = real(record, head, key)
         return line, replace(after, last=head.last)
 
     real = _real(audit_trail, "chained")
@@ -282,6 +300,10 @@ def _place_kept() -> Any:
 def _no_most() -> Any:
     real = _real(Streams, "opened")
     return lambda self, limit: real(self, 10_000)
+
+
+def _held_for_ever() -> Any:
+    return lambda self: None
 
 
 def _ends_untyped() -> Any:
@@ -331,7 +353,8 @@ MUTANTS: dict[str, Mutant] = {
     "single flight: a call that ends badly never lands": Mutant(Flights, "_fly", _lands_only_when_well, 0),
     "retries: more than are allowed": Mutant(model_retries, "repeated", _without_end, 3),
     "retries: past the deadline": Mutant(model_retries, "repeated", _past_the_deadline, 181),
-    "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 211),
+    "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 73),
+    "chain: a failure after the first words is told as an end": Mutant(ModelChain, "_in_turn", _cut_as_an_end, 73),
     "breaker: never open": Mutant(Breaker, "verdict", _never_open, 18),
     "breaker: open for ever": Mutant(Breaker, "verdict", _open_for_ever, 30),
     "breaker: a reader who leaves keeps the probe": Mutant(Breaker, "gave_up", _probe_kept, 30),
@@ -349,6 +372,9 @@ MUTANTS: dict[str, Mutant] = {
     "audit: documents left out": Mutant(exchange, "record_of", _without_documents, 0),
     "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
     "streams: any number": Mutant(Streams, "opened", _no_most, 18),
+    "streams: they go on after their reader's rights were revoked": Mutant(
+        RightsOfRequest, "require_held", _held_for_ever, 3
+    ),
     "streams: a failure is no end": Mutant(pipeline, "speak", _ends_untyped, 1),
     "streams: a failure ends twice": Mutant(pipeline, "speak", _ends_twice, 1),
     "limits: requests of a user are not counted": Mutant(RateLimits, "check_user", _not_counted, 0),

@@ -14,13 +14,21 @@ from tests.simulation.servers import CANARY
 
 
 @dataclass(frozen=True)
+class StreamEnd:
+    """How a stream ended: what is wrong with its end, "" for nothing, and whether it says that the answer failed."""
+
+    problem: str
+    is_failure: bool
+
+
+@dataclass(frozen=True)
 class Speech:
-    """How one dialect is spoken: *body* of a question, and what is wrong with the *end* of a stream, "" for nothing."""
+    """How one dialect is spoken: *body* of a question, and how a stream ended there."""
 
     name: str
     path: str
     body: Callable[[str], Mapping[str, Any]]
-    end: Callable[[bytes], str] | None = None
+    end: Callable[[bytes], StreamEnd] | None = None
     """None where the reply is whole."""
 
 
@@ -32,31 +40,37 @@ def _openai(question: str, *, is_streamed: bool) -> Mapping[str, Any]:
     return {**_chat(question, is_streamed=is_streamed), "model": "datafari"}
 
 
-def _ragapi_end(raw: bytes) -> str:
-    kinds = [json.loads(line)["type"] for line in raw.splitlines()]
-    return _once(kinds, [kind == "stream.completed" for kind in kinds])
-
-
-def _chat_end(raw: bytes) -> str:
+def _ragapi_end(raw: bytes) -> StreamEnd:
     lines = [json.loads(line) for line in raw.splitlines()]
-    return _once(lines, ["error" in line or "finish_reason" in line.get("context", {}) for line in lines])
+    return _once([line["type"] == "stream.completed" for line in lines], b'"status":"ERROR"' in raw)
 
 
-def _openai_end(raw: bytes) -> str:
+def _chat_end(raw: bytes) -> StreamEnd:
+    lines = [json.loads(line) for line in raw.splitlines()]
+    failed = ["error" in line for line in lines]
+    ends = ["finish_reason" in line.get("context", {}) for line in lines]
+    return _once([one or other for one, other in zip(failed, ends, strict=True)], any(failed))
+
+
+def _openai_end(raw: bytes) -> StreamEnd:
     datas = [row.removeprefix("data: ") for row in raw.decode().split("\n\n")[:-1]]
-    return _once(datas, [data == "[DONE]" or "error" in json.loads(data) for data in datas])
+    failed = [data != "[DONE]" and "error" in json.loads(data) for data in datas]
+    return _once([one or data == "[DONE]" for one, data in zip(failed, datas, strict=True)], any(failed))
 
 
-def _responses_end(raw: bytes) -> str:
+def _responses_end(raw: bytes) -> StreamEnd:
     rows = raw.decode().removesuffix("data: [DONE]\n\n").split("\n\n")[:-1]
     kinds = [row.partition("\n")[0].removeprefix("event: response.") for row in rows]
-    return _once(kinds, [kind in ("completed", "failed", "incomplete") for kind in kinds])
+    return _once([kind in ("completed", "failed", "incomplete") for kind in kinds], "failed" in kinds)
 
 
-def _once(lines: list[Any], are_ends: list[bool]) -> str:
+def _once(are_ends: list[bool], is_failure: bool) -> StreamEnd:
     if are_ends.count(True) == 1 and are_ends[-1]:
-        return ""
-    return f"{are_ends.count(True)} ends in {len(lines)} lines, the last one an end: {are_ends[-1:] == [True]}"
+        return StreamEnd("", is_failure)
+    return StreamEnd(
+        f"{are_ends.count(True)} ends in {len(are_ends)} lines, the last one an end: {are_ends[-1:] == [True]}",
+        is_failure,
+    )
 
 
 SPEECHES = (

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from inspect import Parameter, signature
 from pathlib import Path
 from random import Random
 
@@ -49,6 +50,17 @@ def test_the_same_seed_is_the_same_world_event_for_event_in_every_process() -> N
 def test_a_planted_fault_is_found(mutant: Mutant) -> None:
     assert outcome_with(mutant, mutant.seed).violations
     assert run(mutant.seed).violations == ()
+
+
+FUNCTIONS = {name: mutant for name, mutant in MUTANTS.items() if callable(mutant.real)}
+
+
+@pytest.mark.parametrize("mutant", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_a_planted_fault_takes_what_the_function_takes_that_it_replaces(mutant: Mutant) -> None:
+    # Otherwise its call is the fault, which any world shows.
+    taken = signature(mutant.real).parameters.values()
+    named = {one.name: None for one in taken if one.kind is Parameter.KEYWORD_ONLY}
+    signature(mutant.wrong()).bind(*(None for one in taken if one.kind is Parameter.POSITIONAL_OR_KEYWORD), **named)
 
 
 def test_the_page_lists_every_planted_fault_with_its_seed() -> None:

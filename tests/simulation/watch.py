@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from datafari_rag.core.answer.audit_record import broken, read_head
+from datafari_rag.web.user import RECHECK_S
 from tests.simulation.network import Call
 from tests.simulation.readers import Visit
 from tests.simulation.servers import SimulatedAuthority, SimulatedSolr
@@ -28,6 +29,7 @@ class Watch:
         self.open_streams: set[int] = set()
         self.model_calls: dict[str, list[tuple[float, str]]] = defaultdict(list)
         self.first_words: dict[str, float] = {}
+        self.failed_after_words: set[str] = set()
         self.in_a_row: dict[str, int] = defaultdict(int)
         self.failed_at: dict[str, float] = defaultdict(lambda: -1e9)
         self.probes: dict[str, set[int]] = defaultdict(set)
@@ -80,9 +82,11 @@ class Watch:
         if visit.status in (0, 500):
             self.found(f"a defect: status {visit.status}", visit, visit.body[:200])
         if visit.is_stream and visit.speech.end is not None:
-            problem = visit.speech.end(visit.body)
-            if problem:
-                self.found("a stream does not end as it should", visit, problem)
+            end = visit.speech.end(visit.body)
+            if end.problem:
+                self.found("a stream does not end as it should", visit, end.problem)
+            elif visit.id in self.failed_after_words and not end.is_failure:
+                self.found("a failure after the first words is told as an end", visit)
 
     def check_rates(self) -> None:
         """Count the requests of each user as the limit does."""
@@ -129,6 +133,15 @@ class Watch:
             given = {found for user, sent, found in authority.given if user == visit.user and since - 4 <= sent <= at}
             if tokens not in sets or (visit.user is not None and tokens not in given):
                 self.found("a search without the user's own rights", visit, sorted(tokens))
+            elif self._is_told_whole(visit) and tokens not in self.truth.token_sets(
+                visit.user, _looked_up_after(visit)
+            ):
+                self.found("a stream goes on after its reader's rights were revoked", visit)
+
+    def _is_told_whole(self, visit: Visit) -> bool:
+        """Say whether the stream of *visit* ended as that of an answer does."""
+        is_over = visit.is_stream and visit.status == 200 and visit.ended >= 0 and not visit.has_left
+        return is_over and visit.speech.end is not None and not visit.speech.end(visit.body).is_failure
 
     def asked_model(self, call: Call, prompt: str, name: str) -> None:
         """Check a call of a model: for whom, how often, and whether it may be made at all."""
@@ -171,6 +184,7 @@ class Watch:
         if calls and verdict == "passed" and self.now() > calls[0][0] + most_s:
             self.found("an answer is read after llm.total_timeout_s", visit)
         if verdict == "failed":
+            self.failed_after_words |= {call.request_id} & self.first_words.keys()
             self.in_a_row[name] += 1
             self.failed_at[name] = self.now()
         elif verdict == "passed" or (verdict == "answered" and self._is_open(name, visit)):
@@ -221,3 +235,10 @@ class Watch:
             listed = {canary(document["id"]) for document in lines[0]["documents"]}
             if not {word for word in visit.seen if word.startswith("zq")} <= listed:
                 self.found("the audit trail leaves out a document", visit, sorted(visit.seen))
+
+
+def _looked_up_after(visit: Visit) -> float:
+    """Return since when at least the tokens of *visit* held, as the service must have learned before its last words."""
+    # The end of an answer are a few pieces, each as long on its way as the reader takes for it.
+    last_words_s = visit.ended - 4 * visit.write_s - SLACK_S
+    return last_words_s - max(RECHECK_S, visit.cache_s) - visit.cache_s
