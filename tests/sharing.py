@@ -28,7 +28,7 @@ WAITING = (
     "tests/clients/",
     "tests/commands/",
     "tests/end_to_end/",
-    "tests/services/",
+    "tests/invoke_service/",
     "tests/attack/test_front",
     "tests/test_",
 )

@@ -125,8 +125,6 @@ def _is_level_open(allow: frozenset[str], deny: frozenset[str], tokens: frozense
 REVOKED = "Your rights were revoked while this answer was written. Send the question again."
 """What the reader of an answer learns that was being written when their rights were revoked."""
 
-MAX_NAME_CHARS = 256
-
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
@@ -140,7 +138,7 @@ class Revocation:
     serial: tuple[int, int] = (0, 0)
     at_s: float | None = None
 
-    def voids(self, issued_at_s: float | None, leeway_s: float = 0.0) -> bool:
+    def voids(self, issued_at_s: float | None, leeway_s: float) -> bool:
         """
         Say whether claims that were signed at *issued_at_s*, None for an unknown time, are no longer believed.
 

@@ -15,6 +15,10 @@ def test_claims_from_before_a_revocation_are_void(issued_at_s: float | None, is_
     assert NEVER.voids(issued_at_s, 30.0) is False
 
 
+def test_who_was_never_revoked_stands_before_the_first_line() -> None:
+    assert (NEVER.serial, NEVER.at_s) == ((0, 0), None)
+
+
 def test_a_line_is_read_as_it_was_written() -> None:
     assert read_line(line_of("zoé\n", at_s=1.5, by="root")) == ("zoé\n", 1.5)
     assert read_line(line_of(None, at_s=2.0, by="root")) == (None, 2.0)

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 
 from flask import Response, request
 
-from datafari_rag.core.access import MAX_NAME_CHARS
 from datafari_rag.core.errors import BadRequest, NotAllowed
-from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.identity import MAX_NAME_CHARS, mapped_name
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.pages.rendering import PageReader, reader_of

@@ -42,6 +42,7 @@ def test_what_is_a_public_page(address: str | None, public: bool) -> None:
     [
         ("https://a.org/x", "nine o'clock, on-time", "https://a.org/x#:~:text=nine%20o%27clock%2C%20on%2Dtime"),
         ("https://a.org/x#s2", "nine", "https://a.org/x#s2:~:text=nine"),
+        ("https://a.org/x", "a b c d e f g h", "https://a.org/x#:~:text=a%20b%20c%20d%20e%20f%20g%20h"),
         ("https://a.org/x", "a b c d e f g h i", "https://a.org/x#:~:text=a%20b%20c%20d,f%20g%20h%20i"),
         ("https://a.org/x", "  ", "https://a.org/x"),
         ("https://a.org/x", None, "https://a.org/x"),

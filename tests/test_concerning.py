@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.concerning import MANY, concerning
+
+MODULES = sorted(path for path in Path("datafari_rag").rglob("*.py") if path.name != "__init__.py")
+
+
+@pytest.mark.parametrize(
+    ("module", "file"),
+    [
+        ("core/citations/links.py", "core/citations/test_links.py"),
+        ("core/access.py", "core/test_revocation.py"),
+        ("stepping.py", "stepping/test_run.py"),
+        ("invoke_service.py", "invoke_service/test_invoke.py"),
+        ("web/admin/questions.py", "web/admin/test_questions.py"),
+    ],
+    ids=["by its name", "by what it imports", "by its folder", "a module with a folder of tests", "beside it"],
+)
+def test_what_concerns_a_module_is_found(module: str, file: str) -> None:
+    assert Path("tests", file) in concerning(Path("datafari_rag", module))
+
+
+def test_each_module_has_tests_that_concern_it_and_not_too_many() -> None:
+    found = {str(module): len(concerning(module)) for module in MODULES}
+    assert {module: count for module, count in found.items() if not 0 < count <= MANY} == {}
+
+
+def test_what_is_no_module_has_none() -> None:
+    assert concerning(Path("datafari_rag/nothing.py")) == []
