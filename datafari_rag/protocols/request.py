@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from datafari_rag.core.answer.conversations import NO_SIGNING, Signing
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
-from datafari_rag.core.events import Event
+from datafari_rag.core.errors import NotAllowed, RagError
+from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import estimate
 
@@ -101,3 +102,26 @@ class Task:
 
     ask: Ask
     answer: str
+
+
+Failure = Callable[[RagError, Settings], tuple[int, Mapping[str, object]]]
+
+
+class Questionless:
+    """A dialect without questions and answers."""
+
+    def __init__(self, failure: Failure) -> None:
+        """Spell failures as *failure* does."""
+        self.failure = failure
+
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
+        """Refuse. Raises: NotAllowed."""
+        raise NotAllowed
+
+    def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]:
+        """Return nothing: there is no answer."""
+        return {}
+
+    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]:
+        """Yield nothing."""
+        return iter(())

@@ -34,8 +34,7 @@ from datafari_rag.pipeline import browse
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation
 from datafari_rag.protocols.chat_reply_parts import Json
-from datafari_rag.protocols.questionless import Questionless
-from datafari_rag.protocols.request import Incoming
+from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.request_values import bodyless, incoming_from
 from datafari_rag.web.responses import NDJSON, json_response, plain

@@ -16,15 +16,8 @@ from datafari_rag.core.answer import output_filter as links
 from datafari_rag.core.answer import second_judge as doubtful_claims
 from datafari_rag.core.answer import support_policy as answer_sentences
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
-from datafari_rag.core.citations import (
-    claims,
-    labels,
-    markers,
-    quotations,
-    resolution,
-    units,
-    verification,
-)
+from datafari_rag.core.citations import claims, labels, quotations, resolution, units, verification
+from datafari_rag.core.citations import labels as markers
 from datafari_rag.core.citations import links as links_of_citations
 from datafari_rag.core.citations import links as targets
 from datafari_rag.core.citations import places as places_of_claims
@@ -254,7 +247,7 @@ READERS: dict[str, Reader] = {
     "core.answer.conversations.is_conversation_id": stored_conversations.is_conversation_id,
     "core.answer.conversations.title_from": stored_conversations.title_from,
     "core.citations.claims.marks_in": claimed,
-    "core.citations.markers.DocumentLabels": lambda text: (
+    "core.citations.labels.DocumentLabels": lambda text: (
         markers.DocumentLabels([text, "b"]).places(text),
         markers.DocumentLabels(["a"]).is_beginning(text),
     ),

@@ -53,7 +53,7 @@ WORST = {
     "core.answer.conversations.is_conversation_id": "'a'",
     "core.answer.conversations.title_from": "'\\u061f '",
     "core.citations.claims.marks_in": "'[1]\\n'",
-    "core.citations.markers.DocumentLabels": "'e\\u0301'",
+    "core.citations.labels.DocumentLabels": "'e\\u0301'",
     "core.answer.question_report.masked": "'1.'",
     "core.citations.labels.numbers_in": "'1,000'",
     "core.citations.quotations.quotations": "'\\'\"'",

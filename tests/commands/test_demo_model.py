@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import click
 import pytest
 
-from datafari_rag.commands.demo.model import settings_of_model
+from datafari_rag.commands.demo.index import settings_of_model
 from datafari_rag.core.settings.parsing import parse
 from tests.model_server import model_server
 from tests.stub import raw_server

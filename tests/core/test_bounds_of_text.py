@@ -5,8 +5,7 @@ from __future__ import annotations
 from datafari_rag.core.answer.output_filter import MAX_BRACKETS, SafeLinks
 from datafari_rag.core.citations import claims
 from datafari_rag.core.citations.claims import MAX_MARKS, marks_in
-from datafari_rag.core.citations.labels import MAX_TITLE_CHARS, title_of
-from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
+from datafari_rag.core.citations.labels import MAX_MARK_CHARS, MAX_TITLE_CHARS, DocumentLabels, title_of
 from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.cutting import BLOCK_CHARS, FEW_UNITS, units_of

@@ -6,8 +6,7 @@ import pytest
 
 from datafari_rag.core.errors import NotAllowed, RagError
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.questionless import Questionless
-from datafari_rag.protocols.request import Incoming
+from datafari_rag.protocols.request import Incoming, Questionless
 from tests.protocols.values import ANSWER, context, events
 
 

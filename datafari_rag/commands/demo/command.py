@@ -68,7 +68,7 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
 
     options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
     if model is not None:
-        from datafari_rag.commands.demo.model import settings_of_model
+        from datafari_rag.commands.demo.index import settings_of_model
 
         options |= settings_of_model(model)
     if meaning:

@@ -14,8 +14,8 @@ from copy import copy
 from dataclasses import dataclass
 
 from datafari_rag.core.answer.followup_questions import Followups
+from datafari_rag.core.citations.labels import DocumentLabels
 from datafari_rag.core.citations.links import SCHEMES, scheme_of
-from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import VisibleText, unescaped
 from datafari_rag.core.text.sentences import MAX_TICKS

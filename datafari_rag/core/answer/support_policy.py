@@ -15,7 +15,7 @@ from itertools import pairwise
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.second_judge import MAX_CLAIMS, Doubt, Verdict, likely_places, texts_of
 from datafari_rag.core.answer.text_check import SentenceProof
-from datafari_rag.core.citations.markers import MAX_MARK_CHARS
+from datafari_rag.core.citations.labels import MAX_MARK_CHARS
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.citations.verification import PROVED
 from datafari_rag.core.documents import Citation

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from operator import attrgetter, itemgetter
 
-from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
+from datafari_rag.core.citations.labels import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import QUOTATION_MARK, quotations
 from datafari_rag.core.text.sentences import code_spans, spans
 

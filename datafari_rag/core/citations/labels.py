@@ -1,9 +1,9 @@
-"""The name under which the model, the citations and the page speak of a document (contract §7)."""
+"""The name under which all speak of a document, and the marks in a text that mean one by it (contract §7)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import unquote, urlsplit
 
 from datafari_rag.core.documents import Document
@@ -93,3 +93,42 @@ def file_name(url: str) -> str:
     except ValueError:
         return ""
     return without_invisible(unquote(path.rstrip("/").rpartition("/")[2][:MAX_TITLE_CHARS]))
+
+
+MAX_MARK_CHARS = 4 * MAX_LABEL_CHARS
+"""Longer brackets are not read as a mark."""
+
+
+class DocumentLabels:
+    """The labels of one answer's documents, in order; *labels* are those in the prompt."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        """Remember *labels*; the first one is document 1."""
+        self._labels = [folded(label) for label in labels]
+        self._places = {label: place for place, label in reversed(list(enumerate(self._labels)))}
+
+    def places(self, inside: str) -> tuple[int, ...]:
+        """
+        Return which documents *inside*, the text between two brackets, names, counted from 0.
+
+        A number is a document's place, whatever the labels are; several may be separated by commas. Empty when it
+        names none, or has more than `MAX_MARK_CHARS` characters.
+        """
+        if len(inside) > MAX_MARK_CHARS:
+            return ()
+        wanted = folded(inside)
+        if numbers := numbers_in(wanted):
+            return tuple(number - 1 for number in numbers if 1 <= number <= len(self._labels))
+        found = (self._places.get(spelled) for spelled in (wanted, folded(plain_label(inside))))
+        return next(((place,) for place in found if place is not None), ())
+
+    def is_mark(self, inside: str) -> bool:
+        """Say whether *inside* names at least one document."""
+        return bool(self.places(inside))
+
+    def is_beginning(self, inside: str) -> bool:
+        """Say whether *inside* could go on to name a document: the beginning of a label or a number."""
+        if len(inside) > MAX_MARK_CHARS:
+            return False
+        begun = folded(inside)
+        return any(label.startswith(begun) for label in self._labels) or begun.isdigit()

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from datafari_rag.core.citations.claims import Mark, claims_of, marks_in
+from datafari_rag.core.citations.labels import DocumentLabels
 from datafari_rag.core.citations.links import is_target
-from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import (
     CONTRADICTED,
     NEAR,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datafari_rag.core.answer.support_policy import SupportPolicy, remarked
 from datafari_rag.core.answer.text_check import CheckedSentence, checked
 from datafari_rag.core.citations.claims import Mark, marks_in
-from datafari_rag.core.citations.markers import DocumentLabels
+from datafari_rag.core.citations.labels import DocumentLabels
 from datafari_rag.core.citations.resolution import UNSUPPORTED, citation_at
 from datafari_rag.core.citations.verification import NOTHING, CheckedExtract
 from datafari_rag.core.documents import Citation, Extract

@@ -2,7 +2,7 @@
 `/admin`: the settings, what they are now, who changed them, and what a change would do; for `security.admins` alone.
 
 Every POST carries this reader's own form token. Only rows that are declared for browsers can be changed here
-(`core/settings/browser_guard.py`): nothing that decides who may see what, where anything is sent, or which file is
+(`core/settings/parsing.py`): nothing that decides who may see what, where anything is sent, or which file is
 read.
 """
 
@@ -19,8 +19,7 @@ from datafari_rag.core.errors import BadRequest, ModelError, NotAllowed, NotFoun
 from datafari_rag.core.messages import message, translated
 from datafari_rag.core.model.prompt import Prompt, texts_of
 from datafari_rag.core.model.refusals import words_of
-from datafari_rag.core.settings.browser_guard import refusals
-from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.parsing import Problem, refusals
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import BY_KEY, ROWS, secrets_of, without_password

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from flask import Response
 
@@ -12,11 +13,10 @@ from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest, NotFound
 from datafari_rag.core.places import place_at
 from datafari_rag.core.text.folding import without_invisible
+from datafari_rag.core.text.structure import header_above, is_in_table
 from datafari_rag.pipeline import fetch
-from datafari_rag.protocols.questionless import Questionless
-from datafari_rag.protocols.request import Incoming
+from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, wants_json
-from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.rendering import PageReader, failure_page, page, reader_of
 from datafari_rag.web.responses import NDJSON, failure, json_response, plain
@@ -106,3 +106,36 @@ def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> M
 
 
 DOCUMENTS = DialectRoute("documents", Questionless(failure), NDJSON, page=failure_page, work=opened)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A stretch of the text and how it is shown: `plain`, `passage`, `row` (the passage as a row), or `header`."""
+
+    text: str
+    kind: str = "plain"
+
+
+def parts_of(text: str, start: int, end: int) -> tuple[TextPart, ...]:
+    """
+    Return *text* in non-empty parts; joined they are *text*.
+
+    A passage from *start* to *end* within one row of a table is marked as that row, from edge to edge, and
+    the header above it is shown as one.
+    """
+    if start >= end:
+        return (TextPart(text),) if text else ()
+    kind, header = "passage", None
+    if "\n" not in text[start:end] and is_in_table(text, start, end):
+        line_end = text.find("\n", end)
+        start, end = text.rfind("\n", 0, start) + 1, line_end if line_end >= 0 else len(text)
+        kind, header = "row", header_above(text, start)
+    first, last = header or (0, 0)
+    parts = (
+        TextPart(text[:first]),
+        TextPart(text[first:last], "header"),
+        TextPart(text[last:start]),
+        TextPart(text[start:end], kind),
+        TextPart(text[end:]),
+    )
+    return tuple(part for part in parts if part.text)

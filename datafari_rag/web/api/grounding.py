@@ -19,7 +19,7 @@ from datafari_rag.pipeline import fetch
 from datafari_rag.ports import compared_units
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found
-from datafari_rag.protocols.questionless import Questionless
+from datafari_rag.protocols.request import Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.responses import NDJSON, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot

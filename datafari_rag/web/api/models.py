@@ -6,7 +6,7 @@ from flask import Response, request
 
 from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.protocols.openai.models import failure, found, listed
-from datafari_rag.protocols.questionless import Questionless
+from datafari_rag.protocols.request import Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.responses import NDJSON, json_response, plain
 

@@ -1,4 +1,4 @@
-"""Search without an answer: hits as Solr has them, or the passages that an answer would be made of; the same rights."""
+"""Search without an answer, under the same rights: hits as Solr has them, passages for an answer, suggested titles."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from flask import Response
 
 from datafari_rag.core.errors import NoDocuments
 from datafari_rag.core.events import Sources
+from datafari_rag.core.query.proposals import documents_on, titles_search
+from datafari_rag.core.text.folding import is_unicode, without_invisible
 from datafari_rag.pipeline import browse, sources_for
 from datafari_rag.protocols import retrieval, solr_select
-from datafari_rag.protocols.questionless import Questionless
-from datafari_rag.protocols.request import Incoming
+from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.request_values import whole_request
 from datafari_rag.web.responses import NDJSON, add_ignored, json_response, plain, size_of
@@ -58,3 +59,19 @@ def _retrieved(exchange: Exchange) -> Response:
 
 
 RETRIEVE = DialectRoute("retrieve", Questionless(retrieval.failure), NDJSON)
+
+
+def titles(exchange: Exchange) -> Response:
+    """Return `{"titles": […]}` for the words in `q`, best first; none for a word that has only begun."""
+    typed, snapshot = exchange.incoming.param("q") or "", exchange.snapshot
+    wanted = titles_search(typed) if is_unicode(typed) else None
+    if wanted is None:
+        return json_response(b'{"titles":[]}')
+    exchange.charge()
+    page = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
+    found = (without_invisible(title) for identity, title in documents_on(page) if title != identity)
+    return json_response(plain({"titles": list(dict.fromkeys(found))}))
+
+
+TITLES = DialectRoute("titles", Questionless(solr_select.failure), NDJSON, work=titles, is_question=False)
+"""No question: one is typed in ten looks."""

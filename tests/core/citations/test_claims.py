@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.citations.claims import Claim, claims_of, marks_in
-from datafari_rag.core.citations.markers import DocumentLabels
+from datafari_rag.core.citations.labels import DocumentLabels
 
 LABELS = DocumentLabels(["Plan final.pdf", "Guide", "Notes"])
 QUOTED = "the [3] dogs"

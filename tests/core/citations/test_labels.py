@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, labels_for, title_of
-from datafari_rag.core.citations.markers import DocumentLabels
+from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, DocumentLabels, labels_for, title_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.text.folding import folded
 

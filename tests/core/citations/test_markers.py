@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.markers import DocumentLabels
+from datafari_rag.core.citations.labels import DocumentLabels
 
 MARKS = DocumentLabels(["Plan.pdf", "1", "Guide to Leave"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.settings.browser_guard import is_for_browsers, refusals
+from datafari_rag.core.settings.parsing import is_for_browsers, refusals
 from datafari_rag.core.settings.table import BY_KEY, ROWS, row_for
 
 HARMLESS = {

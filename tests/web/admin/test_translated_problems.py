@@ -9,8 +9,7 @@ import pytest
 
 from datafari_rag.core.errors import ModelError, RagError, SearchError, leaves
 from datafari_rag.core.messages import message, message_of, translated
-from datafari_rag.core.settings.browser_guard import refusals
-from datafari_rag.core.settings.parsing import bad_value, parse
+from datafari_rag.core.settings.parsing import bad_value, parse, refusals
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import ROWS
 from datafari_rag.web.pages.rendering import translator

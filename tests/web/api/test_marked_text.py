@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.web.api.marked_text import TextPart, parts_of
+from datafari_rag.web.api.documents import TextPart, parts_of
 
 TABLE = "Hours\na | b\n1 | 2\n3 | 4"
 
