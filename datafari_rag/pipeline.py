@@ -244,6 +244,7 @@ def prepare(
         access=repr(access),
         endpoint=dependencies.endpoint,
         timings_ms=stopwatch.ms,
+        found_by=found.by,
     )
     if not selected.extracts:
         thoughts = _thoughts(trace, user, settings)

@@ -437,7 +437,7 @@ def test_what_is_near_in_meaning_is_found_beside_what_words_find() -> None:
     found = sources_of(embedder, passages, FLIGHT)
 
     assert {one.document.id for one in found.extracts} == {FLIGHT.id, RABBIT.id}
-    assert found.found_by == "both"
+    assert found.found_by == "both" and (found.thoughts[1].props or {})["has_vector"] is True
     assert embedder.asked == [(ASK.question, "query")]
 
 

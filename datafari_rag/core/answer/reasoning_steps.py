@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.documents import Candidate, Extract, stored_span
+from datafari_rag.core.documents import Candidate, Extract, Retrieval, stored_span
 from datafari_rag.core.events import Event, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.model.prompt import Prompt
 
@@ -44,6 +44,7 @@ class Trace:
     access: str = ""
     endpoint: str = ""
     timings_ms: tuple[tuple[str, float], ...] = ()
+    found_by: Retrieval = "words"
 
 
 def thoughts_for(trace: Trace, *, is_admin: bool) -> tuple[Thought, ...]:
@@ -77,7 +78,7 @@ def _question(trace: Trace) -> Thought:
 def _query(trace: Trace, *, is_admin: bool) -> Thought:
     last = trace.tried[-1] if trace.tried else SearchAttempt("none", "", 0)
     props: dict[str, object] = {
-        "has_vector": False,
+        "has_vector": trace.found_by != "words",
         "use_semantic_captions": trace.ask.wants_captions,
         "steps": [{"step": tried.name, "query": tried.query, "found": tried.total} for tried in trace.tried],
     }

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from datafari_rag.core.answer.reasoning_steps import TITLES, SearchAttempt, Trace, thinking_in, thoughts_for
 from datafari_rag.core.ask import Ask, ChatMessage
-from datafari_rag.core.documents import Candidate, Document, Extract, Passage
+from datafari_rag.core.documents import Candidate, Document, Extract, Passage, Retrieval
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
 
@@ -42,6 +43,12 @@ def test_everybody_sees_question_query_documents_and_sizes() -> None:
     assert [step["found"] for step in steps] == [0, 4]
     assert results.description == [{"label": "Label", "title": "T", "rank": 1, "chars": 6}]
     assert (prompt.props or {})["document_chars"] == 6
+
+
+@pytest.mark.parametrize(("found_by", "has_vector"), [("words", False), ("vector", True), ("both", True)])
+def test_the_query_says_whether_it_was_searched_by_meaning_too(found_by: Retrieval, has_vector: bool) -> None:
+    query = thoughts_for(replace(TRACE, found_by=found_by), is_admin=False)[1]
+    assert (query.props or {})["has_vector"] is has_vector
 
 
 def test_only_administrators_see_prompt_filter_candidates_endpoint_and_timings() -> None:
