@@ -116,6 +116,10 @@ def seen(text: str) -> tuple[Extract, ...]:
     return extracts_for([(document(text), (Passage(0, len(text)),))], is_cleaned=True)
 
 
+def checked_extract(text: str) -> verification.CheckedExtract:
+    return verification.CheckedExtract(seen(text + PLAIN)[0], verification.ComparedText("en"))
+
+
 SMALL = seen(PLAIN)
 PIECES = pieces.PieceLimit(10, 4000, 1000, token_estimate.estimate)
 ROOM = results_of_tools.Room(2000, token_estimate.estimate)
@@ -278,16 +282,12 @@ READERS: dict[str, Reader] = {
     "core.citations.units.units_in": lambda text: units.units_in(text, 0, len(text), spoken("en", "fr", "zh")),
     "core.citations.places.is_cut": places_of_claims.is_cut,
     "core.citations.units.marked": units.marked,
-    "core.citations.verification.states": lambda text: verification.states(text[:700], "en"),
-    "core.citations.verification.CheckedExtract.finding": lambda text: verification.CheckedExtract(
-        seen(text + PLAIN)[0], "en"
-    ).finding("The ferry leaves at nine"),
-    "core.citations.verification.CheckedExtract.finding, its own words": lambda text: verification.CheckedExtract(
-        seen(text + PLAIN)[0], "en"
-    ).finding(text[:700]),
-    "core.citations.verification.CheckedExtract.nearest": lambda text: verification.CheckedExtract(
-        seen(text + PLAIN)[0], "en"
-    ).nearest(text[:700]),
+    "core.citations.verification.ComparedText.states": lambda text: verification.ComparedText("en").states(text[:700]),
+    "core.citations.verification.CheckedExtract.finding": lambda text: checked_extract(text).finding(CLAIM),
+    "core.citations.verification.CheckedExtract.finding, its own words": lambda text: checked_extract(text).finding(
+        text[:700]
+    ),
+    "core.citations.verification.CheckedExtract.nearest": lambda text: checked_extract(text).nearest(text[:700]),
     "core.answer.second_judge.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
         text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
     ),

@@ -70,7 +70,7 @@ WORST = {
     "core.citations.places.is_cut": "'\\u201c\\u201c'",
     "core.citations.units.marked": "'\\xa0'",
     "core.citations.units.units_in": "'**'",
-    "core.citations.verification.states": "'*'",
+    "core.citations.verification.ComparedText.states": "'*'",
     "core.citations.verification.CheckedExtract.finding": "'*' up to ')'",
     "core.citations.verification.CheckedExtract.finding, its own words": "'./'",
     "core.citations.verification.CheckedExtract.nearest": "'\\u4e2d\\u3002'",

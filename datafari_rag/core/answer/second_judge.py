@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from datafari_rag.core.answer.text_check import MAX_WORK, CheckedSentence, TextCheck
 from datafari_rag.core.citations.claims import Mark
 from datafari_rag.core.citations.resolution import CONTRADICTED, NEAR, SUPPORTED, UNSUPPORTED, citation_at, seen_of
-from datafari_rag.core.citations.verification import CheckedExtract, ClaimFinding, Work
+from datafari_rag.core.citations.verification import CheckedExtract, ClaimFinding, ComparedText
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.messages import Message, message
 
@@ -116,11 +116,11 @@ class DoubtfulClaim:
 def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
     """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
     found: list[DoubtfulClaim] = []
-    seen = seen_of(check.extracts, language, Work(MAX_WORK))
+    seen = seen_of(check.extracts, ComparedText(language, MAX_WORK))
     for number, one in enumerate(check.sentences):
         if len(found) == most:
             break
-        if one.status in (NEAR, UNSUPPORTED) and one.claim is not None and one.claim.text and not one.claim.quotes:
+        if one.status in (NEAR, UNSUPPORTED) and one.claim is not None and one.claim.text and not one.claim.is_quoted:
             places = likely_places(one.claim.text, seen)
             if places:
                 found.append(DoubtfulClaim(number, one.claim.text, places))

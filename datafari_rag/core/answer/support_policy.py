@@ -282,7 +282,7 @@ class SupportedOutput:
     def _doubt_of(self, sentence: str) -> Doubt | None:
         """Return what a second judge is asked: one claim that is neither proved nor contradicted, and no quotation."""
         claims = self._proof.doubtful(sentence)
-        if len(claims) != 1 or claims[0].quotes:
+        if len(claims) != 1 or claims[0].is_quoted:
             return None
         places = likely_places(claims[0].text, self._proof.seen)
         return Doubt(claims[0].text, texts_of(places)) if places else None

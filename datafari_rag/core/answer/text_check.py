@@ -22,8 +22,7 @@ from datafari_rag.core.citations.verification import (
     VERIFIED,
     CheckedExtract,
     ClaimFinding,
-    Work,
-    states,
+    ComparedText,
 )
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
@@ -35,8 +34,8 @@ MAX_COMPARED = 20_000
 
 MAX_WORK = 2_000_000
 """
-So much work, as `Work` counts it, is done for one text: about a second. A text of 20,000 characters that was copied
-from twelve documents takes about a tenth of it.
+So much work, as `ComparedText` counts it, is done for one text: about a second. A text of 20,000 characters that was
+copied from twelve documents takes about a tenth of it.
 """
 
 MAX_SENTENCES = 500
@@ -136,14 +135,14 @@ class SentenceProof:
 
     def __init__(self, extracts: Sequence[Extract], language: str) -> None:
         """Look into nothing yet; *language* is what the caller says that the answer is in."""
-        self._extracts, self._language, self._work = extracts, language, Work(MAX_WORK)
+        self._extracts, self._text = extracts, ComparedText(language, MAX_WORK)
         self._labels = [extract.label for extract in extracts]
         self._left = MAX_SENTENCES
 
     @cached_property
     def seen(self) -> Sequence[CheckedExtract]:
         """Return the documents as they are looked into; made when first needed, for they hold texts."""
-        return seen_of(self._extracts, self._language, self._work)
+        return seen_of(self._extracts, self._text)
 
     def of(self, sentence: str) -> str | None:
         """
@@ -165,7 +164,7 @@ class SentenceProof:
         return [claim for claim, status in found if status not in PROVED]
 
     def _claims(self, sentence: str) -> list[Claim]:
-        stated = stated_in(sentence, self._labels, lambda words: states(words, self._language))
+        stated = stated_in(sentence, self._labels, self._text.states)
         return [claim for _, claim in stated if claim is not None]
 
     def _status(self, claim: Claim) -> str:
@@ -174,10 +173,11 @@ class SentenceProof:
 
 
 def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
-    seen = seen_of(extracts, language, Work(MAX_WORK))
+    compared = ComparedText(language, MAX_WORK)
+    seen = seen_of(extracts, compared)
     # A few words show no language: "See [1]." is in that of the text around it.
-    spoken_there = language or detect(text)
-    stated = stated_in(text, [extract.label for extract in extracts], lambda words: states(words, spoken_there))
+    around = language or detect(text)
+    stated = stated_in(text, [extract.label for extract in extracts], lambda words: compared.states(words, around))
     if len(stated) > MAX_SENTENCES:
         raise BadRequest(f"The text has {len(stated)} sentences: at most {MAX_SENTENCES}.")
     if len(stated) * len(seen) > MAX_COMPARED:

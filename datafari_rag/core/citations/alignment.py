@@ -8,15 +8,28 @@ list of what is wrong here, and none is needed: the only question is what has be
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from datafari_rag.core.citations.units import ROOTS, Unit, same
+from datafari_rag.core.text.folding import folded
 from datafari_rag.core.text.language import Language
+from datafari_rag.core.text.words import FUNCTION_WORDS, Remembered
+
+MAX_WORDS = 40
+"""So many words of a claim, the longest, lead to its places."""
 
 UNIT_CHARS = 3
 """The longest word behind a number that is taken for its unit, so that another one contradicts: mg, km, USD."""
+
+
+def _common_of(code: str) -> frozenset[str]:
+    """Return the words that say nothing by themselves in the languages of *code*."""
+    return frozenset().union(*[FUNCTION_WORDS[one] for one in code.split("+")])
+
+
+COMMON = Remembered(_common_of, 64)
 
 
 class UnitRow:
@@ -40,6 +53,7 @@ class UnitRow:
         self.units, self.language = units, language
         self.begins, self.ends, self.is_pair = begins, ends, is_pair
         self.words = [one.word for one in units]
+        self._needed: dict[int, list[str]] = {}
         self._skipped: dict[int, tuple[int, ...]] = {}
 
     @cached_property
@@ -47,10 +61,47 @@ class UnitRow:
         """Return the root of each unit."""
         return [ROOTS[word, self.language.endings] for word in self.words]
 
-    def roots_needed(self, edits: int) -> list[str]:
-        """Return the roots that a place must have to say this with *edits* differences, the longest first."""
-        there = (one for place, one in enumerate(self.roots) if not edits or self._is_needed(place))
-        return sorted(dict.fromkeys(there), key=len, reverse=True)
+    @cached_property
+    def folded_roots(self) -> list[str]:
+        """Return the root of each unit as it is looked for in folded text."""
+        return [folded(one) for one in self.roots]
+
+    @cached_property
+    def content(self) -> list[str]:
+        """Return the roots of the words that say something by themselves, each once."""
+        common = COMMON[self.language.code]
+        pairs = zip(self.words, self.roots, strict=True)
+        return list(dict.fromkeys([one for word, one in pairs if word not in common and word[0].isalnum()]))
+
+    def words_needed(self, edits: int) -> list[str]:
+        """
+        Return the words that a place must have to say this with *edits* differences, folded: the `MAX_WORDS` longest.
+
+        Numbers are none of them: one may be spelled otherwise there, and begins many others.
+        """
+        if edits not in self._needed:
+            there = {
+                root: word
+                for place, (root, word) in enumerate(zip(self.roots, self.folded_roots, strict=True))
+                if root[0].isalpha() and (not edits or self._is_needed(place))
+            }
+            longest = sorted(there, key=len, reverse=True)[:MAX_WORDS]
+            self._needed[edits] = [there[one] for one in longest]
+        return self._needed[edits]
+
+    def most_likeness(self, count: Callable[[str], int]) -> float:
+        """Return what the likeness of a text is at most; *count* says how often it has a folded word."""
+        return sum([share for word, share in self._shares.items() if not word or count(word)])
+
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        """Return what each folded word adds to a likeness at most; numbers, which may be spelled otherwise, as ""."""
+        content = dict.fromkeys(self.content, 1 / sum(map(len, self.content)))
+        found: dict[str, float] = {}
+        for root, word in zip(self.roots, self.folded_roots, strict=True):
+            key = word if root[0].isalpha() else ""
+            found[key] = found.get(key, 0.0) + (content.pop(root, 0.0) * len(root) + 1 / len(self.roots)) / 2
+        return found
 
     def _is_needed(self, place: int) -> bool:
         """Say whether nothing that stands for the unit at *place* contradicts it: see `_contradicts`."""

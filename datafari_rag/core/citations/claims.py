@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 from operator import attrgetter, itemgetter
 
 from datafari_rag.core.citations.labels import MAX_MARK_CHARS, DocumentLabels
-from datafari_rag.core.citations.quotations import QUOTATION_MARK, quotations
+from datafari_rag.core.citations.quotations import is_quotation_in, quotations
 from datafari_rag.core.text.sentences import code_spans, spans
 
 MAX_MARKS = 500
@@ -47,16 +47,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """
-    The claim of a mark: its words, those of them in quotation marks, and *around*, the others.
-
-    Quotation marks that cannot be paired are taken for the document's own, inside of one quotation from the first to
-    the last of them.
-    """
+    """The claim of a mark: its words, and whether there is a quotation among them."""
 
     text: str
-    quotes: tuple[str, ...] = ()
-    around: str = ""
+    is_quoted: bool = False
 
 
 def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
@@ -132,7 +126,7 @@ class _Sentences:
         if not has_content(words):
             return None
         # With words struck out it says one thing where these are, and another where a reader sees the signs.
-        return Claim("") if any(self._struck[slice(*span)]) else _claim_in(words)
+        return Claim("") if any(self._struck[slice(*span)]) else Claim(words, is_quotation_in(words))
 
 
 def _struck(text: str) -> bytearray:
@@ -191,25 +185,6 @@ def _without(text: str, marks: Sequence[Mark], start: int, end: int) -> str:
         pieces.append(text[at : mark.start].rstrip())
         at = mark.end
     return "".join((*pieces, text[at:end])).strip()
-
-
-def _claim_in(text: str) -> Claim:
-    quotes: Sequence[tuple[int, int]] = quotations(text)
-    around = _around(text, quotes)
-    if QUOTATION_MARK.search(around) is not None:
-        signs = [match.start() for match in QUOTATION_MARK.finditer(text)]
-        quotes = [(signs[0] + 1, signs[-1])] if len(signs) > 1 else []
-        around = _around(text, quotes)
-    return Claim(text, tuple(text[start:end] for start, end in quotes), around)
-
-
-def _around(text: str, quotes: Sequence[tuple[int, int]]) -> str:
-    """Return *text* without the quotations and their marks."""
-    pieces, at = [], 0
-    for start, end in quotes:
-        pieces.append(text[at : start - 1])
-        at = end + 1
-    return " ".join((*pieces, text[at:]))
 
 
 def _masked(answer: str, marks: Sequence[Mark], quotes: Sequence[tuple[int, int]]) -> str:

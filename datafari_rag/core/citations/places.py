@@ -87,7 +87,7 @@ class SourceText:
         self.text = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
         self.title = extract.document.title or ""
         self.names = folded(self.title)
-        self._counts: dict[str, int] = {}
+        self._units: dict[tuple[int, str], list[Unit]] = {}
         self._cut: dict[int, list[SourceSentence]] = {}
         self._starts: dict[int, list[int]] = {}
         self._folds: dict[tuple[int, int], str] = {}
@@ -100,15 +100,9 @@ class SourceText:
 
     def count(self, word: str) -> int:
         """Return how often *word*, folded, stands in the text, inside of other words too."""
-        if word not in self._counts:
-            text, reach = self._folded.text, MAX_SCAN_CHARS + len(word) - 1
-            starts = range(0, len(text), MAX_SCAN_CHARS) if word else ()
-            self._counts[word] = sum([text.count(word, start, start + reach) for start in starts])
-        return self._counts[word]
-
-    def has_counted(self, word: str) -> bool:
-        """Say whether *word* was counted before."""
-        return word in self._counts
+        text, reach = self._folded.text, MAX_SCAN_CHARS + len(word) - 1
+        starts = range(0, len(text), MAX_SCAN_CHARS) if word else ()
+        return sum([text.count(word, start, start + reach) for start in starts])
 
     def around(self, word: str, words: Sequence[str] = ()) -> Iterator[int]:
         """
@@ -120,7 +114,7 @@ class SourceText:
         for at in islice(_occurrences(word, text), MAX_VISITED):
             if at and word[0].isalnum() and word[0] < _FIRST_UNSPACED and text[at - 1].isalnum():
                 continue
-            near = text[max(0, at - NEAR_CHARS) : at + NEAR_CHARS]
+            near = text[max(0, at - NEAR_CHARS) : at + NEAR_CHARS] if words else ""
             is_there = all(one in near or one in self.names for one in words)
             stored = self._stored(at)
             if stored is not None and (is_there or self._is_apart(stored)):
@@ -159,10 +153,20 @@ class SourceText:
         one = sentences[number]
         if one.is_item or one.is_row or ":" in self.text[one.start : one.end]:
             return True
-        low, high = max(0, number - 1), min(len(sentences), number + 2)
+        said = self.said(block, max(0, number - 1), number + 2)
+        return all(word in said or word in self.names for word in words)
+
+    def said(self, block: int, first: int, last: int) -> str:
+        """Return the sentences from *first* on, before *last*, folded: what is not in there none of them says."""
+        numbers = range(first, min(last, len(self.sentences(block))))
         # Blanks part them: no word is put together of two.
-        said = " ".join([self.names, *[self._said(block, place) for place in range(low, high)]])
-        return all(word in said for word in words)
+        return " ".join([self._said(block, number) for number in numbers])
+
+    def readings(self, block: int, number: int, language: Language, *, with_pairs: bool) -> Iterator[UnitRow]:
+        """Yield `rows` of the sentence, then, *with_pairs*, `pairs`: these are read only where they are looked at."""
+        yield from self.rows(block, number, language)
+        if with_pairs:
+            yield from self.pairs(block, number, language)
 
     def is_seen(self, start: int, end: int) -> bool:
         """Say whether the model saw all from *start* to *end*."""
@@ -187,6 +191,13 @@ class SourceText:
                 if self._are_neighbours(sentences[one], sentences[other])
             ]
         return self._rows[key]
+
+    def stretch(self, start: int, end: int, language: Language) -> UnitRow:
+        """Return all that is from *start* to *end*, where sentences begin and end."""
+        key = (start, end, "all", language.code)
+        if key not in self._rows:
+            self._rows[key] = [UnitRow(units_in(self.text, start, end, language), language)]
+        return self._rows[key][0]
 
     def under(self, block: int, number: int) -> Iterator[int]:
         """Yield the sentence, and those behind it whose label it is."""
@@ -240,7 +251,10 @@ class SourceText:
 
     def own_units(self, one: SourceSentence, language: Language) -> list[Unit]:
         """Return the units of one sentence, item or row."""
-        return units_in(self.text, one.mark, one.end, language)
+        key = one.mark, language.code
+        if key not in self._units:
+            self._units[key] = units_in(self.text, one.mark, one.end, language)
+        return self._units[key]
 
     @cached_property
     def _folded(self) -> Folded:

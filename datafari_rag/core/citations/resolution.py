@@ -22,8 +22,7 @@ from datafari_rag.core.citations.verification import (
     VERIFIED,
     CheckedExtract,
     ClaimFinding,
-    Work,
-    states,
+    ComparedText,
 )
 from datafari_rag.core.documents import Citation, Extract, place_of, stored_span
 from datafari_rag.core.text.folding import without_invisible
@@ -44,13 +43,13 @@ def resolve(
     """
     if not any(bracket in answer for bracket in "[【［"):
         return ()
-    seen = seen_of(extracts, language, Work()) if seen is None else seen
+    seen = seen_of(extracts, ComparedText(language)) if seen is None else seen
     marks = marks_in(
         answer,
         DocumentLabels([extract.label for extract in extracts]),
         lambda words: any(one.has(words) for one in seen),
     )
-    stated = claims_of(answer, marks, lambda words: states(words, language))
+    stated = claims_of(answer, marks, (seen[0].text if seen else ComparedText(language)).states)
     found: list[Citation] = []
     for mark, claim in zip(marks, stated, strict=True):
         if not mark.places:
@@ -60,9 +59,9 @@ def resolve(
     return tuple(found)
 
 
-def seen_of(extracts: Sequence[Extract], language: str, work: Work) -> list[CheckedExtract]:
-    """Return *extracts* as they are looked into, in one *work*; *language* is what the caller says of the claims."""
-    return [CheckedExtract(extract, language, work) for extract in extracts]
+def seen_of(extracts: Sequence[Extract], text: ComparedText) -> list[CheckedExtract]:
+    """Return *extracts* as they are looked into for *text*."""
+    return [CheckedExtract(extract, text) for extract in extracts]
 
 
 def citation_for(mark: Mark, claim: str, seen: CheckedExtract, language: str) -> Citation:

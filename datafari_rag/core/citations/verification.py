@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice, pairwise
 
 from rapidfuzz.distance import LCSseq
 
-from datafari_rag.core.citations.alignment import Alignment, UnitRow, aligned, cells
+from datafari_rag.core.citations.alignment import COMMON, Alignment, UnitRow, aligned, cells
 from datafari_rag.core.citations.places import SourceSentence, SourceText, is_cut
 from datafari_rag.core.citations.units import Unit, marked, units_in
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import folded
-from datafari_rag.core.text.language import Language, spoken, spoken_in, written_languages
+from datafari_rag.core.text.language import Language, Phrase, spoken, spoken_in, written_languages
 from datafari_rag.core.text.sentences import spans
-from datafari_rag.core.text.words import FUNCTION_WORDS, Remembered
+from datafari_rag.core.text.words import Remembered
 
 VERIFIED, SUPPORTED, NEAR = "verified", "supported", "near"
 CONTRADICTED, UNSUPPORTED = "contradicted", "unsupported"
@@ -51,9 +51,6 @@ WINDOW = 3
 RUN_REACH = 2
 """So many sentences before the one with a word of a claim's first sentence may that be in several lines."""
 
-MAX_WORDS = 40
-"""So many words of a claim, the longest, lead to its places."""
-
 MAX_LOOKED = 40
 """So many places of a document are aligned with a claim, and MAX_WINDOWS compared for a likeness."""
 
@@ -62,9 +59,13 @@ MAX_WINDOWS = 8
 RAREST = 6
 """So many of a claim's words, those that the document has least often, lead to what is like it."""
 
+MAX_COUNTED = 20_000
+"""So many words are counted in a document before they are counted again: more than a text has."""
+
 _WORD = re.compile(r"\w")
 
 Span = tuple[int, int]
+Names = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,18 @@ class WorkIsOver(Exception):
     """The work of a text is done: nothing more of it is compared."""
 
 
-class Work:
-    """Counts the work of one text, in characters looked through and cells aligned, up to *most*."""
+class ComparedText:
+    """
+    What the documents share that one text is compared with: its sentences, each made ready once, and the work.
 
-    def __init__(self, most: int | None = None) -> None:
-        """Count from nothing; None: without a bound."""
-        self.done, self._most = 0, most
+    The work is counted in characters looked through and cells aligned, up to *most*.
+    """
+
+    def __init__(self, language: str = "", most: int | None = None) -> None:
+        """Count from nothing; *language* is what the caller says that the text is in, *most* None: without a bound."""
+        self.done, self._language, self._most = 0, language, most
+        self._sentences: dict[str, ClaimText] = {}
+        self._parts: dict[str, list[ClaimText]] = {}
 
     @property
     def is_over(self) -> bool:
@@ -101,6 +108,30 @@ class Work:
         if self.is_over:
             raise WorkIsOver
 
+    def sentence(self, text: str) -> ClaimText:
+        """Return *text* as it is compared."""
+        if text not in self._sentences:
+            self._sentences[text] = ClaimText(text, self._language)
+        return self._sentences[text]
+
+    def parts(self, claim: str) -> list[ClaimText]:
+        """Return the sentences of *claim*."""
+        if claim not in self._parts:
+            self._parts[claim] = [self.sentence(claim[start:end]) for start, end in spans(claim)]
+        return self._parts[claim]
+
+    def states(self, text: str, language: str = "") -> bool:
+        """
+        Say whether *text* states anything: a word that only names a source, and a question, do not; a denial does.
+
+        *language* is that of the text around it, where the caller says none: a few words show none.
+        """
+        sentence = self.sentence(text)
+        row = sentence.row(spoken(language or self._language, sentence.shown), ())
+        if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
+            return False
+        return bool(row.language.denial.places(row.words)) or not _naming().issuperset(row.content)
+
 
 class ClaimText:
     """One sentence of a text as it is compared: its units in each language that documents are in."""
@@ -108,33 +139,40 @@ class ClaimText:
     def __init__(self, text: str, language: str) -> None:
         """Hold *text*, without the sign of a list; *language* is what the caller says of it, and may be empty."""
         self.text = text[marked(text) :]
-        self.codes = (language, spoken_in(text))
-        self._rows: dict[tuple[str, ...], UnitRow] = {}
+        self.language, self.shown = language, spoken_in(text)
+        self._units: dict[str, list[Unit]] = {}
+        self._rows: dict[tuple[str, Names], UnitRow] = {}
 
-    def row(self, language: Language, names: tuple[str, ...]) -> UnitRow:
-        """Return the units, without a frame that only says where something is written: "according to the manual"."""
-        key = (language.code, *names)
+    def row(self, language: Language, names: Names) -> UnitRow:
+        """
+        Return the units, without a frame that only says where something is written: "according to the manual".
+
+        *names* are the words of the names of the document.
+        """
+        if language.code not in self._units:
+            self._units[language.code] = units_in(self.text, 0, len(self.text), language)
+        units = self._units[language.code]
+        # Most documents are not named: for all of them the row is the same.
+        said = {one.word for one in units} if names else set()
+        key = language.code, tuple([name for name in names if not said.isdisjoint(name)])
         if key not in self._rows:
-            units = units_in(self.text, 0, len(self.text), language)
-            named = [[one.word for one in units_in(name, 0, len(name), language)] for name in names]
-            own = unframed(units, [name for name in named if name])
-            self._rows[key] = UnitRow(own, language, ends=not is_cut(self.text))
+            self._rows[key] = UnitRow(unframed(units, key[1]), language, ends=not is_cut(self.text))
         return self._rows[key]
 
 
 class CheckedExtract:
     """What the model saw of one document, made ready once for all the claims of a text."""
 
-    def __init__(self, extract: Extract, language: str, work: Work | None = None) -> None:
-        """Remember *extract*; *language* is what the caller says that the text is in. *work* is shared by all."""
+    def __init__(self, extract: Extract, text: ComparedText) -> None:
+        """Remember *extract*; *text* is what is compared with it, and shared by all documents."""
         self.extract = extract
         self._source = SourceText(extract)
-        self._code = language
-        self._work = work or Work()
-        self._claims: dict[str, list[ClaimText]] = {}
+        self.text = text
         self._proofs: dict[str, ClaimFinding] = {}
         self._findings: dict[str, ClaimFinding] = {}
-        self._names = tuple(dict.fromkeys((extract.label, extract.document.title or extract.label)))
+        self._names: dict[str, Names] = {}
+        self._rows: dict[str, UnitRow] = {}
+        self._counts = Remembered(self._counted, MAX_COUNTED)
 
     @property
     def stored(self) -> str:
@@ -148,11 +186,11 @@ class CheckedExtract:
     @property
     def is_over(self) -> bool:
         """Say whether something was not looked for, since the work was too much."""
-        return self._work.is_over
+        return self.text.is_over
 
     def is_claim(self, text: str) -> bool:
         """Say whether *text* states something that can be proved: a bare name and a fragment do not."""
-        return any(not self._is_fragment(self._row(part)) for part in self._parts(text))
+        return any(not self._is_fragment(self._row(part)) for part in self.text.parts(text))
 
     def finding(self, claim: str) -> ClaimFinding:
         """
@@ -172,13 +210,13 @@ class CheckedExtract:
     def nearest(self, claim: str) -> list[tuple[float, Span]]:
         """Return stretches of neighbouring sentences with words of *claim*, each with its likeness; the best first."""
         try:
-            return sorted((one for part in self._parts(claim) for one in self._windows(part)), reverse=True)
+            return sorted((one for part in self.text.parts(claim) for one in self._windows(part, 0.0)), reverse=True)
         except WorkIsOver:
             return []
 
     def _weakest(self, claim: str, finding_of: Callable[[ClaimText], ClaimFinding]) -> ClaimFinding:
         try:
-            found = [finding_of(part) for part in self._parts(claim)]
+            found = [finding_of(part) for part in self.text.parts(claim)]
             run = self._run(claim) if any(one.status != VERIFIED for one in found) else None
         except WorkIsOver:
             return NOTHING
@@ -197,15 +235,17 @@ class CheckedExtract:
 
     def _run(self, claim: str) -> Span | None:
         """Return the place of whole sentences, one behind the other, that *claim* is; None where it is not."""
-        whole = ClaimText(claim, self._code)
+        if len(self.text.parts(claim)) == 1 and "\n" not in claim:
+            return None
+        whole = self.text.sentence(claim)
         row = self._row(whole)
-        if self._is_fragment(row) or (len(self._parts(claim)) == 1 and "\n" not in claim):
+        if self._is_fragment(row):
             return None
         # One word stands anywhere: the first sentence that states something leads there.
-        said = next((one for one in map(self._row, self._parts(claim)) if not self._is_fragment(one)), row)
+        said = next((one for one in map(self._row, self.text.parts(claim)) if not self._is_fragment(one)), row)
         for block, number in self._candidates(said, 0):
             for begin in range(max(0, number - RUN_REACH), number + 1):
-                self._work.add(len(row.units))
+                self.text.add(len(row.units))
                 place = self._source.run(row, whole.text, block, begin)
                 if place is not None and self._source.is_seen(*place):
                     return place
@@ -223,13 +263,16 @@ class CheckedExtract:
     def _document_code(self) -> str | None:
         return spoken_in(self._source.text)
 
-    def _parts(self, claim: str) -> list[ClaimText]:
-        if claim not in self._claims:
-            self._claims[claim] = [ClaimText(claim[a:b], self._code) for a, b in spans(claim)]
-        return self._claims[claim]
-
     def _row(self, claim: ClaimText) -> UnitRow:
-        return claim.row(spoken(*claim.codes, self._document_code), self._names)
+        if claim.text in self._rows:
+            return self._rows[claim.text]
+        language = spoken(claim.language, claim.shown, self._document_code)
+        if language.code not in self._names:
+            label, title = self.extract.label, self.extract.document.title
+            words = [[one.word for one in units_in(name, 0, len(name), language)] for name in (label, title or "")]
+            self._names[language.code] = tuple(map(tuple, filter(None, words)))
+        row = self._rows[claim.text] = claim.row(language, self._names[language.code])
+        return row
 
     def _finding(self, claim: ClaimText) -> ClaimFinding:
         proof = self._proof(claim)
@@ -239,11 +282,11 @@ class CheckedExtract:
         against = self._aligned(row, edits=1)
         if against is not None and against[0].edits:
             return ClaimFinding(CONTRADICTED, against[1])
-        if len(content(row)) < LEAST_WORDS:
+        if len(row.content) < LEAST_WORDS:
             return NOTHING
-        likeness, place = next(iter(self._windows(claim)), (0.0, None))
+        likeness, place = next(iter(self._windows(claim, NEAR_LIKENESS)), (0.0, None))
         is_near = likeness >= NEAR_LIKENESS and not self._is_altered(row)
-        return ClaimFinding(NEAR, place, likeness) if is_near else ClaimFinding(UNSUPPORTED, None, likeness)
+        return ClaimFinding(NEAR, place, likeness) if is_near else NOTHING
 
     def _proof(self, claim: ClaimText) -> ClaimFinding:
         """Return the proof of *claim*, `NOTHING` without one; looked for once."""
@@ -258,19 +301,18 @@ class CheckedExtract:
         """Return the best alignment of *claim* with a place of the document, and that place; None without one."""
         best: tuple[Alignment, Span] | None = None
         for block, number in self._candidates(claim, edits):
-            rows = self._source.rows(block, number, claim.language)
-            for row in (*rows, *(self._source.pairs(block, number, claim.language) if not edits else ())):
+            for row in self._source.readings(block, number, claim.language, with_pairs=not edits):
                 if len(row.units) < len(claim.units) - edits:
                     continue
-                self._work.add(cells(claim, row))
+                self.text.add(cells(claim, row))
                 found = aligned(claim, row, edits=edits)
                 if found is None or (best is not None and found.gaps >= best[0].gaps):
                     continue
                 place = self._place(row, found, self._source.sentences(block)[number])
                 if place is not None:
                     best = found, place
-            if best is not None and not best[0].gaps:
-                break
+                if not found.gaps and best is not None:
+                    return best
         return best
 
     def _place(self, row: UnitRow, found: Alignment, sentence: SourceSentence) -> Span | None:
@@ -286,19 +328,18 @@ class CheckedExtract:
 
     def _candidates(self, row: UnitRow, edits: int) -> Iterator[tuple[int, int]]:
         """Yield the sentences that may say what *row* does: those with its rarest word that have the others too."""
-        # A number may be spelled otherwise there, and begins many others.
-        needed = [one for one in row.roots_needed(edits)[:MAX_WORDS] if one[0].isalpha()]
-        words = [folded(one) for one in needed or row.roots_needed(0)]
-        if needed and not all(self._count(one) or one in self._source.names for one in words):
+        needed = row.words_needed(edits)
+        if not self._has(needed):
             return
-        for place in self._places(words):
-            if not needed or self._source.may_say(*place, words):
+        for place in self._places(needed or list(dict.fromkeys(row.folded_roots))):
+            if self._source.may_say(*place, needed):
                 yield place
 
     def _places(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield the sentences that have the rarest of *words*, folded, and those whose label has it."""
         seen: set[tuple[int, int]] = set()
-        for rarest in sorted(filter(self._count, words), key=self._count):
+        counts = self._counts
+        for rarest in sorted(filter(counts.__getitem__, words), key=counts.__getitem__):
             is_name = False
             for block, first in map(self._source.sentence_at, self._source.around(rarest, words)):
                 is_name = is_name or self._source.names_columns(block, first)
@@ -310,33 +351,38 @@ class CheckedExtract:
             if not is_name:
                 return
 
-    def _count(self, word: str) -> int:
-        """Return how often the document has *word*, folded: to count it is work once."""
-        self._work.add(1 if self._source.has_counted(word) else len(self._source.text) // 100 + 1)
+    def _counted(self, word: str) -> int:
+        """Return how often the document has *word*, folded."""
+        self.text.add(len(self._source.text) // 100 + 1)
         return self._source.count(word)
 
-    def _windows(self, claim: ClaimText) -> list[tuple[float, Span]]:
-        """Return the stretches of up to `WINDOW` sentences that are most like *claim*, the best first."""
+    def _has(self, words: Sequence[str]) -> bool:
+        """Say whether the document has all of *words*, folded, or its title has."""
+        return all(self._counts[one] or one in self._source.names for one in words)
+
+    def _windows(self, claim: ClaimText, least: float) -> list[tuple[float, Span]]:
+        """Return the stretches of up to `WINDOW` sentences that have *least* of *claim* or more, the best first."""
         row = self._row(claim)
-        wanted = content(row)
-        names = [folded(one) for one, unit in zip(row.roots, row.units, strict=True) if unit.is_name]
-        is_named = all(self._count(one) or one in self._source.names for one in names)
+        names = [one for one, unit in zip(row.folded_roots, row.units, strict=True) if unit.is_name]
+        if not row.content or not self._has(names) or row.most_likeness(self._counts.__getitem__) < least:
+            return []
         found: dict[Span, float] = {}
-        for block, number in self._richest(wanted):
-            sentences = self._source.sentences(block)[max(0, number - WINDOW // 2) : number + WINDOW // 2 + 1]
+        for block, number in self._richest(row.content):
+            first, last = max(0, number - WINDOW // 2), number + WINDOW // 2 + 1
+            sentences = self._source.sentences(block)[first:last]
             start, end = sentences[0].start, sentences[-1].end
-            if (start, end) not in found and self._source.is_seen(start, end):
-                self._work.add(end - start)
-                place = UnitRow(units_in(self._source.text, start, end, row.language), row.language)
-                found[start, end] = likeness(row, wanted, place) if is_named else 0.0
+            said = self._source.said(block, first, last)
+            if (start, end) in found or row.most_likeness(said.count) < least or not self._source.is_seen(start, end):
+                continue
+            self.text.add(end - start)
+            found[start, end] = likeness(row, self._source.stretch(start, end, row.language))
         return sorted(((grade, place) for place, grade in found.items()), reverse=True)
 
     def _richest(self, words: Sequence[str]) -> list[tuple[int, int]]:
         """Return the sentences with most of *words* in or beside them, counting the rarest."""
-        there = [one for one in map(folded, words) if self._count(one)]
-        rare = sorted(there, key=lambda one: (self._count(one), one))[:RAREST]
+        there = [(count, one) for one in map(folded, words) if (count := self._counts[one])]
         votes: Counter[tuple[int, int]] = Counter()
-        for one in rare:
+        for _, one in sorted(there)[:RAREST]:
             for block, number in {self._source.sentence_at(at) for at in self._source.around(one)}:
                 for neighbour in range(max(0, number - WINDOW // 2), number + WINDOW // 2 + 1):
                     votes[block, neighbour] += 1 + (neighbour == number)
@@ -347,9 +393,9 @@ class CheckedExtract:
         """Say whether *claim* is sentences of the document with something altered: it is no likeness then."""
         steps: set[tuple[str, str]] = set()
         is_taken = False
-        for block, number in self._richest(content(claim)):
+        for block, number in self._richest(claim.content):
             for row in self._source.rows(block, number, claim.language):
-                self._work.add(len(row.roots) + len(claim.roots))
+                self.text.add(len(row.roots) + len(claim.roots))
                 altered = is_altered(claim, row)
                 if altered:
                     return True
@@ -362,31 +408,16 @@ class CheckedExtract:
 _RANK = {VERIFIED: 0, SUPPORTED: 1, NEAR: 2, UNSUPPORTED: 3, CONTRADICTED: 4}
 
 
-def content(row: UnitRow) -> list[str]:
-    """Return the roots of the words of *row* that say something by themselves, each once."""
-    common = _COMMON[row.language.code]
-    pairs = zip(row.words, row.roots, strict=True)
-    return list(dict.fromkeys([one for word, one in pairs if word not in common and word[0].isalnum()]))
-
-
-def _common_of(code: str) -> frozenset[str]:
-    """Return the words that say nothing by themselves in the languages of *code*."""
-    return frozenset().union(*[FUNCTION_WORDS[one] for one in code.split("+")])
-
-
-_COMMON = Remembered(_common_of, 64)
-
-
-def likeness(claim: UnitRow, wanted: Sequence[str], place: UnitRow) -> float:
+def likeness(claim: UnitRow, place: UnitRow) -> float:
     """
     Return how much of *claim* is in *place*, 0 to 1; 0 where a number or a word that turns is not.
 
-    Half of it is the share of *wanted*, its words by their length, and half the share of all its units in their order.
+    Half of it is the share of its content, words by their length, and half the share of all its units in their order.
     """
     needed = {unit.key for unit in claim.units if unit.is_number}
     if not needed.issubset([unit.key for unit in place.units]) or not claim.turned.issubset(place.words):
         return 0.0
-    words = sum([len(one) for one in wanted if one in place.places]) / sum(map(len, wanted))
+    words = sum([len(one) for one in claim.content if one in place.places]) / sum(map(len, claim.content))
     in_order = LCSseq.similarity(claim.roots, place.roots) / len(claim.roots)
     return (words + in_order) / 2
 
@@ -404,36 +435,22 @@ def is_altered(claim: UnitRow, place: UnitRow) -> bool | None:
         return None
     if place.turned - claim.turned:
         return True
-    begun = not _COMMON[claim.language.code].issuperset(claim.words[: blocks[0].src_start])
+    begun = not COMMON[claim.language.code].issuperset(claim.words[: blocks[0].src_start])
     changes = len(blocks) - 1 + begun + (blocks[-1].src_end < len(claim.roots))
     known = Counter(claim.roots) & Counter(place.roots)
     return changes == 1 or (changes == 2 and known.total() > aligned_units)
 
 
-def states(text: str, language: str) -> bool:
-    """Say whether *text* states anything: a word that only names a source, and a question, do not; a denial does."""
-    spoken_here = spoken(language, spoken_in(text))
-    row = UnitRow(unframed(units_in(text, 0, len(text), spoken_here), ()), spoken_here)
-    if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
-        return False
-    if spoken_here.denial.places(row.words):
-        return True
-    return not _naming().issuperset(content(row))
-
-
-def unframed(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> list[Unit]:
+def unframed(units: Sequence[Unit], names: Names) -> list[Unit]:
     """
     Return *units* without what only says where something is written, and without the document's name beside it.
 
     An answer may speak of its source in another language than it quotes from it: frames of all languages are taken off.
     """
     units = _without_source(units, names)
-    words = [one.word for one in units]
-    for language in written_languages():
-        source = _source_at(words, 0, language, names)
-        for frame in language.frames:
-            if not (source if frame[0] == "*" else words[:1] == [frame[0]]):
-                continue
+    words = tuple([one.word for one in units])
+    for word in filter(_frames().__contains__, dict.fromkeys(words)):
+        for frame, language in _frames()[word]:
             size = _framed((units, words), frame, language, names)
             # A frame that names no source is a word of assent: "Yes, …".
             if 0 < size < len(units) and ("*" in frame or units[size].before):
@@ -446,7 +463,7 @@ def _from(units: Sequence[Unit], place: int) -> list[Unit]:
     return [units[place]._replace(before="", is_first=True), *units[place + 1 :]]
 
 
-def _without_source(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> Sequence[Unit]:
+def _without_source(units: Sequence[Unit], names: Names) -> Sequence[Unit]:
     """Return *units* without brackets at their end that only name a source: "(see the handbook)"."""
     start = len(units)
     while start and units[start - 1].is_aside:
@@ -458,6 +475,16 @@ def _without_source(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> Se
 
 
 @cache
+def _frames() -> Mapping[str, list[tuple[Phrase, Language]]]:
+    """Return the frames of all languages by their first word."""
+    found: dict[str, list[tuple[Phrase, Language]]] = {}
+    for language in written_languages():
+        for frame in language.frames:
+            found.setdefault(next(one for one in frame if one != "*"), []).append((frame, language))
+    return found
+
+
+@cache
 def _naming() -> frozenset[str]:
     """Return the words that name a source or point at one."""
     languages = written_languages()
@@ -465,12 +492,7 @@ def _naming() -> frozenset[str]:
     return frozenset().union(*sources, *(one.pointers | one.articles for one in languages))
 
 
-def _framed(
-    claim: tuple[Sequence[Unit], Sequence[str]],
-    frame: Sequence[str],
-    language: Language,
-    names: Sequence[Sequence[str]],
-) -> int:
+def _framed(claim: tuple[Sequence[Unit], Phrase], frame: Phrase, language: Language, names: Names) -> int:
     """Return how many units of *claim*, with their words, the *frame* has at their beginning; 0 where it does not."""
     (units, words), at = claim, 0
     for one in frame:
@@ -484,11 +506,11 @@ def _framed(
     return at
 
 
-def _source_at(words: Sequence[str], at: int, language: Language, names: Sequence[Sequence[str]]) -> int:
+def _source_at(words: Phrase, at: int, language: Language, names: Names) -> int:
     """Return how many of *words* from *at* on name a source, articles in front of it included; 0 where none do."""
     start = at
     while start < len(words) and words[start] in language.articles:
         start += 1
-    sizes = [len(name) for name in names if list(words[start : start + len(name)]) == name]
+    sizes = [len(name) for name in names if words[start : start + len(name)] == name]
     size = max((*sizes, language.sources.at(words, start) if start < len(words) else 0))
     return start - at + size if size else 0

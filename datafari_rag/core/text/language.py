@@ -7,6 +7,7 @@ A language without a data file (`words`) is a language of which nothing is known
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,6 +34,9 @@ _SCRIPTS = (
     ("th", re.compile(r"[\u0e00-\u0e7f]")),
     ("hi", re.compile(r"[\u0900-\u097f]")),
 )
+_FOREIGN = re.compile(r"[\u0370-\u0e7f\u3040-\ud7af]")
+"""What all of them are within: most texts have none of it."""
+
 _SCRIPT_SHARE = {"ja": 0.05, "ko": 0.2, "zh": 0.2}
 _UNSPACED = frozenset(("ja", "ko", "th", "zh"))
 _LETTERS = {"de": "äöüß", "fr": "éèêàçùœ", "es": "ñ¿¡ó", "pt": "ãõç", "it": "òìù"}
@@ -146,14 +150,13 @@ def spoken_in(text: str) -> str | None:
     A script that several languages share, and a few common words of another language, show none: `detect` guesses.
     """
     sample = text[:SAMPLE_CHARS]
-    code = _by_script(sample) or _by_words(sample)
+    counts = Counter(_WORD.findall(sample.lower()))
+    code = _by_script(sample) or _by_words(sample, counts)
     if code is None or code in _UNSPACED:
         return code
-    known = _LANGUAGES[code].common | FUNCTION_WORDS[code]
-    if not known:
-        return code
-    words = _WORD.findall(sample.lower())
-    return code if len([word for word in words if word in known]) >= LEAST_COMMON * len(words) else None
+    known = _COMMON_WORDS[code]
+    common = sum([counts[word] for word in known & counts.keys()])
+    return code if not known or common >= LEAST_COMMON * counts.total() else None
 
 
 def language_code(text: str) -> str | None:
@@ -174,7 +177,7 @@ def sentence_in(language: str, name: str) -> str:
 def detect(text: str, default: str = "en") -> str:
     """Return the two-letter code of the language of *text*, *default* when there is no evidence for any."""
     sample = text[:SAMPLE_CHARS]
-    return _by_script(sample) or _by_words(sample, default) or default
+    return _by_script(sample) or _by_words(sample, Counter(_WORD.findall(sample.lower())), default) or default
 
 
 def _all_of(codes: tuple[str, ...]) -> Language:
@@ -245,7 +248,7 @@ def _ending(pair: str) -> tuple[str, str]:
 
 
 def _by_script(sample: str) -> str | None:
-    if sample.isascii():
+    if _FOREIGN.search(sample) is None:
         return None
     letters = sum(map(str.isalpha, sample))
     if not letters:
@@ -256,19 +259,29 @@ def _by_script(sample: str) -> str | None:
     return None
 
 
-def _by_words(sample: str, default: str | None = None) -> str | None:
+def _by_words(sample: str, counts: Mapping[str, int], default: str | None = None) -> str | None:
+    """Return the language that most of the words of *sample* speak for; *counts* has them in small letters."""
     lowered = sample.lower()
     votes = dict.fromkeys((*_LATIN, *_MORE_LATIN), 0.0)
-    for word in _WORD.findall(lowered):
-        for code in _languages_of_words().get(word, ()):
-            votes[code] += 1
+    known = _languages_of_words()
+    for word in known.keys() & counts.keys():
+        for code in known[word]:
+            votes[code] += counts[word]
     # A letter that only some languages have counts less than a word, since names and loan words contain it too.
-    for code, letters in _LETTERS.items():
+    for code, letters in _LETTERS.items() if not lowered.isascii() else ():
         votes[code] += 0.5 * sum(map(lowered.count, letters))
     best = max(votes.values())
     if best <= 0 or (default is not None and votes.get(default) == best):
         return default
     return max(votes, key=lambda code: votes[code])
+
+
+def _common_words(code: str) -> frozenset[str]:
+    """Return the words of which a text in the language is full."""
+    return _LANGUAGES[code].common | FUNCTION_WORDS[code]
+
+
+_COMMON_WORDS = Remembered(_common_words, MAX_LANGUAGES)
 
 
 @cache

@@ -15,7 +15,7 @@ from datafari_rag.core.answer.text_check import CheckedSentence, checked
 from datafari_rag.core.citations.claims import Mark, marks_in
 from datafari_rag.core.citations.labels import DocumentLabels
 from datafari_rag.core.citations.resolution import UNSUPPORTED, citation_at
-from datafari_rag.core.citations.verification import NOTHING, CheckedExtract
+from datafari_rag.core.citations.verification import NOTHING, CheckedExtract, ComparedText
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.events import Support
 from datafari_rag.core.passages.extractive_answer import nothing_found
@@ -64,7 +64,8 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: Sup
     a summary has.
     """
     text = _unmarked(text, extracts)
-    unproved = citation_at(Mark(0, 0, inside="", places=()), CheckedExtract(extracts[0], language), NOTHING, language)
+    document = CheckedExtract(extracts[0], ComparedText(language))
+    unproved = citation_at(Mark(0, 0, inside="", places=()), document, NOTHING, language)
     written = _Written()
     at = checked_sentences = proved_sentences = 0
     for one in checked(text, extracts, language=language):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.answer.text_check import SentenceProof, checked, checked_against, work_of
-from datafari_rag.core.citations.verification import CheckedExtract, Work
+from datafari_rag.core.citations.resolution import seen_of
+from datafari_rag.core.citations.verification import CheckedExtract, ComparedText
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.passages.extracts import extracts_for
@@ -87,9 +88,19 @@ def test_work_is_bounded_however_much_claims_and_documents_have_in_common() -> N
 def test_behind_the_work_of_a_text_nothing_is_proved() -> None:
     (extract,) = extracts(FERRY)
     for most, status in ((10_000, "verified"), (10, "unsupported")):
-        seen = CheckedExtract(extract, "en", Work(most))
+        seen = CheckedExtract(extract, ComparedText("en", most))
         assert seen.finding("A ticket costs 12 euros.").status == status
         assert (seen.is_over, bool(seen.nearest("Tickets cost euros."))) == (status != "verified", status == "verified")
+
+
+def test_what_is_foreign_to_a_text_takes_little_work() -> None:
+    """Words are counted once in each document: no sentence of one that lacks them is cut, read or aligned."""
+    text = ComparedText("en")
+    places = [f"Paragraph {number} of a statute governs libraries and their budgets. " * 20 for number in (1, 2)]
+    sentences = [f"The ferry to island {number} leaves at nine, says the harbour master." for number in range(10)]
+    for seen in seen_of(extracts(*places), text):
+        assert {seen.finding(one).status for one in sentences} == {"unsupported"}
+    assert text.done < sum(map(len, places)) // 10
 
 
 def test_more_sentences_than_are_looked_for_are_refused() -> None:
