@@ -345,7 +345,7 @@ MUTANTS: dict[str, Mutant] = {
     "cache: rights are remembered for ever": Mutant(AuthorityRights, "_remembered", _remembered_for_ever, 0),
     "cache: rights are remembered without the user": Mutant(AuthorityRights, "_remembered", _remembered_for_all, 0),
     "cache: rights are dated by their answer": Mutant(AuthorityRights, "_requested", _dated_when_it_came, 259),
-    "cache: a failure counts as no tokens": Mutant(AuthorityRights, "tokens_of", _none_when_it_fails, 25),
+    "cache: a failure counts as no tokens": Mutant(AuthorityRights, "tokens_of", _none_when_it_fails, 22),
     "cache: rights of a dead directory are remembered": Mutant(AuthorityRights, "_requested", _half_is_whole, 0),
     "single flight: one call for all users": Mutant(Flights, "once", _one_flight_for_all, 3),
     "single flight: nothing is shared": Mutant(Flights, "once", _never_shared, 0),
@@ -353,8 +353,8 @@ MUTANTS: dict[str, Mutant] = {
     "single flight: a call that ends badly never lands": Mutant(Flights, "_fly", _lands_only_when_well, 0),
     "retries: more than are allowed": Mutant(model_retries, "repeated", _without_end, 3),
     "retries: past the deadline": Mutant(model_retries, "repeated", _past_the_deadline, 181),
-    "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 73),
-    "chain: a failure after the first words is told as an end": Mutant(ModelChain, "_in_turn", _cut_as_an_end, 73),
+    "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 51),
+    "chain: a failure after the first words is told as an end": Mutant(ModelChain, "_in_turn", _cut_as_an_end, 39),
     "breaker: never open": Mutant(Breaker, "verdict", _never_open, 18),
     "breaker: open for ever": Mutant(Breaker, "verdict", _open_for_ever, 30),
     "breaker: a reader who leaves keeps the probe": Mutant(Breaker, "gave_up", _probe_kept, 30),
@@ -371,7 +371,7 @@ MUTANTS: dict[str, Mutant] = {
     "audit: a line names the wrong one before it": Mutant(audit_trail, "chained", _head_not_kept, 0),
     "audit: documents left out": Mutant(exchange, "record_of", _without_documents, 0),
     "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
-    "streams: any number": Mutant(Streams, "opened", _no_most, 18),
+    "streams: any number": Mutant(Streams, "opened", _no_most, 2),
     "streams: they go on after their reader's rights were revoked": Mutant(
         RightsOfRequest, "require_held", _held_for_ever, 3
     ),
