@@ -7,7 +7,7 @@ nothing here: each sentence is looked for in every document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -122,12 +122,6 @@ def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: boo
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
     extracts = extracts_for(chosen, is_cleaned=is_cleaned, has_paths=False)
     return TextCheck(_sentences(text, extracts, language), extracts)
-
-
-def work_of(text: str, documents: Iterable[Document]) -> int:
-    """Return the work of `checked_against` as far as it is known before: characters that are read, at the most."""
-    chars = sum(len(document.text) for document in documents)
-    return len(text) + chars + len(text) * chars // 20_000
 
 
 class SentenceProof:

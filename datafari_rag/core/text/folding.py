@@ -368,11 +368,6 @@ def aligned(text: str) -> Folded | None:
     return Folded(_regular(text, odd), (0, len(text)), (0, len(text)), ())
 
 
-def folds_in_place(text: str) -> bool:
-    """Say whether each character of *text* folds to one, whatever stands beside it, blanks aside."""
-    return all(map(_is_one, _unusual_characters(text)))
-
-
 def folded(text: str) -> str:
     """Return `fold` of *text* without the way back."""
     text = _as_shown(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.text_check import SentenceProof, checked, checked_against, work_of
+from datafari_rag.core.answer.text_check import SentenceProof, checked, checked_against
 from datafari_rag.core.citations.resolution import seen_of
 from datafari_rag.core.citations.verification import CheckedExtract, ComparedText
 from datafari_rag.core.documents import Document, Extract, Passage
@@ -141,12 +141,6 @@ def test_what_states_nothing_is_kept_apart() -> None:
 
 def test_without_documents_nothing_is_proved() -> None:
     assert [one.status for one in checked("The ferry leaves at nine.", ())] == ["unsupported"]
-
-
-def test_the_work_is_known_before_it_is_done() -> None:
-    small, large = Document("d", "x" * 1_000), Document("e", "x" * 100_000)
-    assert work_of("y" * 100, [small]) < work_of("y" * 100, [small, large]) < work_of("y" * 10_000, [small, large])
-    assert work_of("y" * 20_000, [large]) <= 4 * work_of("y" * 10_000, [large])
 
 
 def test_sentences_of_an_answer_have_the_worst_status_of_what_they_state() -> None:
