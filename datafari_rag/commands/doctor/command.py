@@ -113,7 +113,7 @@ def _search(settings: Settings) -> Sequence[Finding]:
     problem = retriever.probe()
     where = "the embedded index" if settings.solr_url.startswith(EMBEDDED) else "Solr"
     if problem is not None:
-        has = f"; this Solr has: {', '.join(_collections(settings))}" if "answered 404" in problem else ""
+        has = f"; {_collections(settings)}" if "answered 404" in problem else ""
         first = Finding("search engine", "problem", problem, _advice(problem, where) + has)
         # A Solr that answers may say more; of one that does not, the same was said.
         more = _collection(settings) if where == "Solr" and not has else ()
@@ -124,14 +124,15 @@ def _search(settings: Settings) -> Sequence[Finding]:
     return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings))
 
 
-def _collections(settings: Settings) -> Sequence[str]:
-    """Return the names that would not be answered by 404, twenty of them."""
+def _collections(settings: Settings) -> str:
+    """Say which names would not be answered by 404, twenty of them."""
     connection = factory.connection_of(settings)
     try:
         roots = [url.rpartition("/")[0] for url in factory.addresses_of(settings.solr_url, connection).current()]
-        return collection_probe.names_at(Nodes(FixedAddresses(tuple(roots)), connection))[:20] or ("no collection",)
+        names = collection_probe.names_at(Nodes(FixedAddresses(tuple(roots)), connection))[:20]
     except SearchError:
-        return ("nothing at its own address either",)
+        names = ()
+    return f"this Solr has: {', '.join(names)}" if names else "no collection is listed there: is the path /solr/NAME?"
 
 
 def _collection(settings: Settings) -> Sequence[Finding]:
@@ -154,7 +155,10 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
         embedder = embedder_for(settings)
         vector = embedder.embed(["Does this work?"], "query")[0] if embedder is not None else ()
     except EmbeddingError as error:
-        advice = "Check embeddings.endpoint, .model, .token and .dimensions; until then, the search uses words only"
+        advice = (
+            "Check embeddings.endpoint, embeddings.model, embeddings.token and embeddings.options; "
+            "until then, documents are searched by words alone"
+        )
         return (Finding("embedding model", "problem", _said(error), advice),)
     found = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
     meaning = meaning_for(settings, bootstrap.retriever_for(settings))

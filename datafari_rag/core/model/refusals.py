@@ -273,7 +273,7 @@ ADVICE: Mapping[str, str] = {
     "modelInputTooLong": "Lower llm.context.window to what the server was started with",
     "modelOutOfCredit": "Add credit to the account, or set llm.fallback",
     "contentFiltered": "The provider's filter blocked a harmless question: check its settings there",
-    "modelRefused": "Check rag.api.endpoint, rag.api.token, rag.model and llm.server",
+    "modelRefused": "Check rag.api.endpoint with its path, rag.api.token, rag.model and llm.server",
     "modelBusy": "Wait, or raise the limit of the account; llm.fallback names another endpoint",
     "modelGarbled": "The server at this address is no chat completions endpoint: check rag.api.endpoint",
     "modelUnavailable": "Is it running, and reachable from here? Check rag.api.endpoint, tls and llm.proxy",
