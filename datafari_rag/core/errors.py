@@ -474,9 +474,9 @@ class BudgetSpent(RagError):
 
     @classmethod
     def until(cls, ends_s: float, *, now_s: float, log: str = "") -> BudgetSpent:
-        """Return the error of a budget that begins anew at *ends_s*, in seconds since 1970."""
+        """Return the error of a budget that begins again at *ends_s*, in seconds since 1970."""
         again = f"{datetime.fromtimestamp(ends_s, UTC):%Y-%m-%d %H:%M} UTC"
-        return cls(f"{cls.sentence} It begins anew at {again}.", retry_after_s=max(1.0, ends_s - now_s), log=log)
+        return cls(f"{cls.sentence} It begins again at {again}.", retry_after_s=max(1.0, ends_s - now_s), log=log)
 
 
 class Overloaded(RagError):

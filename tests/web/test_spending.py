@@ -78,7 +78,7 @@ def test_at_a_cap_every_door_refuses_and_calls_no_model(
     model = FakeModel("Never said.", facts=FACTS)
     response = ask(client_of(ledger, model, {"user": {"day": 0}}))
     assert model.prompts == []
-    assert "It begins anew at 2023-11-15 00:00 UTC" in response.get_data(as_text=True)
+    assert "It begins again at 2023-11-15 00:00 UTC" in response.get_data(as_text=True)
 
 
 def test_a_refusal_says_when_it_is_worth_another_try(ledger: Ledger) -> None:

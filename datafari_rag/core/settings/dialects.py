@@ -183,15 +183,15 @@ class DialectSettings(EmbeddingSettings):
         "synthesis.maxFiles",
         5,
         check=checks.integer(1, 20),
-        help="Most documents that are put together in one synthesis; further ones are named as left out.",
+        help="Maximum number of documents in one synthesis; further ones are named as left out.",
         browser=True,
     )
     summarization_chunks_number: int = setting(
         "summarization.chunks.number",
         10,
         check=checks.integer(1, 100),
-        help="Most pieces that a document is summarised in, each one call of the model. For a longer document, "
-        "representative sentences of each piece are sent.",
+        help="Maximum number of pieces that a document is summarised in; each is one call of the model. For a longer "
+        "document, representative sentences of each piece are sent.",
         browser=True,
     )
     prompt_chunking_strategy: Literal["refine", "mapreduce"] = setting(
@@ -206,8 +206,8 @@ class DialectSettings(EmbeddingSettings):
         "prompt.max.request.size",
         40_000,
         check=checks.integer(1_000, 10_000_000),
-        help="Most characters of documents in one call for a summary or a synthesis; llm.context.window bounds them "
-        "besides.",
+        help="Maximum number of characters of documents in one call for a summary or a synthesis; llm.context.window "
+        "limits them, too.",
         browser=True,
     )
 

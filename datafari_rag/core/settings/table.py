@@ -72,10 +72,10 @@ class Settings(SearchSettings):
         "limits.tokens",
         TokenCaps(),
         check=checks.json_made(caps_in, message("A JSON object with user, groups, all and then is expected.")),
-        help='Most tokens a day and a month (UTC), as a JSON object: {"user": {"day": 100000}, "groups": {"staff": '
-        '{"month": 5000000}}, "all": {"month": 50000000}, "then": "builtin"}. At a cap answers are refused (429), or '
-        "with then=builtin the built-in model answers. Groups that are named have accounts of their own. Needs "
-        "limits.store.",
+        help='Maximum number of tokens a day and a month (UTC), as a JSON object: {"user": {"day": 100000}, "groups": '
+        '{"staff": {"month": 5000000}}, "all": {"month": 50000000}, "then": "builtin"}. At a cap answers are refused '
+        "(429), or with then=builtin the built-in model answers. Groups that are named have accounts of their own. "
+        "Needs limits.store.",
     )
     server_rate: RequestRates = setting(
         "server.rate",
@@ -86,7 +86,7 @@ class Settings(SearchSettings):
             client=checks.integer(0, 1_000_000),
             work=checks.integer(0, 1_000_000),
         ),
-        help="Most of a minute; 0: no limit. user: questions, checks and opened documents of one user. client: "
+        help="Maximum per minute; 0: no limit. user: questions, checks and opened documents of one user. client: "
         "requests of one client address. work: units of work of one caller (user, else address) for plain searches, "
         "suggestions and /grounding/check: a search is one unit, a check one for each 100,000 characters compared.",
         browser=True,

@@ -208,7 +208,7 @@ function fileName(url) {
 /** @param {string} label @param {string} reason @param {import("./types.js").Words} words */
 export function noticeOf(label, reason, words) {
   const [title, hint] = own(words.failures, label) ?? words.failures.internal;
-  const shown = ["internal", "badSetting", "budgetSpent"].includes(label) ? element("p", { class: "fine" }, reason) : null;
+  const shown = ["internal", "badSetting"].includes(label) ? element("p", { class: "fine" }, reason) : null;
   return element("div", {}, element("h2", {}, title), element("p", {}, hint), shown);
 }
 

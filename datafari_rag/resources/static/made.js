@@ -40,7 +40,7 @@ function modelOf(header, words) {
   const known = new Map(facts.map((fact) => /** @type {[string, string]} */ (fact.split("="))));
   const tries = Number(known.get("tries") ?? 0);
   const said = [name, tries && filled(counted(words.calls, tries), { tries }), known.get("fallback") === "1" && words.substitute];
-  return `${words.model}: ${said.filter(Boolean).join(" · ")}`;
+  return filled(words.model, { said: said.filter(Boolean).join(" · ") });
 }
 
 /** @param {{step: string, query: string, found: number}[]} all @param {import("./types.js").Words} words */

@@ -53,7 +53,7 @@ function proved(text, citations, words) {
   let at = 0;
   citations.forEach((one, index) => {
     const status = own(words.statuses, one.status) ?? one.status;
-    const traits = { class: `mark ${one.status}`, href: addressOf(one), title: `${status}: ${words.open_passage}` };
+    const traits = { class: `mark ${one.status}`, href: addressOf(one), title: `${status} – ${words.open_passage}` };
     parts.push(points.slice(at, one.answer_start).join(""), element("a", traits, `[${index + 1}]`));
     at = one.answer_end;
   });

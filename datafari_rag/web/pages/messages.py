@@ -55,7 +55,10 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
         "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
         "budgetSpent": (
             _("The budget is spent"),
-            _("The language model gives no more answers until the next budget period. The search still works."),
+            _(
+                "The language model answers again when the day or the month of its budget is over (UTC). "
+                "The search still works."
+            ),
         ),
         "accountsUnavailable": (
             _("Answers cannot be counted"),
@@ -201,7 +204,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
             _("The documents contradict 1 citation: check what it says."),
             _("The documents contradict {contradicted} citations: check what they say."),
         ],
-        "proved": _("{proved} of {checked} sentences proved by the documents"),
+        "proved": _("Sentences proved by the documents: {proved} of {checked}"),
         "dropped": [
             _("1 sentence that the documents do not prove was left out."),
             _("{dropped} sentences that the documents do not prove were left out."),
@@ -215,7 +218,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "few_words": _("The documents contain few of the words in your question."),
         "partial": _("A part of the collection did not answer: documents may be missing here."),
         "fallback": _("The usual language model did not answer; a fallback model did."),
-        "model": _("Model"),
+        "model": _("Model: {said}"),
         "calls": [_("1 request"), _("{tries} requests")],
         "substitute": _("a fallback, because the usual model did not answer"),
         "followups": _("You could ask next"),
@@ -319,7 +322,7 @@ def _basket_words(_: Translate) -> Mapping[str, object]:
         "basket_failures": {
             "noDocuments": (_("There is nothing to summarise"), _("These documents have no text that could be read.")),
             "notFound": (_("Not found"), _("These documents do not exist, or you do not have access to them.")),
-            "notAllowed": (_("This is not done here"), _("An administrator has switched this off.")),
+            "notAllowed": (_("This is switched off"), _("Only an administrator can switch it on.")),
         },
     }
 

@@ -229,7 +229,7 @@ def test_a_base_address_and_a_model_that_was_switched_off_are_told() -> None:
     settings, problems = linted(("rag.api.endpoint", "https://api.openai.com/v1"), ("rag.model", "gpt-4"))
     assert settings.model_url == "https://api.openai.com/v1/chat/completions"
     assert [(problem.key, problem.severity, problem.line) for problem in problems] == [
-        ("rag.api.endpoint", "warning", 1),
+        ("rag.api.endpoint", "note", 1),
         ("rag.model", "warning", 2),
     ]
     assert linted(("rag.api.endpoint", "http://a/v1"), ("rag.template", "datafari"))[1] == ()

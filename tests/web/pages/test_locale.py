@@ -43,6 +43,13 @@ def test_no_translation_loses_a_place_for_a_value(writer: Any) -> None:
                 assert not message.id or places[0] == places[1], message.id
 
 
+def test_french_has_one_kind_of_apostrophe(writer: Any) -> None:
+    for path in writer.sources():
+        with path.open("rb") as file:
+            texts = [str(message.string) for message in read_po(file) if message.id]
+        assert [text for text in texts if re.search(r"[^\W\d_]'[^\W\d_{/]", text)] == []
+
+
 def test_no_two_parts_of_the_scripts_words_have_the_same_name() -> None:
     """The second one would take the place of the first on every page."""
     names = Counter(name for part in script_parts(str) for name in part)

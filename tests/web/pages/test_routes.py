@@ -71,7 +71,7 @@ INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        pytest.param(Settings(), "1 of 2 sentences proved by the documents", id="mark"),
+        pytest.param(Settings(), "Sentences proved by the documents: 1 of 2", id="mark"),
         pytest.param(Settings(answer_unsupported="drop"), "1 sentence that the documents do not prove was", id="drop"),
         pytest.param(
             Settings(answer_support=LeastSupport(0.9)), "replaced by sentences from the documents", id="replaced"
@@ -86,7 +86,7 @@ INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
 def test_the_page_says_how_much_is_proved_and_what_was_changed(settings: Settings, words: str) -> None:
     text = page(fake_snapshot(model=FakeModel(INVENTED), settings=settings), "/?q=when")
     assert words in text
-    assert ("1 of 2 sentences proved" in text) == (settings.answer_support.min == 0)
+    assert ("proved by the documents: 1 of 2" in text) == (settings.answer_support.min == 0)
 
 
 def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:
