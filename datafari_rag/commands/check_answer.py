@@ -26,7 +26,7 @@ from datafari_rag.web.api.grounding import documents_for, found_for
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
 
-COLOURS = {"verified": "green", "supported": "cyan", "unsupported": "yellow", "contradicted": "red"}
+COLOURS = {"verified": "green", "supported": "cyan", "near": "yellow", "unsupported": "yellow", "contradicted": "red"}
 
 
 @click.command("check-answer")
@@ -119,7 +119,7 @@ def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:
         words = _one_line(wanted.candidate[sentence.start : sentence.end])
         coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
         click.echo(f"{coloured}{words}{' (second judge)' if sentence.is_by_second else ''}")
-        for proof in (*grounding.proofs_of(sentence, wanted), *sentence.against):
+        for proof in (*grounding.proofs_of(sentence, wanted), *sentence.against, *sentence.close):
             click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
     for missing in found.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)

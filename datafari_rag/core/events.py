@@ -118,7 +118,7 @@ class Delta:
     facts: ModelFacts | None = None
 
 
-UnsupportedPolicy = Literal["mark", "drop", "hold"]
+UnsupportedPolicy = Literal["mark", "hold", "drop", "strict"]
 """What is done with a sentence that no document proves (`answer.unsupported`)."""
 
 Replacement = Literal["extractive", "nothing"]
@@ -130,8 +130,8 @@ class Support:
     """
     How much of an answer the documents prove: of *checked* sentences, those that state something, *proved* ones.
 
-    Both count what the model wrote; *unsupported* are places in the answer as it was shown, *dropped* is how many
-    sentences were left out of it, *replaced* what was shown in its place.
+    *near* of the others are close to them. All three count what the model wrote; *unsupported* are places in the answer
+    as it was shown, *dropped* is how many sentences were left out of it, *replaced* what was shown in its place.
     """
 
     checked: int
@@ -140,6 +140,7 @@ class Support:
     unsupported: tuple[tuple[int, int], ...] = ()
     dropped: int = 0
     replaced: Replacement | None = None
+    near: int = 0
 
     def joined(self, later: Support, chars: int) -> Support:
         """Return the support of a text of *chars* characters and of *later*, which begins behind them."""
@@ -151,6 +152,7 @@ class Support:
             unsupported=self.unsupported + moved,
             dropped=self.dropped + later.dropped,
             replaced=self.replaced or later.replaced,
+            near=self.near + later.near,
         )
 
     @property

@@ -65,9 +65,17 @@ def support(finished: Finished) -> Json:
     found = finished.support
     if found is None:
         return {}
-    keys = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
+    keys = {"score": found.share, "checked": found.checked, "proved": found.proved, "near": found.near}
     places = [{"start": start, "end": end} for start, end in found.unsupported]
-    return {"support": {**keys, "unsupported": places, "dropped": found.dropped, "replaced": found.replaced}}
+    return {
+        "support": {
+            **keys,
+            "policy": found.policy,
+            "unsupported": places,
+            "dropped": found.dropped,
+            "replaced": found.replaced,
+        }
+    }
 
 
 def activity(finished: Finished) -> Json:

@@ -77,7 +77,7 @@ class GroundingSpec(Struct, rename="camel", frozen=True):
         | Annotated[str, Meta(pattern=r"^\s*(0?\.[0-9]{1,18}|0|1|[01]\.0*|0\.[0-9]{1,18})\s*$")]
         | None,
         Meta(
-            description="Weaker proof is not cited: 1 is quoted words, 0.8 facts in one sentence, 0.6 in two.",
+            description="Weaker proof is not cited: 1 is verified, 0.8 supported, 0.6 a second judge's word.",
             extra={"field": "citationThreshold", "must": "a number from 0 to 1"},
         ),
     ] = None
@@ -260,6 +260,8 @@ def _claim(one: CheckedSentence, wanted: Wanted, chunks: _Chunks, place: tuple[i
         "judgedBy": "model" if one.is_by_second else "words",
         "citationIndices": [chunks.number_of(proof) for proof in proofs],
         "antiCitationIndices": [chunks.number_of(place_against) for place_against in one.against],
+        "nearIndices": [chunks.number_of(place_near) for place_near in one.close],
+        "likeness": round(one.likeness, 4) if one.close else None,
     }
 
 

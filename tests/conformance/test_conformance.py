@@ -203,7 +203,7 @@ def test_what_no_document_proves(dialect: Dialect, case: Any, text: str, more: s
     seen = dialect.seen(said)
 
     assert (seen.text, [one["status"] for one in seen.citations]) == (text, ["verified"])
-    told = f'"support":{{"score":0.6667,"checked":3,"proved":2,"policy":"{case}",{more},"replaced":null}}'
+    told = f'"support":{{"score":0.6667,"checked":3,"proved":2,"near":0,"policy":"{case}",{more},"replaced":null}}'
     assert told.encode() in said.replace(b": ", b":").replace(b", ", b",")
     assert response.headers.get("X-RAG-Support") == ("0.6667" if dialect.how == "whole" else None)
 

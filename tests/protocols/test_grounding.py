@@ -109,6 +109,14 @@ def test_a_place_that_proves_two_sentences_is_one_chunk() -> None:
     assert ([one["citationIndices"] for one in found["claims"]], len(found["citedChunks"])) == ([[0], [0]], 1)
 
 
+def test_what_is_near_has_its_likeness_and_its_place_and_proves_nothing() -> None:
+    found = with_facts("On Sundays at nine leaves the ferry. A ticket costs 12 euros.", FERRY)
+    near, proved = found["claims"]
+    assert (near["status"], near["score"], near["citationIndices"], near["nearIndices"]) == ("near", 0.0, [], [0])
+    assert 0.5 < near["likeness"] < 1 and "ferry leaves at nine" in found["citedChunks"][0]["chunkText"]
+    assert (proved["likeness"], proved["nearIndices"], found["supportScore"]) == (None, [], 0.5)
+
+
 def test_what_contradicts_a_sentence_is_a_chunk_of_its_own_list() -> None:
     found = with_facts("A ticket costs 15 euros. A ticket costs 12 euros.", FERRY)
     assert [(one["citationIndices"], one["antiCitationIndices"]) for one in found["claims"]] == [([], [0]), ([0], [])]

@@ -218,7 +218,7 @@ def _support(found: Support | None) -> dict[str, object] | None:
     if found is None:
         return None
     fields = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
-    return {**fields, "dropped": found.dropped, "replaced": found.replaced}
+    return {**fields, "near": found.near, "dropped": found.dropped, "replaced": found.replaced}
 
 
 def keyed(question: str, key: bytes) -> str:

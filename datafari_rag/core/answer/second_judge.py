@@ -160,8 +160,8 @@ def judged_again(
 def _judged(sentence: CheckedSentence, one: DoubtfulClaim, verdict: Verdict, language: str) -> CheckedSentence:
     if verdict.proving:
         proofs = one.citations(verdict.proving, SUPPORTED, language)
-        return replace(sentence, status=SUPPORTED, proofs=proofs, is_by_second=True)
+        return replace(sentence, status=SUPPORTED, proofs=proofs, close=(), is_by_second=True)
     if verdict.contradicting:
         against = one.citations(verdict.contradicting, CONTRADICTED, language)
-        return replace(sentence, status=CONTRADICTED, against=against, is_by_second=True)
+        return replace(sentence, status=CONTRADICTED, against=against, close=(), is_by_second=True)
     return sentence

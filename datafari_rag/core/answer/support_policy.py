@@ -17,7 +17,7 @@ from datafari_rag.core.answer.second_judge import MAX_CLAIMS, Doubt, Verdict, li
 from datafari_rag.core.answer.text_check import SentenceProof
 from datafari_rag.core.citations.labels import MAX_MARK_CHARS
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.citations.verification import PROVED
+from datafari_rag.core.citations.verification import NEAR, PROVED, SUPPORTED
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
@@ -156,13 +156,24 @@ class SupportPolicy:
         """Return what takes the place of a text too little of which is proved; None where it stays."""
         if self.is_late and checked and proved / checked < self.least:
             return self.below
-        return "nothing" if dropped and not proved else None
+        return "nothing" if dropped and dropped == checked else None
+
+    def shown(self, sentence: str, status: str, language: str) -> str | None:
+        """Return *sentence*, which is not proved but has *status*, as it is shown; None where it is left out."""
+        is_near = status == NEAR
+        if self.unsupported == "strict" or (self.unsupported == "drop" and not is_near):
+            return None
+        return (
+            sentence
+            if self.unsupported == "mark"
+            else _remarked(sentence, language, "near" if is_near else "not_proved")
+        )
 
 
-def remarked(sentence: str, language: str) -> str:
-    """Return *sentence* with the remark that it is not proved, before its final punctuation."""
+def _remarked(sentence: str, language: str, remark: str) -> str:
+    """Return *sentence* with the *remark* that it is not proved, before its final punctuation."""
     at = _end_of_words(sentence)
-    return f"{sentence[:at]} {sentence_in(language, 'not_proved')}{sentence[at:]}"
+    return f"{sentence[:at]} {sentence_in(language, remark)}{sentence[at:]}"
 
 
 class SupportedOutput:
@@ -186,10 +197,10 @@ class SupportedOutput:
         self._sentences = AnswerSentences()
         self._proof = SentenceProof(prompt.extracts, prompt.language)
         self._shown: list[str] = []
-        self._at = self._checked = self._proved = self._dropped = 0
+        self._at = self._checked = self._proved = self._near = self._dropped = 0
         self._last = self._rest = ""
         self._places: list[tuple[int, int]] = []
-        self._taken: list[tuple[str, bool | None]] = []
+        self._taken: list[tuple[str, str | None]] = []
         self._doubts: dict[int, Doubt] = {}
         self._left_doubts = policy.most_doubts
         self.support: Support | None = None
@@ -260,6 +271,7 @@ class SupportedOutput:
             unsupported=tuple(self._places),
             dropped=self._dropped,
             replaced=replaced,
+            near=self._near,
         )
         return self._show(rest)
 
@@ -269,11 +281,11 @@ class SupportedOutput:
 
     def _weighed(self, sentences: Iterable[str]) -> tuple[Doubt, ...]:
         """Note what the documents prove of *sentences*, and return the doubts that are left."""
-        found = [(one, self._proof.of(one)) for one in sentences]
-        self._taken = [(one, None if status is None else status in PROVED) for one, status in found]
+        self._taken = [(one, self._proof.of(one)) for one in sentences]
         self._doubts = {}
-        for number, (sentence, is_proved) in enumerate(self._taken):
-            doubt = self._doubt_of(sentence) if is_proved is False and self._left_doubts else None
+        for number, (sentence, status) in enumerate(self._taken):
+            is_doubtful = status is not None and status not in PROVED
+            doubt = self._doubt_of(sentence) if is_doubtful and self._left_doubts else None
             if doubt is not None:
                 self._left_doubts -= 1
                 self._doubts[number] = doubt
@@ -290,20 +302,22 @@ class SupportedOutput:
     def _judged(self, verdicts: Sequence[Verdict]) -> str:
         """Return what is shown of the sentences that were taken; what is found of them is noted."""
         proved = {number for number, verdict in zip(self._doubts, verdicts, strict=False) if verdict.proving}
-        return "".join([self._placed(one, number in proved or how) for number, (one, how) in enumerate(self._taken)])
+        taken = enumerate(self._taken)
+        return "".join([self._placed(one, SUPPORTED if number in proved else how) for number, (one, how) in taken])
 
-    def _placed(self, sentence: str, is_proved: bool | None) -> str:
-        """Return what is shown of *sentence*, and note its place there; *is_proved* None: it states nothing."""
-        self._checked += is_proved is not None
-        self._proved += is_proved is True
-        if is_proved is False:
-            if self._policy.unsupported == "drop":
+    def _placed(self, sentence: str, status: str | None) -> str:
+        """Return what is shown of *sentence*, and note its place there; *status* None: it states nothing."""
+        self._checked += status is not None
+        self._proved += status in PROVED
+        self._near += status == NEAR
+        if status is not None and status not in PROVED:
+            shown = self._policy.shown(sentence, status, self._prompt.language)
+            if shown is None:
                 self._dropped += 1
                 # A paragraph still ends where its last sentence is left out.
                 sentence = "\n" * sentence[len(sentence.rstrip()) :].count("\n") if self._last not in ("", "\n") else ""
             else:
-                is_held = self._policy.unsupported == "hold"
-                sentence = remarked(sentence, self._prompt.language) if is_held else sentence
+                sentence = shown
                 start = self._at + len(sentence) - len(sentence.lstrip())
                 self._places.append((start, self._at + len(sentence.rstrip())))
         self._at += len(sentence)

@@ -179,10 +179,11 @@ class AnswerSettings:
     answer_unsupported: UnsupportedPolicy = setting(
         "answer.unsupported",
         "mark",
-        check=checks.choice("mark", "drop", "hold"),
+        check=checks.choice("mark", "hold", "drop", "strict"),
         help="How to handle a sentence of an answer that no document proves. mark: it is shown, and the reply lists "
         "these sentences. hold: each sentence is shown after its check, with a note if it is not proved. drop: it is "
-        "left out. With hold and drop, streams are about one sentence late.",
+        "left out, unless it is close to the documents; then it has the note. strict: it is left out. With hold, drop "
+        "and strict, streams are about one sentence late.",
         browser=True,
     )
     answer_support: LeastSupport = setting(

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.answer.support_policy import SupportPolicy, remarked
+from datafari_rag.core.answer.support_policy import SupportPolicy
 from datafari_rag.core.answer.text_check import CheckedSentence, checked
 from datafari_rag.core.citations.claims import Mark, marks_in
 from datafari_rag.core.citations.labels import DocumentLabels
-from datafari_rag.core.citations.resolution import UNSUPPORTED, citation_at
+from datafari_rag.core.citations.resolution import NEAR, UNSUPPORTED, citation_at
 from datafari_rag.core.citations.verification import NOTHING, CheckedExtract, ComparedText
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.events import Support
@@ -67,19 +67,20 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: Sup
     document = CheckedExtract(extracts[0], ComparedText(language))
     unproved = citation_at(Mark(0, 0, inside="", places=()), document, NOTHING, language)
     written = _Written()
-    at = checked_sentences = proved_sentences = 0
+    at = checked_sentences = proved_sentences = near_sentences = 0
     for one in checked(text, extracts, language=language):
         is_good = one.is_proved
         checked_sentences, proved_sentences = checked_sentences + 1, proved_sentences + is_good
+        near_sentences += one.status == NEAR
         sign = _END.search(text, one.start, one.end)
         end = sign.start() if sign else one.end
         written.add(text[at : one.start])
-        if not is_good and policy.unsupported == "drop":
+        claim = text[one.start : end]
+        shown = claim if is_good else policy.shown(claim, one.status or UNSUPPORTED, language)
+        if shown is None:
             written.dropped, at = written.dropped + 1, one.end
             continue
-        claim = text[one.start : end]
-        is_held = not is_good and policy.unsupported == "hold"
-        written.cite(remarked(claim, language) if is_held else claim, _proof_of(one, unproved, text), is_good=is_good)
+        written.cite(shown, _proof_of(one, unproved, text), is_good=is_good)
         at = end
     written.add(text[at:])
     replaced = policy.replacement(checked_sentences, proved_sentences, written.dropped)
@@ -90,6 +91,7 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: Sup
         unsupported=() if replaced else tuple(written.unproved),
         dropped=written.dropped,
         replaced=replaced,
+        near=near_sentences,
     )
     if replaced is not None:
         return ProvedSummary(nothing_found(language) if replaced == "nothing" else "", (), support)

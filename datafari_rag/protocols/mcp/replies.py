@@ -228,6 +228,8 @@ def _claim(text: str, checked: CheckedSentence) -> Json:
         "status": checked.status,
         "proofs": [_place_of(one) for one in checked.proofs],
         "against": [_place_of(one) for one in checked.against],
+        "close": [_place_of(one) for one in checked.close],
+        "likeness": round(checked.likeness, 4) if checked.close else None,
     }
 
 

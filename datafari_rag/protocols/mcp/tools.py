@@ -205,7 +205,7 @@ class _FetchOutput(_NamedDocument):
 class _ShownCitation(TypedDict):
     label: Annotated[str, about("The document's label in the answer.")]
     status: Annotated[
-        Literal["verified", "supported", "unsupported", "unknown"],
+        Literal["verified", "supported", "near", "contradicted", "unsupported", "unknown"],
         about("How far the document proves it."),
     ]
     document_id: NotRequired[str | None]
@@ -230,7 +230,8 @@ class _ShownSupport(TypedDict):
     score: Annotated[float | None, about("The share, null if no sentence states a fact.")]
     checked: Annotated[int, about("How many sentences state a fact.")]
     proved: Annotated[int, about("How many of them the documents prove.")]
-    policy: Annotated[str, about("mark, drop or hold: what is done with the others.")]
+    near: Annotated[int, about("How many of the others are close to the documents.")]
+    policy: Annotated[str, about("mark, hold, drop or strict: what is done with the others.")]
     unsupported: Annotated[list[_UnprovedSentence], about("The sentences of the answer that no document proves.")]
     dropped: Annotated[int, about("How many sentences were left out.")]
     replaced: Annotated[str | None, about("extractive or nothing: what replaced the answer.")]
@@ -280,14 +281,17 @@ class _CheckedClaim(TypedDict):
     start: Annotated[int, about("Where it begins in the text that was checked, in code points.")]
     end: Annotated[int, about("Where it ends there.")]
     status: Annotated[
-        Literal["verified", "supported", "unsupported", "contradicted"],
+        Literal["verified", "supported", "near", "unsupported", "contradicted"],
         about(
-            "verified: the words that it quotes are there. supported: its facts are there. contradicted: the "
-            "document gives another number, unit, date or name, or denies it. unsupported: none of these."
+            "verified: a document says all of it. supported: the same, with something harmless left out. near: it is "
+            "like a document, and not proved. contradicted: a document gives another number, unit or name, or denies "
+            "it. unsupported: none of these."
         ),
     ]
     proofs: Annotated[list[_ProvingPlace], about("The places that prove it, one for each document that does.")]
     against: Annotated[list[_ProvingPlace], about("The places that contradict it, if none proves it.")]
+    close: Annotated[list[_ProvingPlace], about("The places that it is like, if it is near.")]
+    likeness: Annotated[float | None, about("How much it is like them, 0 to 1; null if it is not near.")]
 
 
 class _CheckOutput(TypedDict):

@@ -46,7 +46,15 @@ def test_a_record_says_who_when_what_and_how_it_went_and_nothing_of_the_content(
         "decision": {"mode": "tokens", "access": "filtered"},
         "model": "m",
         "tokens": 7,
-        "support": {"score": 0.75, "checked": 4, "proved": 3, "policy": "drop", "dropped": 1, "replaced": None},
+        "support": {
+            "score": 0.75,
+            "checked": 4,
+            "proved": 3,
+            "policy": "drop",
+            "near": 0,
+            "dropped": 1,
+            "replaced": None,
+        },
         "outcome": "ok",
     }
     assert "ecret" not in json.dumps(record)

@@ -12,13 +12,15 @@ from datafari_rag.core.answer.second_judge import MAX_CLAIMS, Doubt, Verdict
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
 from datafari_rag.core.answer.text_check import MAX_SENTENCES
 from datafari_rag.core.documents import Document, Passage
-from datafari_rag.core.events import Support
+from datafari_rag.core.events import Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.settings.table import Settings
 
 FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, on deck."
 TRUE, FALSE, ALSO = "The ferry leaves at nine [1]. ", "Cats travel free of charge [1]. ", "A ticket costs 12 euros."
+NEAR_TRUE = "On Sundays at nine leaves the ferry [1]. "
+REMARKED_NEAR = "On Sundays at nine leaves the ferry (close to the documents, not proved) [1]."
 NOTHING = "I found no answer to this question in the documents."
 
 
@@ -103,6 +105,28 @@ def test_drop_leaves_out_what_is_not_proved(answer: str, expected: str) -> None:
     assert text == expected
     assert support is not None
     assert (support.dropped, support.unsupported, support.replaced) == (1, (), None)
+
+
+@pytest.mark.parametrize(
+    ("unsupported", "shown", "dropped"),
+    [
+        pytest.param("mark", NEAR_TRUE, 0, id="mark shows it as it is"),
+        pytest.param("hold", f"{REMARKED_NEAR} ", 0, id="hold says that it is close"),
+        pytest.param("drop", f"{REMARKED_NEAR} ", 0, id="drop leaves it in, and says so"),
+        pytest.param("strict", "", 1, id="strict leaves it out"),
+    ],
+)
+def test_what_is_near_is_never_counted_as_proved(unsupported: UnsupportedPolicy, shown: str, dropped: int) -> None:
+    text, support = told(SupportPolicy(unsupported), f"{TRUE}{NEAR_TRUE}{ALSO}")
+    assert text == f"{TRUE}{shown}{ALSO}"
+    assert support is not None
+    assert (support.checked, support.proved, support.near, support.dropped) == (3, 2, 1, dropped)
+    assert len(support.unsupported) == 1 - dropped
+
+
+def test_where_only_something_near_is_left_that_is_shown() -> None:
+    assert told(SupportPolicy("drop"), f"{NEAR_TRUE}{FALSE}")[0] == f"{REMARKED_NEAR} "
+    assert told(SupportPolicy("strict"), f"{NEAR_TRUE}{FALSE}")[0] == NOTHING
 
 
 def test_where_nothing_is_left_that_is_said() -> None:
