@@ -26,6 +26,7 @@ from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.question_file import QuestionFile
+from datafari_rag.adapters.reranker import reranker_for
 from datafari_rag.adapters.rights.authority import UNWATCHED, RightsWatch
 from datafari_rag.adapters.rights.factory import rights_source
 from datafari_rag.adapters.rights.revocations import RevocationFile
@@ -179,6 +180,9 @@ class Runtime:
             clock=machine.monotonic,
             endpoint=host_of(settings.rag_api_endpoint),
             offload=self._aside,
+            reranker=kept(
+                "reranker", _those(settings, "rerank_", "tls"), lambda: reranker_for(settings, machine, self._aside)
+            ),
             judge=kept("judge", _those(settings, "answer_judge_", "tls"), lambda: judge_for(settings, machine)),
         )
         revocations = kept("revocations", settings.security_revocations_file, lambda: revocations_for(settings))
@@ -314,7 +318,7 @@ def counter_for(settings: Settings) -> TokenCounter:
 def identity_for(settings: Settings, signer: Signer) -> Identity:
     """Return the identification of users; in the demo also by the cookie that *signer* signed for the menu."""
     proved = configured_identity(settings)
-    if not settings.demo_users:
+    if not settings.demo_folder.users:
         return proved
     return DemoIdentity(
         proved, demo_users.COOKIE, lambda text: signer.opened(demo_users.PURPOSE, text, max_age_s=demo_users.LIFE_S)
@@ -401,6 +405,6 @@ def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
 def _warn(settings: Settings) -> None:
     if settings.security_mode == "none":
         log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
-    for name in ("solr", "llm", "embeddings", "judge"):
+    for name in ("solr", "llm", "embeddings", "rerank", "judge"):
         if not getattr(settings.tls, name).is_checked:
             log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", name)

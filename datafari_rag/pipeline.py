@@ -42,6 +42,7 @@ from datafari_rag.core.events import (
     StepEvent,
     Thought,
 )
+from datafari_rag.core.meaning.reranker import Reranker
 from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.passages.budget_fitting import Selected, answering_for
 from datafari_rag.core.passages.evidence_threshold import FEW
@@ -101,6 +102,8 @@ class Dependencies:
     """How the searches by words and by meaning are made."""
     several: Several = ports.one_by_one
     """How the calls of the model for one summary are made."""
+    reranker: Reranker | None = None
+    """What puts the found passages into order; None where nothing is sent anywhere for it."""
     judge: SecondJudge | None = None
     """What is sent the claims that comparing words does not prove; None where nothing is."""
 
@@ -245,6 +248,7 @@ def prepare(
         endpoint=dependencies.endpoint,
         timings_ms=stopwatch.ms,
         found_by=found.by,
+        reranking=found.reranking,
     )
     if not selected.extracts:
         thoughts = _thoughts(trace, user, settings)
@@ -266,6 +270,7 @@ def prepare(
     sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
     has_few_words = selected.evidence is not None and selected.evidence < FEW
     sources = replace(sources, is_partial=found.is_partial, found_by=found.by, has_few_words=has_few_words)
+    sources = replace(sources, reranking=found.reranking)
     return Prepared(sources, prompt, activity=steps.activity)
 
 
@@ -320,7 +325,9 @@ def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ..
 
 def _parts(dependencies: Dependencies) -> StepParts:
     return StepParts(
-        engines=Engines(dependencies.retriever, dependencies.meaning, dependencies.both, dependencies.offload),
+        engines=Engines(
+            dependencies.retriever, dependencies.meaning, dependencies.both, dependencies.offload, dependencies.reranker
+        ),
         model=dependencies.model,
         count=dependencies.counter.count,
         clock=dependencies.clock,

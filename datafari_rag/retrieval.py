@@ -15,11 +15,12 @@ from typing import Any
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
-from datafari_rag.core.documents import Document, Retrieval
+from datafari_rag.core.documents import Document, Reranking, Retrieval
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.events import NOT_FOUND, SkippedDocument
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.reranker import Reranker, RerankFailure, rerank_plan
 from datafari_rag.core.meaning.result_list import (
     ADDED,
     WINDOW,
@@ -63,7 +64,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Engines:
     """
-    What searches: by words, by meaning where there are vectors.
+    What searches: by words, by meaning where there are vectors; and what reranks, where there is a reranker.
 
     *both* is how two searches run in parallel, *offload* where long texts are looked through.
     """
@@ -72,6 +73,7 @@ class Engines:
     meaning: Meaning | None = None
     both: Both = in_turn
     offload: Offload = inline
+    reranker: Reranker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,22 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
     asked = whole.last or (plan[0] if plan else None)
     if asked is None or asked.is_whole or asked.content == "highlighting":
         return whole
-    return read_in_parts(whole, asked.question, asked.language, engines.offload)
+    read = read_in_parts(whole, asked.question, asked.language, engines.offload)
+    return read if engines.reranker is None else _reranked(read, asked, engines.reranker, engines.offload)
+
+
+def _reranked(whole: Searched, asked: Search, reranker: Reranker, offload: Offload) -> Searched:
+    """Return *whole* with what *reranker* says of its best passages; as it is where it fails."""
+    found = whole.found
+    if not found.documents or not reranker.knows(asked.language):
+        return whole
+    chosen = partial(rerank_plan, asked.question, found.documents, language=asked.language, most=reranker.most)
+    plan = offload(chosen, sum(len(one.text) for one in found.documents))
+    said = reranker.scores(asked.question, plan.texts)
+    if isinstance(said, RerankFailure):
+        return replace(whole, found=replace(found, reranking=Reranking(len(plan.sent), said.label)))
+    documents = plan.scored(found.documents, said)
+    return replace(whole, found=replace(found, documents=documents, reranking=Reranking(len(plan.sent))))
 
 
 def read_in_parts(whole: Searched, question: str, language: str, offload: Offload) -> Searched:

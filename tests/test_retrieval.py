@@ -10,9 +10,10 @@ import pytest
 
 from datafari_rag.core.access import ANONYMOUS, Filter, filter_for
 from datafari_rag.core.ask import Ask, Restriction
-from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.documents import Document, Nearness, Reranking
 from datafari_rag.core.errors import EmbeddingsTimeout, RagError, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.query.plan import searches_for
 from datafari_rag.core.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings
@@ -183,6 +184,61 @@ def test_a_question_without_words_is_searched_for_by_nobody() -> None:
     result = run(LightRetriever(document("a")), embedder, ReadingPassages({"c": 0.9}), Ask("?!"))
 
     assert (result.found.documents, result.last, embedder.asked) == ((), None, [])
+
+
+class OverlapReranker:
+    """Likes short texts best, or fails; remembers what it was sent, and knows English."""
+
+    most = 3
+
+    def __init__(self, failure: RerankFailure | None = None) -> None:
+        self.failure, self.sent = failure, list[list[str]]()
+
+    def knows(self, language: str) -> bool:
+        return language == "en"
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float] | RerankFailure:
+        self.sent.append(list(texts))
+        return self.failure or [-float(len(text)) for text in texts]
+
+
+LONG, SHORT = "The ferry leaves at dawn, as every ferry does.", "The ferry leaves at six."
+
+
+def reranked(reranker: OverlapReranker, *, language: str = "en", **changes: Any) -> SearchResult:
+    documents = [document("long", 2.0, LONG), document("short", 1.0, SHORT)]
+    plan = [replace(one, **changes) for one in searches_for(QUESTION, settings=Settings(), language=language)]
+    return searched(
+        plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(*documents), reranker=reranker)
+    ).found
+
+
+def test_a_reranker_is_sent_what_the_user_found_and_its_scores_come_with_the_documents() -> None:
+    reranker = OverlapReranker()
+    found = reranked(reranker)
+    assert sorted(reranker.sent[0]) == sorted([LONG, SHORT])
+    assert found.reranking == Reranking(2)
+    assert [one.reranked[0].cosine for one in found.documents] == [-float(len(LONG)), -float(len(SHORT))]
+
+
+def test_a_reranker_that_fails_changes_nothing_but_what_is_said_of_it() -> None:
+    found = reranked(OverlapReranker(RerankFailure("rerankerTimeout")))
+    assert found.reranking == Reranking(2, "rerankerTimeout")
+    assert [(one.id, one.reranked) for one in found.documents] == [("long", ()), ("short", ())]
+
+
+@pytest.mark.parametrize("changes", [{"language": "fr"}, {"is_whole": True}, {"content": "highlighting"}])
+def test_nothing_is_sent_of_other_languages_heads_and_snippets(changes: Mapping[str, Any]) -> None:
+    reranker = OverlapReranker()
+    assert reranked(reranker, **changes).reranking is None
+    assert reranker.sent == []
+
+
+def test_nothing_is_sent_where_nothing_was_found() -> None:
+    reranker = OverlapReranker()
+    plan = searches_for(QUESTION, settings=Settings(), language="en")
+    found = searched(plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(), reranker=reranker)).found
+    assert (found.reranking, reranker.sent) == (None, [])
 
 
 class WordyRetriever(FakeRetriever):

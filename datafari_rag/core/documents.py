@@ -100,6 +100,14 @@ Retrieval = Literal["words", "vector", "both"]
 
 
 @dataclass(frozen=True, slots=True)
+class Reranking:
+    """How many *passages* a reranker was sent, and the label of its *failure*: then the order is that without it."""
+
+    passages: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Nearness:
     """How near a question is in meaning to a piece of a document: its place in the stored text, and the cosine."""
 
@@ -138,6 +146,8 @@ class Document:
     """Its place among the documents of several searches, as a score; None where one search says all."""
     places: str | None = None
     """Marks of `core.places`: the page, slide or row of each stretch of *text*, where the file had any."""
+    reranked: tuple[Nearness, ...] = ()
+    """What a reranker says of its passages, in the units of *near*, whose place it takes in ranking; empty without."""
 
 
 GAP = "\n" * 4

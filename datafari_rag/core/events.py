@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from datafari_rag.core.documents import Citation, Extract, Retrieval
+from datafari_rag.core.documents import Citation, Extract, Reranking, Retrieval
 from datafari_rag.core.effort import Activity, ActivityStep, StepKind
 from datafari_rag.core.errors import RagError
 
@@ -104,6 +104,7 @@ class Sources:
     has_few_words: bool = False
     """There is just enough evidence to answer (`rag.evidence.min`): the documents hold few words of the question."""
     found_by: Retrieval = "words"
+    reranking: Reranking | None = None
     skipped: tuple[SkippedDocument, ...] = ()
     """Documents that the caller named and that are not among the extracts."""
     estimate: WorkEstimate | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from datafari_rag.core.ask import NamedDocuments, Narrowing
-from datafari_rag.core.documents import Document, Retrieval
+from datafari_rag.core.documents import Document, Reranking, Retrieval
 
 Operator = Literal["AND", "OR"]
 Content = Literal["exactContent", "preview_content", "highlighting"]
@@ -108,6 +108,8 @@ class SearchResult:
     took_ms: float | None = None
     query: str = ""
     by: Retrieval = "words"
+    reranking: Reranking | None = None
+    """What became of the passages that a reranker was sent; None where none was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from datafari_rag.core.accounts import (
 )
 from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, RagError
+from datafari_rag.core.meaning.reranker import Reranker, RerankFailure
 from datafari_rag.core.model.prompt import Prompt, tokens_in
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.ports import Ending, Ledger, Model, Relay, TextChunk
@@ -41,6 +42,10 @@ USUAL_ANSWER_TOKENS = 1_000
 
 JUDGE = "judge"
 """The model under which the second judge is accounted."""
+
+
+RERANKER = "reranker"
+"""The model under which the reranker is accounted."""
 
 
 @dataclass(slots=True)
@@ -166,6 +171,27 @@ class CountedJudge:
             return JudgeFailure("judgeUnavailable", error.log)
 
 
+class CountedReranker:
+    """A `Reranker` whose questions and passages are in the accounts; at a cap it says nothing."""
+
+    def __init__(self, reranker: Reranker, spending: Spending) -> None:
+        """Count nothing yet."""
+        self._reranker, self._spending = reranker, spending
+        self.most, self.knows = reranker.most, reranker.knows
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float] | RerankFailure:
+        """Return the scores; an outcome is a value, so nothing is raised."""
+        # The model reads the question again with each of the texts.
+        size = len(texts) * self._spending.count(question) + sum(map(self._spending.count, texts))
+        asked = TokenUse(size, is_estimate=True)
+        try:
+            with self._spending.call(RERANKER, asked) as call:
+                call.use = asked
+                return self._reranker.scores(question, texts)
+        except RagError as error:
+            return RerankFailure("rerankerUnavailable", error.log)
+
+
 class CountedRelay:
     """A `Relay` whose replies are in the accounts."""
 
@@ -192,6 +218,7 @@ def counted(snapshot: ServiceSnapshot, spending: Spending) -> ServiceSnapshot:
     """Return *snapshot* with all that calls models writing to the accounts."""
     parts = snapshot.dependencies
     judge = None if parts.judge is None else CountedJudge(parts.judge, spending)
+    reranker = None if parts.reranker is None else CountedReranker(parts.reranker, spending)
     relay = None if snapshot.relay is None else CountedRelay(snapshot.relay, spending, snapshot.settings.rag_model)
     model = CountedModel(parts.model, spending, instead=snapshot.extractive)
-    return replace(snapshot, dependencies=replace(parts, model=model, judge=judge), relay=relay)
+    return replace(snapshot, dependencies=replace(parts, model=model, judge=judge, reranker=reranker), relay=relay)

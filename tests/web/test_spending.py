@@ -37,7 +37,7 @@ DOORS: dict[str, Callable[[FlaskClient], TestResponse]] = {
     "RAG chat protocol, streamed": lambda client: client.post("/chat", json={"messages": MESSAGES, "stream": True}),
     "AI Chat Protocol": lambda client: client.post("/api/chat", json={"messages": MESSAGES}),
     "OpenAI chat completions": lambda client: client.post(
-        "/v1/chat/completions", json={"model": Settings().openai_model_name, "messages": MESSAGES}
+        "/v1/chat/completions", json={"model": Settings().openai_client.model, "messages": MESSAGES}
     ),
     "OpenAI responses": lambda client: client.post("/v1/responses", json={"input": "When does the flight leave?"}),
     "MCP": lambda client: called(client, "answer", {"question": "When does the flight leave?", "effort": "none"}),

@@ -162,7 +162,7 @@ def _remote(settings: Settings) -> EndpointEmbedder:
     from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 
     options = EndpointOptions(
-        model=settings.embeddings_model,
+        model=settings.embeddings_options.model,
         token=settings.embeddings_token,
         dimensions=settings.embeddings_options.dimensions,
         prefixes=_prefixes(settings),

@@ -23,6 +23,8 @@ from datafari_rag.adapters.vectors.tokens import Tokenize, Tokens
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, require_size
 
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
 _QUIET = 4
 """onnxruntime's level of logs at which only its own end is worth a line."""
 
@@ -72,7 +74,25 @@ class OnnxEmbedder:
         """Return one vector for each of *texts*. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""
         loaded = self._ready()
         prefix = self._prefix(purpose)
-        return [self._vector(loaded, loaded.tokenize(prefix + text)) for text in texts]
+        return [self._pooled(self._states(loaded, loaded.tokenize(prefix + text))) for text in texts]
+
+    def states(self, text: str, purpose: Purpose) -> Floats:
+        """
+        Return a row of length one for each token of *text*, those of marks and of the prefix left out.
+
+        Raises: EmbeddingsUnavailable, EmbeddingsGarbled.
+        """
+        loaded, prefix = self._ready(), self._prefix(purpose)
+        # Half of what an empty text has stands before it, the other half behind.
+        marks = len(loaded.tokenize("").ids)
+        start, end = len(loaded.tokenize(prefix).ids) - marks // 2, marks // 2
+        states = self._states(loaded, loaded.tokenize(prefix + text))[0]
+        own = states[start : len(states) - end]
+        lengths = np.sqrt((own * own).sum(axis=1, keepdims=True))
+        if not len(own) or not np.isfinite(lengths).all() or not lengths.all():
+            raise EmbeddingsGarbled(log="the states of a text are none, or no finite numbers")
+        unit: Floats = own / lengths
+        return unit
 
     def _prefix(self, purpose: Purpose) -> str:
         return self._options.prefixes.get(purpose) or self._described.prefixes.get(purpose, "")
@@ -83,7 +103,7 @@ class OnnxEmbedder:
                 self._loaded = _loaded(self._described)
             return self._loaded
 
-    def _vector(self, loaded: _Loaded, tokens: Tokens) -> Vector:
+    def _states(self, loaded: _Loaded, tokens: Tokens) -> Floats:
         ids = np.array([tokens.ids], dtype=np.int64)
         given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         if "token_type_ids" in loaded.inputs:
@@ -94,11 +114,12 @@ class OnnxEmbedder:
             if not type(error).__module__.startswith("onnxruntime"):
                 raise
             raise EmbeddingsUnavailable(log=f"onnxruntime: {type(error).__name__}") from error
-        return self._pooled(np.asarray(states, dtype=np.float64))
+        found = np.asarray(states, dtype=np.float64)
+        if found.ndim != 3 or not found.shape[1]:
+            raise EmbeddingsGarbled(log=f"the model gives an array of shape {found.shape}")
+        return found
 
-    def _pooled(self, states: np.ndarray[Any, np.dtype[np.float64]]) -> Vector:
-        if states.ndim != 3 or not states.shape[1]:
-            raise EmbeddingsGarbled(log=f"the model gives an array of shape {states.shape}")
+    def _pooled(self, states: Floats) -> Vector:
         pooled = states[0, 0] if self._described.pooling == "cls" else states[0].mean(axis=0)
         require_size(len(pooled), self._described.dimensions)
         length = float(np.sqrt((pooled * pooled).sum()))

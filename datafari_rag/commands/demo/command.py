@@ -161,7 +161,6 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     kept = ["--progress", str(progress), "--dropped", str(dropped)]
     subprocess.Popen([*command, *kept, "--parent", str(os.getpid())])  # noqa: S603 # our own program
     return {
-        "demo.users": "false",
         "security.identity": "anonymous",
         "demo.folder": json.dumps({"progress": str(progress), "dropped": str(dropped)}),
         "server.limits": f'{{"body_bytes": {MAX_DROPPED_BYTES}}}',

@@ -14,6 +14,8 @@ from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.connection import Endpoint, ServerListing
 from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for, http_model
+from datafari_rag.adapters.reranker import NEEDS_EXTRA as NEEDS_RERANKER
+from datafari_rag.adapters.reranker import reranker_for
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
@@ -33,9 +35,11 @@ from datafari_rag.core.errors import (
     SearchError,
 )
 from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.model.prompt import texts_of
 from datafari_rag.core.model.refusals import advice_for, words_of
 from datafari_rag.core.model.servers import ServerNeeds
+from datafari_rag.core.passages.fusion import PAIRS
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
 from datafari_rag.core.settings.table import Settings, secrets_of
@@ -67,8 +71,8 @@ Exit codes: 0 no problems (there may be hints), 1 problems, 2 wrong usage.
 @click.option("--document", help="With --as: whether the user sees this document, and because of which token.")
 @click.option("--freshness", is_flag=True, help="Report how old rights and the index can be.")
 def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str | None, freshness: bool) -> None:
-    """Check what the service depends on: Solr, its fields and rights, the embedding model, the source of rights, the
-    language model.
+    """Check what the service depends on: Solr, its fields and rights, the embedding model, the reranker, the source of
+    rights, the language model.
 
     Each line names what was checked and the result, with advice if there is a problem.
     """
@@ -101,7 +105,7 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return
-    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _rights, _conversations]
+    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _reranker, _rights, _conversations]
     for part in parts:
         yield from part(snapshot.settings)
     if asks_model:
@@ -171,6 +175,24 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
     else:
         found.append(Finding("vectors", "ok", "the index has vectors of this model"))
     return found
+
+
+def _reranker(settings: Settings) -> Sequence[Finding]:
+    """Let the reranker tell a text that answers from one that does not."""
+    if not settings.rerank_endpoint:
+        return ()
+    subject, reranker = "reranker", reranker_for(settings)
+    if reranker is None:
+        return (Finding(subject, "problem", "it cannot be loaded", f"Check the folder. {NEEDS_RERANKER}"),)
+    (question, right), (_, wrong) = PAIRS[:2]
+    said = reranker.scores(question, [wrong, right])
+    if isinstance(said, RerankFailure):
+        text = f"{said.reason} ({said.log})" if said.log else said.reason
+        return (Finding(subject, "problem", text, RERANK_ADVICE),)
+    if said[1] <= said[0]:
+        advice = "Is this a reranker, and does its server put the question and the text into the model's own form?"
+        return (Finding(subject, "hint", "it prefers a text that does not answer", advice),)
+    return (Finding(subject, "ok", f"tells an answer from another text by {said[1] - said[0]:.1f} spreads"),)
 
 
 def _rights(settings: Settings) -> Sequence[Finding]:
@@ -385,6 +407,12 @@ def _window(endpoint: Endpoint, model: str, settings: Settings) -> Iterator[Find
 
 WAIT_ADVICE = "By its name this model thinks before it answers, so that streams wait for the end of its thoughts"
 STREAM_ADVICE = "A proxy before the model may be buffering; a short answer may also come at once"
+
+
+RERANK_ADVICE = (
+    "Check rerank.endpoint, .token and .options: with a model the request is in Cohere's form, without one in that of "
+    "text-embeddings-inference; until then, the order is that of the search"
+)
 
 
 def _said(error: RagError) -> str:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.documents import Candidate, Extract, Retrieval, stored_span
+from datafari_rag.core.documents import Candidate, Extract, Reranking, Retrieval, stored_span
 from datafari_rag.core.events import Event, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.model.prompt import Prompt
 
@@ -45,6 +45,7 @@ class Trace:
     endpoint: str = ""
     timings_ms: tuple[tuple[str, float], ...] = ()
     found_by: Retrieval = "words"
+    reranking: Reranking | None = None
 
 
 def thoughts_for(trace: Trace, *, is_admin: bool) -> tuple[Thought, ...]:
@@ -90,6 +91,8 @@ def _query(trace: Trace, *, is_admin: bool) -> Thought:
 def _results(trace: Trace, *, is_admin: bool) -> Thought:
     used = [_shown(extract, is_admin=is_admin) for extract in trace.extracts]
     props: dict[str, object] = {"documents_used": len(used)}
+    if trace.reranking is not None:
+        props["reranker"] = {"passages": trace.reranking.passages, "failure": trace.reranking.failure}
     if is_admin:
         props["candidates"] = [_reason(candidate) for candidate in trace.candidates]
         props["passages"] = [

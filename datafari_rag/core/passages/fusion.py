@@ -62,7 +62,10 @@ def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | Non
     *coverage* is the share of the question's words, by their rarity, in the best place of the best document by words. A
     document that was not compared counts as the farthest of those that were.
     """
-    nearest = [max((near.cosine for near in document.near), default=None) for document in documents]
+    pieces = [document.reranked for document in documents]
+    if not any(pieces):
+        pieces = [document.near for document in documents]
+    nearest = [max((near.cosine for near in own), default=None) for own in pieces]
     known = [one for one in nearest if one is not None]
     if not known:
         return None
@@ -71,12 +74,12 @@ def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | Non
     best, least = max(known), min(known)
     return [
         Gain(
-            -document_weight * (best - (least if own is None else own)),
-            tuple(near.end for near in document.near),
-            tuple(sentence_weight * (near.cosine - best) for near in document.near),
-            sentence_weight * (min((near.cosine for near in document.near), default=least) - best),
+            -document_weight * (best - (least if highest is None else highest)),
+            tuple(near.end for near in own),
+            tuple(sentence_weight * (near.cosine - best) for near in own),
+            sentence_weight * (min((near.cosine for near in own), default=least) - best),
         )
-        for document, own in zip(documents, nearest, strict=True)
+        for own, highest in zip(pieces, nearest, strict=True)
     ]
 
 

@@ -56,6 +56,7 @@ class TlsByServer:
     solr: Tls = PLAIN_TLS
     llm: Tls = PLAIN_TLS
     embeddings: Tls = PLAIN_TLS
+    rerank: Tls = PLAIN_TLS
     judge: Tls = PLAIN_TLS
 
 
@@ -66,7 +67,7 @@ def tls() -> Check:
         return Tls(ca, cert, key, verify)
 
     one = members(made, ca=path(), cert=path(), key=path(), verify=flag())
-    return members(TlsByServer, solr=one, llm=one, embeddings=one, judge=one)
+    return members(TlsByServer, solr=one, llm=one, embeddings=one, rerank=one, judge=one)
 
 
 def host() -> Check:

@@ -30,9 +30,15 @@ class DialectSettings(EmbeddingSettings):
         "openai.client",
         OpenaiClient(),
         check=checks.members(
-            OpenaiClient, passthrough=checks.flag(), sources=checks.choice("auto", "annotations", "openwebui")
+            OpenaiClient,
+            model=checks.filled(
+                checks.text(message("names without spaces, slashes and commas"), re.compile(r"[^\s/,]{1,60}"))
+            ),
+            passthrough=checks.flag(),
+            sources=checks.choice("auto", "annotations", "openwebui"),
         ),
-        help="What clients of /v1 get. passthrough: requests that name no index, or for which no documents were found, "
+        help="What clients of /v1 get. model: name of the model that answers from documents; NAME/INDEX answers from "
+        "an index of openai.indexes. passthrough: requests that name no index, or for which no documents were found, "
         "go to the model unchanged. sources: how the documents are sent, as annotations or as Open WebUI events "
         "(openwebui); auto: events if the request has the header X-OpenWebUI-Chat-Id.",
         browser=True,
@@ -43,15 +49,6 @@ class DialectSettings(EmbeddingSettings):
         check=addresses.indexes(),
         help="Values allowed for index_name on /v1. NAME alone is the collection of solr.url; NAME=SOLR-URL is "
         "another collection.",
-    )
-    openai_model_name: str = setting(
-        "openai.model.name",
-        "datafari",
-        check=checks.filled(
-            checks.text(message("names without spaces, slashes and commas"), re.compile(r"[^\s/,]{1,60}"))
-        ),
-        help="Name under which /v1 lists the model that answers from documents; NAME/INDEX answers from an index of "
-        "openai.indexes.",
     )
     openai_models: tuple[str, ...] = setting(
         "openai.models",

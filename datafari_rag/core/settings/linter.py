@@ -147,7 +147,7 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     yield from _unchecked(settings, last)
     yield from _of_model(settings, last)
-    if settings.chat_store_folder and settings.security_identity == "anonymous" and not settings.demo_users:
+    if settings.chat_store_folder and settings.security_identity == "anonymous" and not settings.demo_folder.users:
         advice = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
         yield Problem("chat.store.folder", advice, "warning", line=last["chat.store.folder"].line, kind="advice")
     if settings.rag_template == "openai" and not settings.rag_add_instructions:

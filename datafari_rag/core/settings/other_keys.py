@@ -98,14 +98,15 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
     "answer.judge.min_score": ("answer.judge.options", "min_score"),
     **{f"mcp.{tool}.description": ("mcp.descriptions", tool) for tool in MCP_TOOLS},
     "mcp.instructions": ("mcp.descriptions", "instructions"),
-    **{f"demo.{name}": ("demo.folder", name) for name in ("progress", "dropped")},
+    **{f"demo.{name}": ("demo.folder", name) for name in ("users", "progress", "dropped")},
     "answer.min_support": ("answer.support", "min"),
     "answer.below": ("answer.support", "below"),
     **{
         f"embeddings.{name}": ("embeddings.options", name)
-        for name in ("dimensions", "languages", "prefixes", "timeout_s")
+        for name in ("model", "dimensions", "languages", "prefixes", "timeout_s")
     },
     **{f"openai.{name}": ("openai.client", name) for name in ("passthrough", "sources")},
+    "openai.model.name": ("openai.client", "model"),
     "rag.candidates": ("rag.search", "candidates"),
     "rag.query.relax": ("rag.search", "relax"),
     "rag.score.min": ("rag.search", "min_score"),

@@ -136,9 +136,9 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield from _identity_rules(settings)
     yield from _rights_rules(settings)
     yield (
-        settings.demo_users and not _is_loopback(settings.server_host),
-        "demo.users",
-        message("false is expected, because server.host is not a loopback address."),
+        settings.demo_folder.users and not _is_loopback(settings.server_host),
+        "demo.folder",
+        message("No users are expected, because server.host is not a loopback address."),
     )
     yield (
         bool(settings.demo_folder.dropped) and not (_is_loopback(settings.server_host) and settings.server_hosts),

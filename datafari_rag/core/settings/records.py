@@ -54,8 +54,9 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True)
 class DemoFolder:
-    """Where the watcher of a demo reports its *progress*, and where files *dropped* on the page are kept."""
+    """Whether a demo has *users*, where its watcher reports *progress*, and where files *dropped* are kept."""
 
+    users: bool = False
     progress: str = ""
     dropped: str = ""
 
@@ -64,10 +65,19 @@ class DemoFolder:
 class EmbeddingOptions:
     """What is known of the embedding model, None for what it says itself, and how long a question waits for it."""
 
+    model: str = ""
     dimensions: int | None = None
     languages: tuple[str, ...] | None = None
     prefixes: Mapping[str, str] | None = None
     timeout_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RerankOptions:
+    """The model that a reranker is asked for, "" where its server has one alone, and how long a search waits for it."""
+
+    model: str = ""
+    timeout_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +90,9 @@ class LeastSupport:
 
 @dataclass(frozen=True, slots=True)
 class OpenaiClient:
-    """Whether requests without documents go to the model unchanged, and how documents are sent."""
+    """The name of the model with documents, whether requests without any go on unchanged, how documents are sent."""
 
+    model: str = "datafari"
     passthrough: bool = True
     sources: Literal["auto", "annotations", "openwebui"] = "auto"
 

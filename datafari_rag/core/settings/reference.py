@@ -20,6 +20,7 @@ GROUPS: Mapping[str, str] = {
     "answer": "What the documents do not prove",
     "retrieval": "Retrieval",
     "embeddings": "Embedding model (search by meaning)",
+    "rerank": "Reranker",
     "llm": "The language model",
     "token": "Token counting",
     "limits": "Accounts of tokens, and caps on them",

@@ -28,7 +28,7 @@ HIDDEN = "***"
 
 ANSWER_GROUPS = frozenset(
     {"rag", "answer", "llm", "openai", "chat", "retrieval", "embeddings", "prompt", "token"}
-    | {"ai", "synthesis", "summarization"}
+    | {"ai", "synthesis", "summarization", "rerank"}
 )
 """Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""
 
@@ -149,8 +149,9 @@ class Settings(SearchSettings):
         "tls",
         addresses.TlsByServer(),
         check=addresses.tls(),
-        help='Certificates of the servers solr, llm, embeddings and judge, as a JSON object such as {"solr": {"ca": '
-        "\"ca.pem\"}}. ca: PEM file with the authorities that sign the server's certificate (absent: the system's). "
+        help="Certificates of the servers solr, llm, embeddings, rerank and judge, as a JSON object such as "
+        '{"solr": {"ca": "ca.pem"}}. '
+        "ca: PEM file with the authorities that sign the server's certificate (absent: the system's). "
         "cert and key: PEM files of the client. verify: false for tests only; a warning is logged at startup.",
     )
     audit_folder: str = setting(
@@ -206,17 +207,12 @@ class Settings(SearchSettings):
         browser=True,
     )
     log_file: str = setting("log.file", "", check=checks.path(), help="Log file. Empty: standard error.")
-    demo_users: bool = setting(
-        "demo.users",
-        False,
-        check=checks.flag(),
-        help="Show a menu of demo users on the page. Refused unless server.host is a loopback address.",
-    )
     demo_folder: DemoFolder = setting(
         "demo.folder",
         DemoFolder(),
-        check=checks.members(DemoFolder, progress=checks.path(), dropped=checks.path()),
-        help="Places of `datafari-rag demo FOLDER`; that command sets them. progress: file in which the watcher "
+        check=checks.members(DemoFolder, users=checks.flag(), progress=checks.path(), dropped=checks.path()),
+        help="Set by `datafari-rag demo`. users: show a menu of demo users on the page; refused unless server.host is "
+        "a loopback address. progress: file in which the watcher "
         "reports its progress. dropped: folder for the files that are dropped on the page; refused unless "
         "server.host is the machine itself and server.hosts names it.",
     )

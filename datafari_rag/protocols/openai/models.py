@@ -33,7 +33,7 @@ def our_model(name: object, settings: Settings) -> OurModel | None:
     if not isinstance(name, str):
         return None
     base, has_index, index = name.partition("/")
-    if base != settings.openai_model_name:
+    if base != settings.openai_client.model:
         return None
     if not has_index:
         return OurModel(name)
@@ -67,7 +67,7 @@ def found(name: str, settings: Settings, *, created_s: int) -> Json:
 
 
 def _names(settings: Settings) -> Iterator[str]:
-    ours = settings.openai_model_name
+    ours = settings.openai_client.model
     yield ours
     main = next((name for name, address in settings.openai_indexes.items() if not address), None)
     yield from (f"{ours}/{name}" for name in settings.openai_indexes if name != main)

@@ -103,7 +103,7 @@ def model_of(body: Body, settings: Settings) -> OurModel:
     """Return this service's model that answers; the default is the main model. Raises: NoSuchModel, BadRequest."""
     name = body.get("model")
     if name is None or name == "":
-        return OurModel(settings.openai_model_name)
+        return OurModel(settings.openai_client.model)
     ours = our_model(name, settings)
     if ours is None:
         raise NoSuchModel.named(name) if isinstance(name, str) else BadRequest("model must be a string.", field="model")
@@ -500,7 +500,7 @@ def _id(context: ReplyContext, text: str | None) -> str:
 
 def _echo(context: ReplyContext) -> ResponseEcho:
     echo = context.ask.reply_as
-    return echo if isinstance(echo, ResponseEcho) else ResponseEcho(context.settings.openai_model_name)
+    return echo if isinstance(echo, ResponseEcho) else ResponseEcho(context.settings.openai_client.model)
 
 
 def _usage(usage: object) -> Json | None:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TypeVar
 
-from datafari_rag.core.documents import Extract
+from datafari_rag.core.documents import Extract, Reranking
 from datafari_rag.core.errors import Internal, Overloaded, RagError
 from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
@@ -34,6 +34,8 @@ class AnswerEvents:
         """What was read for the answer, as far as is known by now."""
         self.has_few_words = False
         """Whether what was read holds few words of the question."""
+        self.reranking: Reranking | None = None
+        """What became of what a reranker was sent; None where there is none."""
         self.on_words: Callable[[], None] | None = None
         """Called when the first words arrive; None if not needed, and afterwards."""
 
@@ -48,6 +50,7 @@ class AnswerEvents:
                     self.ending = event
                 elif isinstance(event, Sources):
                     self.read, self.has_few_words = event.extracts, event.has_few_words
+                    self.reranking = event.reranking
                 elif isinstance(event, Delta) and self.on_words is not None:
                     self.on_words()
                     self.on_words = None

@@ -212,6 +212,7 @@ def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterat
 
 def _note_known(exchange: Exchange, events: AnswerEvents) -> None:
     exchange.extracts, exchange.has_few_words = events.read, events.has_few_words
+    exchange.reranking = events.reranking
     if events.ending is not None:
         exchange.facts = events.ending.facts
     if isinstance(events.ending, Finished):

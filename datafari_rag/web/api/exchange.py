@@ -19,7 +19,7 @@ from datafari_rag.core.accounts import Spender
 from datafari_rag.core.answer.audit_record import REFUSALS, AuditEvent, record_of
 from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.documents import Extract
+from datafari_rag.core.documents import Extract, Reranking
 from datafari_rag.core.errors import BadSetting, BudgetSpent, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Support
 from datafari_rag.core.identity import is_trusted, naming_headers, networks
@@ -146,6 +146,7 @@ class Exchange:
         """The language of the question that an answer is made for; None for all other requests."""
         self.cited: tuple[str, ...] = ()
         self.has_few_words = False
+        self.reranking: Reranking | None = None
         self._noted: set[str] = set()
         self.is_task = False
         """Whether a program's prompt is answered, which is no question."""
@@ -234,7 +235,8 @@ class Exchange:
         total_ms = self.elapsed_ms()
         is_good = outcome in ("ok", "task")
         share = None if support is None else support.share
-        ended = FinishedRequest(self.row.name, outcome, self.facts, timings_ms, total_ms if is_good else None, share)
+        took_ms = total_ms if is_good else None
+        ended = FinishedRequest(self.row.name, outcome, self.facts, timings_ms, took_ms, share, self.reranking)
         self.worker.metrics.count(ended, self.settings)
         self.worker.metrics.freshness.note_documents(self.extracts, now_s=self.now_s)
         if self.row.is_question and not self.is_task:

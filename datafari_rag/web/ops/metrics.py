@@ -20,7 +20,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from datafari_rag.core.accounts import CostRow
-from datafari_rag.core.documents import Extract
+from datafari_rag.core.documents import Extract, Reranking
 from datafari_rag.core.errors import AuthorityError, ModelError, RagError, SearchError, leaves
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.query.dates import moment_of
@@ -59,6 +59,7 @@ class FinishedRequest:
     total_ms: float | None = None
     support: float | None = None
     """The share of its sentences that the documents prove; None if none states anything, or was checked."""
+    reranking: Reranking | None = None
 
 
 class Metrics:
@@ -94,6 +95,11 @@ class Metrics:
         )
         about = "Share of the sentences of an answer that its documents prove, as the model wrote it."
         self._support = measured("datafari_rag_answer_support", about, ("dialect",), SHARES)
+        self._rerankings = counted(
+            "datafari_rag_rerankings",
+            "Answers with a reranker by outcome (ok, or the label of the failure).",
+            ("outcome",),
+        )
         self._open = Gauge("datafari_rag_open_streams", "Open streams.", registry=registry, multiprocess_mode="livesum")
         self._models = counted(
             "datafari_rag_model_answers",
@@ -133,6 +139,8 @@ class Metrics:
             self._stages(ended.dialect, stage).observe(coarse_s(took_ms))
         if ended.total_ms is not None:
             self._seconds(ended.dialect).observe(coarse_s(ended.total_ms))
+        if ended.reranking is not None:
+            self._rerankings(ended.reranking.failure or "ok").inc()
         if ended.support is not None:
             self._support(ended.dialect).observe(ended.support)
         self.count_model(ended.outcome, ended.facts, settings)

@@ -1,9 +1,9 @@
 """
 What only the demo's page has: a menu of users, and the folder that it watches and takes files for.
 
-The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with
-`demo.users=true`, which is refused unless the server listens to this machine alone. The cookie is signed, and believed
-only from this machine (`adapters/identity/factory.py`).
+The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with `users` of
+`demo.folder`, which is refused unless the server listens to this machine alone. The cookie is signed, and believed only
+from this machine (`adapters/identity/factory.py`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def choose(exchange: Exchange) -> Response:
 
 def _chosen(worker: WorkerContext) -> str | None:
     """Return the chosen user, None for the anonymous user. Raises: NotFound, NotAllowed, or as `reader_of`."""
-    if not worker.snapshot().settings.demo_users:
+    if not worker.snapshot().settings.demo_folder.users:
         raise NotFound
     headers = headers_of(request)
     reader = reader_of(worker)

@@ -101,7 +101,7 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "wanted_effort": arguments.get("effort", [""])[0].lower(),
         "efforts": EFFORTS,
         "field_names": field_names(reader.translate),
-        "examples": QUESTIONS if settings.demo_users else (),
+        "examples": QUESTIONS if settings.demo_folder.users else (),
         "has_feedback": bool(settings.feedback_file),
         "takes_files": settings.demo_folder.dropped,
         "drop_words": orjson.dumps(drop_words(reader.translate)).decode(),

@@ -207,9 +207,8 @@ def test_neither_proxies_nor_passwords_of_the_environment_are_used(
 def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:
     settings = Settings(
         embeddings_endpoint=f"{endpoint.url}/v1/embeddings",
-        embeddings_model="m",
         embeddings_token="secret-key",
-        embeddings_options=EmbeddingOptions(languages=("en", "fr"), prefixes={"query": "query:"}),
+        embeddings_options=EmbeddingOptions(model="m", languages=("en", "fr"), prefixes={"query": "query:"}),
     )
     own = embedder_for(settings)
     assert own is not None and own.model.languages == {"en", "fr"}

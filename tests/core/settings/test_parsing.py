@@ -138,8 +138,12 @@ CONTRADICTIONS = [
         "solr.fields",
         id="a category of access rights",
     ),
-    pytest.param({"demo.users": "true", "server.host": "0.0.0.0"}, "demo.users", id="demo users for the network"),
-    pytest.param({"demo.users": "true", "server.host": "example.org"}, "demo.users", id="demo users on a name"),
+    pytest.param(
+        {"demo.folder": '{"users": true}', "server.host": "0.0.0.0"}, "demo.folder", id="demo users for the network"
+    ),
+    pytest.param(
+        {"demo.folder": '{"users": true}', "server.host": "example.org"}, "demo.folder", id="demo users on a name"
+    ),
     pytest.param(
         {"demo.folder": DROPPED, "server.host": "0.0.0.0", "server.hosts": "localhost"},
         "demo.folder",

@@ -54,7 +54,7 @@ def test_everything_that_looks_like_a_secret_is_one() -> None:
         row.key
         for row in ROWS
         if re.search(
-            r"(?:^|\.)(secret|password|audit\.key|(api|embeddings|judge)\.token|fallback\.tokens|proxy|api\.keys)$",
+            r"(?:^|\.)(secret|password|audit\.key|(api|embeddings|rerank|judge)\.token|fallback\.tokens|proxy|api\.keys)$",
             row.key,
         )
     }

@@ -29,7 +29,7 @@ OURS = ["datafari", "datafari/hr", "datafari/it"]
         pytest.param(replace(SETTINGS, openai_models=("datafari",)), OURS, id="a name that is ours too"),
         pytest.param(replace(Settings(), rag_model=""), ["datafari"], id="one index"),
         pytest.param(
-            replace(Settings(), rag_model="", openai_model_name="wiki", openai_indexes={"hr": "embedded:/x"}),
+            Settings(rag_model="", openai_client=OpenaiClient(model="wiki"), openai_indexes={"hr": "embedded:/x"}),
             ["wiki", "wiki/hr"],
             id="another name",
         ),

@@ -302,7 +302,7 @@ def test_the_menu_leads_back_to_our_own_pages_alone(text: str, address: str) -> 
 def test_the_menu_exists_only_in_the_demo() -> None:
     assert 'id="user"' not in page(fake_snapshot(), "/")
     assert app_of(fake_snapshot()).test_client().post("/demo/user", data={"user": "admin"}).status_code == 404
-    line = fake_snapshot(settings=Settings(demo_users=True))
+    line = fake_snapshot(settings=Settings(demo_folder=DemoFolder(users=True)))
     assert 'id="user"' in page(line, "/")
     assert app_of(line).test_client().post("/demo/user", data={"user": "admin"}).status_code == 403
 
@@ -472,7 +472,7 @@ ONLY_THE_FILE = {
     "tls": '{"llm": {"verify": false}}',
     "server.cors.origins": "*",
     "server.host": "0.0.0.0",
-    "demo.users": "true",
+    "demo.folder": '{"users": true}',
     "log.level": "DEBUG",
     "log.file": "/tmp/x",
     "feedback.text": "true",
@@ -669,7 +669,8 @@ def test_charts_have_the_longest_bar_first() -> None:
 @pytest.mark.parametrize("written", [b"", b"{", b"[1]", b'{"runs": 2, "other": 1}'], ids=repr)
 def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "p.json").write_bytes(written)
-    client = app_of(fake_snapshot(settings=Settings(demo_folder=DemoFolder(str(tmp_path / "p.json"))))).test_client()
+    demo = DemoFolder(progress=str(tmp_path / "p.json"))
+    client = app_of(fake_snapshot(settings=Settings(demo_folder=demo))).test_client()
     told = client.get("/demo/progress").get_json()
 
     assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "endings", "problems"}
