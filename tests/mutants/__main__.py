@@ -20,6 +20,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -36,6 +37,30 @@ PROGRESS_EVERY = 20
 
 Diff = tuple[str, str]
 """The lines that a mutant takes away and those it brings, without the space around them."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which mutants of a module are tried: those of *operators*, in the functions *within*, *sample* of them."""
+
+    operators: list[str]
+    within: list[str] | None
+    sample: int | None
+    seed: int
+
+    def of(self, items: tuple[WorkItem, ...]) -> list[WorkItem]:
+        """Return them in the order of the file; a sample is drawn by the seed."""
+        named = re.compile(f"core/({'|'.join(self.operators)})")
+        chosen = [
+            item
+            for item in items
+            for one in item.mutations
+            if named.fullmatch(one.operator_name) and (self.within is None or one.definition_name in self.within)
+        ]
+        chosen.sort(key=lambda item: (item.mutations[0].start_pos, item.mutations[0].operator_name))
+        if self.sample is None:
+            return chosen
+        return Random(self.seed).sample(chosen, min(self.sample, len(chosen)))
 
 
 def say(line: str) -> None:
@@ -60,7 +85,8 @@ def main() -> int:
         if asked.module not in (None, module):
             continue
         equivalent = {(one["was"], one["becomes"]) for one in config.get("equivalent", ()) if one["module"] == module}
-        survivors = tried(module, config["operators"], sample=asked.sample, seed=asked.seed)
+        chosen = Chosen(config["operators"], config["within"].get(module), asked.sample, asked.seed)
+        survivors = tried(module, chosen)
         left = {diff: text for diff, text in survivors.items() if diff not in equivalent}
         for text in left.values():
             say(text)
@@ -87,17 +113,15 @@ def _copy_tree() -> None:
             shutil.copy2(ROOT / name, TREE / name)
 
 
-def tried(module: str, operators: list[str], *, sample: int | None, seed: int) -> Mapping[Diff, str]:
+def tried(module: str, chosen: Chosen) -> Mapping[Diff, str]:
     """Try the mutants of *module* and return the survivors with their texts."""
     path = Path("datafari_rag") / module
-    digest = hashlib.sha256(path.read_bytes() + repr(operators).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
     sessions = WorkDB(PLACE / f"{module.replace('/', '.')}-{digest}.sqlite", WorkDB.Mode.create)
     if not sessions.num_work_items:
         init([path], sessions, {})
     tests = Tests(path)
-    items = _chosen(sessions.work_items, operators)
-    if sample is not None:
-        items = Random(seed).sample(items, min(sample, len(items)))
+    items = chosen.of(sessions.work_items)
     results: dict[str, WorkResult] = dict(sessions.results)
     begun = time.monotonic()
     for number, item in enumerate(items, start=1):
@@ -112,13 +136,6 @@ def tried(module: str, operators: list[str], *, sample: int | None, seed: int) -
     sessions.close()
     tests.end()
     return _survivors(items, results)
-
-
-def _chosen(items: tuple[WorkItem, ...], operators: list[str]) -> list[WorkItem]:
-    """Return the mutants of *operators*, in the order of the file."""
-    named = re.compile(f"core/({'|'.join(operators)})")
-    chosen = [item for item in items if named.fullmatch(item.mutations[0].operator_name)]
-    return sorted(chosen, key=lambda item: (item.mutations[0].start_pos, item.mutations[0].operator_name))
 
 
 def _survivors(items: list[WorkItem], results: Mapping[str, WorkResult]) -> dict[Diff, str]:
@@ -158,7 +175,7 @@ class Tests:
         self._limit_s, begun = 600.0, time.monotonic()
         if not self.pass_():
             sys.exit(f"the tests of {path} fail without any change: {' '.join(listed)}")
-        self._limit_s = 20 + 5 * (time.monotonic() - begun)
+        self._limit_s = 5 + 5 * (time.monotonic() - begun)
 
     def pass_(self) -> bool:
         """Say whether all of them pass."""

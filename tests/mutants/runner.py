@@ -10,12 +10,16 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
 import time
 from collections.abc import Sequence
 
 import pytest
+
+MOST_BYTES = 3 << 30
+"""Memory of one run: a mutant that never ends often gathers all there is."""
 
 OURS = ("datafari_rag", "tests")
 
@@ -25,6 +29,8 @@ OPTIONS = ("-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pyte
 
 def main() -> None:
     """Answer each line until there are no more."""
+    # A mutant that only the last of hundreds of random cases shows is not worth their time with each of the others.
+    os.environ.setdefault("PROPERTY_CASES", "60")
     importlib.import_module("tests.conftest")
     for name in [name for name in sys.modules if name.partition(".")[0].startswith(OURS)]:
         del sys.modules[name]
@@ -39,6 +45,7 @@ def _passes(files: Sequence[str], limit_s: float) -> bool:
     child = os.fork()
     if child == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
         quiet = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(quiet, stream)

@@ -62,7 +62,7 @@ def misread_field(text: str, facets: Collection[str]) -> str | None:
 
 def _read(text: str) -> Restriction | None:
     """Return what *text* spells, on whatever field; None when it is no filter."""
-    trimmed = _trimmed(text[: MAX_FILTER_CHARS + 1])
+    trimmed = _trimmed(text[:MAX_FILTER_CHARS])
     if len(text) > MAX_FILTER_CHARS or _CONTROLS.search(trimmed):
         return None
     scan = _Scan(trimmed)

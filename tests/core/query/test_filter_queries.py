@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.query.filter_queries import MAX_ALTERNATIVES, misread_field, restriction_of
+from datafari_rag.core.query.filter_queries import misread_field, restriction_of
 
 FACETS = ("source", "extension", "last_modified")
 
@@ -19,6 +19,7 @@ RESTRICTIONS = {
     "an escaped mark stays": (r'source:"say \"a\\b\""', Restriction("source", value='say "a\\b"')),
     "an escaped space": (r"source:Human\ Resources", Restriction("source", value="Human Resources")),
     "an escaped space at the end": (" source:Human\\  ", Restriction("source", value="Human ")),
+    "an escaped backslash before spaces": ("source:a\\\\  ", Restriction("source", value="a\\")),
     "spaces around": (' source:"a"\t', Restriction("source", value="a")),
     "local parameters as a quoted value are text": ('source:"{!x}"', Restriction("source", value="{!x}")),
     "a range": ("last_modified:[2024 TO 2025]", Restriction("last_modified", low="2024", high="2025")),
@@ -87,11 +88,15 @@ def test_what_means_more_to_solr_than_a_value_is_not_read_as_one(text: str) -> N
     assert misread_field(text, FACETS) is not None
 
 
+def test_a_filter_has_a_bounded_length() -> None:
+    longest = "a" * (10_000 - len("source:"))
+    assert restriction_of(f"source:{longest}", FACETS) == Restriction("source", value=longest)
+    assert restriction_of(f"source:{longest}a", FACETS) is None
+
+
 def test_a_filter_has_a_bounded_number_of_values() -> None:
-    most, more = (
-        f"source:({' OR '.join(map(str, range(count)))})" for count in (MAX_ALTERNATIVES, MAX_ALTERNATIVES + 1)
-    )
+    most, more = (f"source:({' OR '.join(map(str, range(count)))})" for count in (100, 101))
     found = restriction_of(most, FACETS)
-    assert found is not None and len(found.alternatives) == MAX_ALTERNATIVES - 1
+    assert found is not None and len(found.alternatives) == 99
     assert restriction_of(more, FACETS) is None
     assert misread_field(more, FACETS) == "source"
