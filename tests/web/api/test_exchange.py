@@ -30,7 +30,7 @@ from datafari_rag.web.api.grounding import work_units
 from datafari_rag.web.pages.routes import PAGES
 from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import NDJSON
-from datafari_rag.web.routes import Route
+from datafari_rag.web.routes import ROUTES, SELECT_PATHS
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.web.api.test_mcp import BOTH, META, FakeTrail
@@ -224,10 +224,20 @@ def test_a_thousand_requests_refused_for_a_bad_setting_leave_nothing_behind() ->
     assert users() <= before
 
 
-@pytest.mark.parametrize("route", PAGES, ids=lambda route: f"{route.methods[0]} {route.paths[0]}")
-def test_no_page_is_outside_of_what_every_request_passes_through(route: Route) -> None:
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        (method, path)
+        for route in (*ROUTES, *PAGES)
+        if route.name != "mcp-resource"  # tells a client how to sign in (RFC 9728)
+        for path in route.paths
+        for method in route.methods
+    ],
+)
+def test_nothing_is_outside_of_what_every_request_passes_through(method: str, path: str) -> None:
     client = client_of(fake_snapshot(identity=FakeIdentity(NotAuthenticated())))
-    response = client.open(route.paths[0], method=route.methods[0], json={}, headers={"X-Forwarded-User": "root"})
+    body: dict[str, str] | None = None if path in SELECT_PATHS else {}
+    response = client.open(path, method=method, json=body, headers={"X-Forwarded-User": "root"})
     assert response.status_code == 401 and response.headers["WWW-Authenticate"].startswith("Bearer")
     assert counted(client, 'datafari_rag_ignored_parameters_total{kind="identity"}') == 1
     refused = [line for line in client.get("/metrics").text.splitlines() if 'outcome="notAuthenticated"' in line]
