@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from datafari_rag.core.answer.output_filter import MAX_TARGET_CHARS, MAX_TEXT_CHARS, SafeLinks
+from datafari_rag.core.answer.output_filter import SafeLinks
 from tests.growth import too_fast
 
 URL = "https://docs.example/a.pdf"
 SPACED = "file:///share/my plan (1).pdf"
 URLS = {URL, SPACED, "javascript:alert(1)", "https://docs.example/b](https://evil.example"}
 LABELS = ["Plan.pdf", "Guide"]
+LINK = f"[a]({URL})"
 
 
 def shown(*pieces: str) -> str:
@@ -89,17 +90,17 @@ CASES = [
     pytest.param("[a](https://evil.example/x", "a", id="half a link at the end is none"),
     pytest.param("[" * 12 + "a" + "]" * 12 + "(u)", "[" * 11 + "a" + "]" * 11, id="very deep brackets are a link too"),
     pytest.param("[" * 40 + "a" + "]" * 40, "[" * 40 + "a" + "]" * 40, id="too many open brackets are text"),
-    pytest.param(
-        "[a](" + "x" * MAX_TARGET_CHARS + ")",
-        "[a] (  " + "x" * MAX_TARGET_CHARS + ")",
-        id="an endless target is broken up",
-    ),
-    pytest.param(
-        "[" + "a" * MAX_TEXT_CHARS + "](u)", "[" + "a" * MAX_TEXT_CHARS + "]", id="an endless text loses its target"
-    ),
-    pytest.param(
-        "`<img " + "x" * MAX_TEXT_CHARS + ">", "`‹img " + "x" * MAX_TEXT_CHARS + ">", id="endless code is none"
-    ),
+    pytest.param("[" * 7 + LINK + "]" * 7, "[" * 7 + LINK + "]" * 7, id="a link in seven brackets stays"),
+    pytest.param("[" * 8 + LINK + "]" * 8, "[" * 9 + "a" + "]" * 9, id="a link in eight is none"),
+    pytest.param("[a](" + "(" * 31 + ")" * 31 + ")", "a", id="a target with 31 open parentheses goes"),
+    pytest.param("[a](" + "x" * 1999 + ")", "a", id="a long target goes"),
+    pytest.param("[a](" + "x" * 2000 + ")", "[a] (  " + "x" * 2000 + ")", id="an endless target is broken up"),
+    pytest.param("[" + "a" * 299 + f"]({URL})", "[" + "a" * 299 + f"]({URL})", id="a long text stays a link"),
+    pytest.param("[" + "a" * 300 + "](u)", "[" + "a" * 300 + "]", id="an endless text loses its target"),
+    pytest.param("`<b" + "x" * 296 + ">`", "`<b" + "x" * 296 + ">`", id="long code is code"),
+    pytest.param("`<b" + "x" * 297 + ">`", "`‹b" + "x" * 297 + ">`", id="endless code is none"),
+    pytest.param("``\n<b>\n``\n<b>", "``\n‹b>\n``\n‹b>", id="two backticks begin no block"),
+    pytest.param("a ` b\n\n`<b>`", "a ` b\n\n`<b>`", id="a backtick too many is one of its paragraph"),
 ]
 
 
@@ -129,6 +130,11 @@ def test_a_mark_comes_out_whole_and_text_at_once() -> None:
 def test_many_brackets_come_out_alike_in_single_characters(text: str) -> None:
     filter_ = SafeLinks(["http://x/y"], ["Public handbook"])
     assert "".join([*map(filter_.feed, text), filter_.end()]) == shown(text)
+
+
+def test_behind_very_many_brackets_there_are_none() -> None:
+    assert shown("<b>" * 1999 + LINK).endswith(LINK)
+    assert shown("<b>" * 2000 + LINK).endswith(f"(a)({URL})")
 
 
 def test_without_urls_no_link_stays() -> None:

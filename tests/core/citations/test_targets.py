@@ -32,7 +32,7 @@ BAD = [
         "\u00a0javascript:x",
     ),
     *("data:text/html,<script>x</script>", "vbscript:x", "blob:https://h/1", "filesystem:https://h/x", "about:blank"),
-    *("view-source:https://h/", "ms-msdt:/id", "search-ms:x", "intent://x", "mailto:a@b", "tel:1", "x+y.z-1:a"),
+    *("view-source:https://h/", "ms-msdt:/id", "search-ms:x", "intent://x", "mailto:a@b", "tel:1", "js:x", "x+y.z-1:a"),
 ]
 
 
