@@ -106,3 +106,9 @@ def test_a_former_key_stands_in_the_list_of_former_keys_alone() -> None:
     ]
     assert len(FORMER) > 100
     assert found == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_group_of_keys_that_is_named_has_keys(page: Path) -> None:
+    groups = re.findall(r"`([a-z][\w.*]*\.)\*`", page.read_text("utf-8"))
+    assert [group for group in groups if not any(row.key.startswith(group) for row in ROWS)] == []
