@@ -160,7 +160,7 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
         vector = embedder.embed(["Does this work?"], "query")[0] if embedder is not None else ()
     except EmbeddingError as error:
         advice = (
-            "Check embeddings.endpoint, embeddings.model, embeddings.token and embeddings.options; "
+            "Check embeddings.endpoint, embeddings.token and embeddings.options; "
             "until then, documents are searched by words alone"
         )
         return (Finding("embedding model", "problem", _said(error), advice),)
