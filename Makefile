@@ -147,12 +147,12 @@ bench-quick: $(DEV_STAMP) .venvs/.peer-relay
 # Large indexes: 100,000 documents in a real Solr (Java 11, Maven) and embedded, 1,000,000 embedded. They are kept in
 # var/bench, so that what was built is not built again.
 bench-index: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks.run --index --docs
+	$(BIN)/python -m benchmarks.run --index
 
 # A million passages with vectors in a real Solr (Java 11, Maven, 4 GB of heap), filled for at most 50 minutes a run and
 # kept in var/bench; then the search for the nearest under a user's rights.
 bench-vectors: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks.run --vectors --docs
+	$(BIN)/python -m benchmarks.run --vectors
 
 # The fault matrix with real processes, printed as a table and written into docs/faults.md. About twenty minutes.
 FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py \

@@ -164,6 +164,18 @@ def _passages(name: str, row: Rows) -> Iterator[Goal]:
         yield Goal(f"nearest of {there:,} passages in Solr, {who}, median / p99", limit, got, is_held)
 
 
+def _cost(name: str, row: Rows) -> Iterator[Goal]:
+    floor = row["floor"]["ms"]
+    for docs, most in {"3 kB": 4, "squad": 5, "cuad": 5, "nq-longdoc": 5}.items():
+        if docs in row:
+            times = row[docs]["embedded"]["new"]["ms"] / floor
+            yield Goal(
+                f"answer over {docs}, embedded, words alone", f"≤ {most} × the floor", f"{times:.1f} ×", times <= most
+            )
+    times = row["300 kB"]["embedded"]["new"]["ms"] / row["3 kB"]["embedded"]["new"]["ms"]
+    yield Goal("answer over 300 kB, embedded", "≤ 1.3 × that over 3 kB", f"{times:.1f} ×", times <= 1.3)
+
+
 _MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Goal]]] = {
     "start": _start,
     "demo folder": _demo_folder,
@@ -174,6 +186,7 @@ _MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Goal]]] = {
     "full house": _full_house,
     "gap": _gap,
     "growth": _growth,
+    "cost": _cost,
     "size": _size,
     "embedded 100,000": _embedded,
     "embedded 1,000,000": _embedded,

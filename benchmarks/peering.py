@@ -74,12 +74,12 @@ def litellm(behind: Stubs) -> Iterator[Target]:
 
 
 @contextmanager
-def haystack(behind: Stubs) -> Iterator[Target]:
-    """Run a RAG service of Haystack, served by Hayhooks, before both stubs."""
+def haystack(behind: Stubs, *, solr: str = "") -> Iterator[Target]:
+    """Run a RAG service of Haystack, served by Hayhooks, before both stubs, or with the handler at *solr*."""
     port = free_port()
     command = [program("haystack", "hayhooks"), "run", "--host", "127.0.0.1", "--port", str(port), "--workers", "2"]
     environ = {
-        "SOLR": f"http://127.0.0.1:{behind.solr.port}/solr/bench/select",
+        "SOLR": solr or f"http://127.0.0.1:{behind.solr.port}/solr/bench/select",
         "MODEL": f"http://127.0.0.1:{behind.model.port}/v1",
         "HAYHOOKS_PIPELINES_DIR": str(HERE / "peers" / "haystack"),
         "HAYSTACK_TELEMETRY_ENABLED": "False",
@@ -88,7 +88,7 @@ def haystack(behind: Stubs) -> Iterator[Target]:
     }
     log = behind.folder / "haystack.log"
     switches = ["--without-monitoring", "--without-tracing"]
-    with running([*command, *switches], port=port, log=log, environ=environ) as found:
+    with running([*command, *switches], port=port, log=log, environ=environ, start_s=150) as found:
         yield Target("Haystack", port, found, behind.both())
 
 

@@ -14,8 +14,7 @@ NOISY = 0.2
 """Others' part of the CPU above which times say little."""
 
 PACE = re.compile(r"\d+x\d+")
-MARKS = "<!-- {run}: written by make {target} -->", "<!-- end of {run} -->"
-TARGETS = {"full": "bench", "index": "bench-index", "vectors": "bench-vectors"}
+BEGIN, END = "<!-- written by make bench -->", "<!-- end -->"
 
 
 def write(found: Rows, folder: Path) -> str:
@@ -24,6 +23,7 @@ def write(found: Rows, folder: Path) -> str:
     together = _with_peers(rows)
     parts = [
         [_head(found)],
+        costs(rows),
         _table(("what", "to reach", "measured", ""), [_goal(goal) for goal in goals(rows)]),
         _table(("added to the model, median / p99", "of", "ms", "lost", "CPU ms of an answer"), _whole(together)),
         _table(("model at once, 32 callers", "of", "answers a second", "CPU ms each", "lost"), _instant(together)),
@@ -43,16 +43,58 @@ def write(found: Rows, folder: Path) -> str:
 
 
 def into_docs(found: Rows, folder: Path, docs: Path) -> None:
-    """Put the tables of a run between its marks in `performance.md`, and its plots beside the other pictures."""
-    run = found["run"]
-    begin, end = (mark.format(run=run, target=TARGETS[run]) for mark in MARKS)
-    page = docs / "performance.md"
-    table = (folder / f"{run}.md").read_text(encoding="utf-8")
-    for plot in sorted(folder.glob(f"{run}-*.png")):
-        shutil.copy(plot, docs / "images" / f"performance-{plot.name}")
-        table += f"\n![{plot.stem}](images/performance-{plot.name})\n"
-    before, rest = page.read_text(encoding="utf-8").split(begin)
-    page.write_text(f"{before}{begin}\n{table}{end}{rest.split(end)[1]}", encoding="utf-8")
+    """Put the one table of a run between its marks in `performance.md`, and its plot beside the other pictures."""
+    page, table = docs / "performance.md", "\n".join([_head(found), "", *costs(found["rows"])])
+    shutil.copy(folder / f"{found['run']}-cost.png", docs / "images" / "performance-cost.png")
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+WAYS = {
+    "embedded": "service, embedded index",
+    "Solr": "service, Solr with whole texts",
+    "Solr with passages": "service, Solr with passages",
+    "haystack": "Haystack, the same Solr",
+}
+
+
+def costs(rows: Rows) -> list[str]:
+    """Return what an answer costs over each set of documents, beside the floor; nothing where it was not measured."""
+    row = rows.get("cost", {})
+    sets = {name: one for name, one in row.items() if isinstance(one, Mapping) and "embedded" in one}
+    floor = row.get("floor", {}).get("ms")
+    if not sets or not floor:
+        return []
+    lines: list[Sequence[str]] = []
+    for way, name in WAYS.items():
+        found = [one[way] if "new" in one.get(way, {}) else None for one in sets.values()]
+        lines.append((name, *(_times(one and one["new"]["ms"], floor) for one in found)))
+        lines.append(("- the same questions again", *(_times(one and one["again"]["ms"], floor) for one in found)))
+        if way != "embedded":
+            lines.append(("- and Solr, ms", *(_of_solr(one) for one in found)))
+    alone = rows.get("litellm", {}).get("instant", {}).get("cpu_ms_per_answer")
+    lines += [("LiteLLM, which does not search", *[_times(alone, floor)] * len(sets))] if alone else []
+    for way in ("embedded", "Solr", "Solr with passages"):
+        each = [one[way]["index_s"] / one["chars"] * 1e6 if way in one else None for one in sets.values()]
+        lines.append((f"index run, {way}: CPU s for a million characters", *map(_figure, each)))
+    disk = [one["embedded"]["mb"] / one["chars"] * 1e6 for one in sets.values()]
+    lines.append(("disk, embedded: MB for a million characters", *map(_figure, disk)))
+    return _table((f"CPU ms of an answer (times the floor, {floor:.2f} ms)", *sets), lines)
+
+
+def _times(ms: float | None, floor: float) -> str:
+    return "-" if ms is None else f"{ms:.1f} ({ms / floor:.1f} ×)"
+
+
+def _of_solr(one: Rows | None) -> str:
+    if one is None:
+        return "-"
+    took = f", QTime {one['qtime_ms']:.1f}" if "qtime_ms" in one else ""
+    return f"{one['new']['solr_ms']:.1f}{took}"
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
 
 
 def _head(found: Rows) -> str:
@@ -289,21 +331,27 @@ def _shares(rows: Rows) -> Iterator[Sequence[str]]:
 
 
 def _plots(found: Rows, folder: Path) -> None:
-    growth = {name: points for name, points in found["rows"].get("growth", {}).items() if name != "error"}
-    if not growth:
+    """Draw what an answer costs over each set of documents, in times of the floor."""
+    row = found["rows"].get("cost", {})
+    sets = {name: one for name, one in row.items() if isinstance(one, Mapping) and "embedded" in one}
+    floor = row.get("floor", {}).get("ms")
+    if not sets or not floor:
         return
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(growth), squeeze=False, figsize=(4 * len(growth), 3.5), layout="constrained")
-    for axis, (name, points) in zip(axes[0], growth.items(), strict=True):
-        good = {int(at): one for at, one in points.items() if "error" not in one and one["wait_ms"] is not None}
-        for key, label in (("cpu_ms", "CPU ms"), ("wait_ms", "added wait ms, median")):
-            axis.plot(list(good), [one[key] for one in good.values()], marker="o", label=label)
-        axis.set(xlabel=name, xscale="log", yscale="log")
-        axis.grid(alpha=0.3)
-        axis.legend()
-    axes[0][0].set_ylabel("of an answer (streams: of 1,000 tokens)")
-    figure.savefig(folder / f"{found['run']}-growth.png", dpi=120)
+    figure, axis = plt.subplots(figsize=(9, 3.5), layout="constrained")
+    for place, (way, name) in enumerate(WAYS.items()):
+        at = [number + 0.2 * (place - 1.5) for number in range(len(sets))]
+        ours = [one.get(way, {}).get("new", {}).get("ms", 0.0) / floor for one in sets.values()]
+        solr = [one.get(way, {}).get("new", {}).get("solr_ms", 0.0) / floor for one in sets.values()]
+        axis.bar(at, ours, 0.18, label=name)
+        axis.bar(at, solr, 0.18, bottom=ours, color="lightgrey", label="Solr" if place == len(WAYS) - 1 else None)
+    axis.axhline(1, color="black", linewidth=1)
+    axis.set_xticks(range(len(sets)), list(sets))
+    axis.set_ylabel("CPU of an answer, times the floor")
+    axis.grid(axis="y", alpha=0.3)
+    axis.legend(fontsize="small")
+    figure.savefig(folder / f"{found['run']}-cost.png", dpi=120)

@@ -96,17 +96,45 @@ def test_a_row_that_lacks_something_is_not_measured_and_never_reached() -> None:
     assert [goal.is_held for goal in goals({"instant": {"service": {"cpu_ms_per_answer": 1.0}}})] == [None]
 
 
-def test_only_what_is_between_the_marks_of_a_page_is_written(tmp_path: Path) -> None:
-    begin, end = (mark.format(run="full", target="bench") for mark in report.MARKS)
-    page = tmp_path / "performance.md"
-    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
-    report.write(found(start={"start_s": 1.0, "idle_pss_mib": [1.0, 2.0]}), tmp_path)
+def costs_row(*, small: float = 4.0, large: float = 5.0) -> dict[str, Any]:
+    def over(ms: float) -> dict[str, Any]:
+        asked = {"new": {"ms": ms, "solr_ms": 2.0}, "again": {"ms": ms / 2, "solr_ms": 1.0}, "index_s": 3.0, "mb": 6.0}
+        solr = {**asked, "qtime_ms": 1.5}
+        return {"chars": 2_000_000, "embedded": asked, "Solr": solr, "Solr with passages": solr, "haystack": asked}
 
-    report.into_docs(found(), tmp_path, tmp_path)
+    return {"floor": {"ms": 1.0}, "3 kB": over(small), "300 kB": over(large)}
+
+
+def test_only_what_is_between_the_marks_of_a_page_is_written_one_table_and_one_picture(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
+    (tmp_path / "images").mkdir()
+    run_of_costs = found(cost=costs_row(), start={"start_s": 1.0, "idle_pss_mib": [1.0, 2.0]})
+    report.write(run_of_costs, tmp_path)
+
+    report.into_docs(run_of_costs, tmp_path, tmp_path)
 
     text = page.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{begin}\n") and text.endswith(f"{end}\nafter\n")
-    assert "old" not in text and "start to first answer" in text
+    assert text.startswith(f"before\n{report.BEGIN}\n") and text.endswith(f"{report.END}\nafter\n")
+    assert "old" not in text and "start to first answer" not in text
+    assert "| CPU ms of an answer (times the floor, 1.00 ms) | 3 kB | 300 kB |" in text
+    assert "| service, embedded index | 4.0 (4.0 ×) | 5.0 (5.0 ×) |" in text
+    assert "| - and Solr, ms | 2.0, QTime 1.5 | 2.0, QTime 1.5 |" in text
+    assert (tmp_path / "images" / "performance-cost.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_costs_that_were_not_measured_leave_the_others(tmp_path: Path) -> None:
+    row = costs_row()
+    row["300 kB"]["haystack"] = {"error": "NotStarted: make peers"}
+    row["squad"] = {"error": "Timeout"}
+    text = "\n".join(report.costs({"cost": row}))
+    assert "| Haystack, the same Solr | 4.0 (4.0 ×) | - |" in text and "squad" not in text
+    assert report.costs({"cost": {"error": "no Java"}}) == []
+
+
+@pytest.mark.parametrize(("small", "large", "held"), [(4.0, 5.2, [True, True]), (4.1, 5.4, [False, False])])
+def test_costs_are_judged_by_the_floor_and_by_small_documents(small: float, large: float, held: list[bool]) -> None:
+    assert [goal.is_held for goal in goals({"cost": costs_row(small=small, large=large)})] == held
 
 
 @pytest.fixture

@@ -51,10 +51,6 @@ MAX_SORT_CHARS = 200
 """How much of a title decides its place."""
 
 
-REBUILT_AT_ONCE = 100
-"""Documents whose texts are in memory together while they are rebuilt."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
     """How many documents were *written* again, and how many were *left* because their rights cannot be read."""
@@ -131,12 +127,15 @@ class EmbeddedWriter:
             old = _without_passages()
             rights = [(name, _tokens_by_place(name, old, searcher, self._index)) for name in ACL_FIELDS]
             hits = searcher.search(old, limit=max(1, searcher.num_docs), count=False).hits
-            for at in range(0, len(hits), REBUILT_AT_ONCE):
-                read = [_read_again(searcher, place, rights) for _, place in hits[at : at + REBUILT_AT_ONCE]]
-                texts = [one for one in read if one["exactContent"]]
-                documents = [one for one in texts if all(one[name] for name in ACL_FIELDS)]
-                self.add(documents)
-                written, left = written + len(documents), left + len(texts) - len(documents)
+            for _, place in hits:
+                document = _read_again(searcher, place, rights)
+                if not document["exactContent"]:
+                    continue
+                if all(document[name] for name in ACL_FIELDS):
+                    self.add([document])
+                    written += 1
+                else:
+                    left += 1
         self.commit()
         return Rebuilt(written, left)
 

@@ -1,0 +1,200 @@
+"""
+What an answer costs whatever the documents weigh: CPU of the service, and of Solr, beside the floor of the same stack.
+
+Each set of documents is indexed once into an embedded index and once into a real Solr, then each of its questions is
+asked twice, one after the other, of one worker: the first time nobody has met it. Documents of 3, 30 and 300 kB are
+made of the demo's pages; the real sets are in the folder that `SETS` names, and are left out without it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from urllib.parse import quote
+
+from benchmarks.bench import Bench, tried
+from benchmarks.corpus import texts
+from benchmarks.measuring import Result, Target
+from benchmarks.peering import haystack
+from benchmarks.processes import TICKS, fetch, free_port, running
+from benchmarks.services import CHAT, HERE, Stubs, asking, service, stubs
+from datafari_rag.adapters.solr.factory import retriever_for
+from datafari_rag.core.access import User, filter_for
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.query.plan import searches_for
+from datafari_rag.core.settings.table import Settings
+from datafari_rag_trials.solr import process as solr_process
+
+KILOBYTES = (3, 30, 300)
+DOCUMENTS, QUESTIONS, WARM_UP = {3: 240, 30: 240, 300: 60}, 60, 8
+REAL_SETS = ("squad", "cuad", "nq-longdoc")
+SETS = "DATAFARI_RAG_SETS"
+FLOOR_ANSWERS, ROUNDS = 300, 30
+SETTINGS = {"rag.maxJsonLength": "60000", "security.anonymous": "public"}
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A set of documents, and what is asked of them; the first `WARM_UP` questions are asked before all others."""
+
+    name: str
+    documents: Sequence[Mapping[str, str]]
+    questions: Sequence[str]
+    rounds: int = 1
+    """How often the first ones are asked: Java compiles what Solr does often."""
+
+
+def cost(bench: Bench) -> Result:
+    """Return the floor, and for each set what answers cost over each engine."""
+    with stubs(bench.folder / "cost") as behind:
+        behind.pace(first_ms=0, tokens=30)
+        bench.done["floor"] = tried(lambda: _floor(behind))
+        try:
+            url = solr_process.started(bench.folder / "cost-solr").url
+            for library in _libraries(bench):
+                bench.done[library.name] = tried(lambda one=library: _costs(one, url, behind))  # type: ignore[misc]
+        finally:
+            solr_process.stopped(bench.folder / "cost-solr")
+    return bench.done
+
+
+def _libraries(bench: Bench) -> Iterator[Library]:
+    for kb in KILOBYTES:
+        yield _made_up(kb)
+    folder = Path(os.environ.get(SETS, ""))
+    for name in REAL_SETS if os.environ.get(SETS) else ():
+        documents = [
+            {"id": f"{name}-{row['id']}", "title": row["title"], "content": row["content"], "language": "en"}
+            for row in _rows(folder / name / "docs.jsonl")
+        ]
+        asked = [row["question"] for row in _rows(folder / name / "questions.jsonl")]
+        yield Library(name, documents, asked[:: max(1, len(asked) // QUESTIONS)][:QUESTIONS])
+
+
+def _rows(file: Path) -> list[Result]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _made_up(kb: int) -> Library:
+    """Return documents of *kb*, each of which names a station somewhere; what is asked is asked of one of them."""
+    pages, chosen = texts(), random.Random(35)
+    documents = []
+    for number in range(DOCUMENTS[kb]):
+        parts = [f"The report of station {number} says that its turbine gave {number * 7} units in {1980 + number}."]
+        while sum(map(len, parts)) < kb * 1000:
+            parts.append(chosen.choice(pages)[: kb * 500])
+        chosen.shuffle(parts)
+        text = "\n\n".join(parts)[: kb * 1000 + 100]
+        documents.append({"id": f"d{number}", "title": f"Station {number}", "content": text, "language": "en"})
+    asked = [f"What does the report of station {at} say of its turbine in {1980 + at}?" for at in range(QUESTIONS)]
+    return Library(f"{kb} kB", documents, asked, ROUNDS if kb == KILOBYTES[0] else 1)
+
+
+def _floor(behind: Stubs) -> Result:
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "-k", "gevent", "-w", "1", "-b", f"127.0.0.1:{port}"]
+    environ = {"MODEL": f"http://127.0.0.1:{behind.model.port}{CHAT}"}
+    log = behind.folder / "floor.log"
+    with running([*command, "--chdir", HERE, "floor:app"], port=port, log=log, environ=environ) as found:
+        for _ in range(20):
+            fetch(port, "/")
+        before = found.cpu_s()
+        for _ in range(FLOOR_ANSWERS):
+            fetch(port, "/")
+        return {"ms": (found.cpu_s() - before) * 1000 / FLOOR_ANSWERS}
+
+
+def _costs(library: Library, url: str, behind: Stubs) -> Result:
+    """Return what each way of answering costs over *library*, the same questions each time."""
+    lines, index = behind.folder / f"{library.name}.jsonl", behind.folder / f"index {library.name}"
+    lines.write_text("".join(f"{json.dumps(one)}\n" for one in library.documents), encoding="utf-8")
+    (pid,) = {one.pid for one in solr_process.status(behind.folder.parent / "cost-solr").processes}  # type: ignore[union-attr]
+    found: Result = {"chars": sum(len(one["content"]) for one in library.documents)}
+    found["embedded"] = {"index_s": _run(f"embedded:{index}", behind, "index", str(lines))}
+    found["embedded"]["mb"] = sum(one.stat().st_size for one in index.rglob("*") if one.is_file()) / 1e6
+    with service(behind, workers=1, **{"solr.url": f"embedded:{index}", **SETTINGS}) as ours:
+        found["embedded"] |= _asked(ours, library, lambda: 0.0)
+    found["Solr"] = {"index_s": _run(url, behind, "index", str(lines))}
+    found["Solr"] |= _over_solr(library, url, behind, pid)
+    found["haystack"] = tried(lambda: _haystack(library, url, behind, pid))
+    found["Solr with passages"] = {"index_s": _run(url, behind, "passages", "sync")}
+    found["Solr with passages"] |= _over_solr(library, url, behind, pid)
+    # The next library finds it empty: what was taken from the file before is removed.
+    lines.write_text("", encoding="utf-8")
+    _run(url, behind, "index", str(lines))
+    _run(url, behind, "passages", "sync")
+    return found
+
+
+def _over_solr(library: Library, url: str, behind: Stubs, pid: int) -> Result:
+    with service(behind, workers=1, **{"solr.url": url, **SETTINGS}) as ours:
+        found = _asked(ours, library, lambda: _cpu_of(pid))
+    return {**found, "qtime_ms": _own_time_ms(library, url)}
+
+
+def _run(url: str, behind: Stubs, *arguments: str) -> float:
+    """Run a command of the service over the engine at *url*; return the seconds of CPU that it took itself."""
+    conf = behind.folder / "index.properties"
+    conf.write_text(f"solr.url={url}\n", encoding="utf-8")
+    conf.chmod(0o600)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "datafari_rag", *arguments, "--conf", str(conf)]
+    environ = {**os.environ, "XDG_STATE_HOME": str(behind.folder)}
+    subprocess.run(command, check=True, capture_output=True, env=environ, timeout=240)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _asked(target: Target, library: Library, solr_cpu_s: Callable[[], float]) -> Result:
+    """Return the CPU of *target* and of Solr for one answer: of questions that are new, and of the same once more."""
+    plan = asking(target, is_streamed=False)
+    for question in [*library.questions[:WARM_UP]] * library.rounds:
+        _ask(target, plan, question)
+    questions, found = library.questions[WARM_UP:], {}
+    for when in ("new", "again"):
+        before = target.served_by.cpu_s(), solr_cpu_s()  # type: ignore[union-attr]
+        for question in questions:
+            _ask(target, plan, question)
+        after = target.served_by.cpu_s(), solr_cpu_s()  # type: ignore[union-attr]
+        own, solr = ((late - early) * 1000 / len(questions) for early, late in zip(before, after, strict=True))
+        found[when] = {"ms": own, "solr_ms": solr}
+    return found
+
+
+def _ask(target: Target, plan: Mapping[str, object], question: str) -> None:
+    spelled = quote(question) if plan["method"] == "GET" else json.dumps(question)[1:-1]
+    body = str(plan["body"]).replace("QUESTION", spelled).encode() if "body" in plan else None
+    named = {"X_Remote_User": "bench"} | ({"Content_Type": "application/json"} if body else {})
+    fetch(target.port, str(plan["path"]).replace("QUESTION", spelled), body, **named)
+
+
+def _haystack(library: Library, url: str, behind: Stubs, pid: int) -> Result:
+    with haystack(behind, solr=f"{url}/select") as target:
+        return _asked(target, library, lambda: _cpu_of(pid))
+
+
+def _own_time_ms(library: Library, url: str) -> float:
+    """Return the mean of what Solr says it took for the last search of an answer."""
+    settings = Settings(solr_url=url)
+    retriever, access = retriever_for(settings), filter_for(User("bench"), mode="tokens", anonymous="public")
+    took: list[float] = []
+    for question in library.questions:
+        for search in searches_for(Ask(question), language="en", settings=settings):
+            result = retriever.search(search, access)
+            if result.documents:
+                took.append(result.took_ms or 0.0)
+                break
+    return mean(took) if took else 0.0
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
