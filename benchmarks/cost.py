@@ -15,6 +15,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -24,7 +25,7 @@ from benchmarks.bench import Bench, tried
 from benchmarks.corpus import texts
 from benchmarks.measuring import Result, Target
 from benchmarks.peering import haystack
-from benchmarks.processes import TICKS, fetch, free_port, running
+from benchmarks.processes import TICKS, NotStarted, fetch, free_port, running
 from benchmarks.services import CHAT, HERE, Stubs, asking, service, stubs
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.access import User, filter_for
@@ -32,12 +33,13 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.query.plan import searches_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
+from datafari_rag_trials.solr.process import Running
 
 KILOBYTES = (3, 30, 300)
-DOCUMENTS, QUESTIONS, WARM_UP = {3: 240, 30: 240, 300: 60}, 60, 8
+DOCUMENTS, QUESTIONS, WARM_UP = {3: 240, 30: 120, 300: 60}, 48, 8
 REAL_SETS = ("squad", "cuad", "nq-longdoc")
 SETS = "DATAFARI_RAG_SETS"
-FLOOR_ANSWERS, ROUNDS = 300, 30
+FLOOR_ANSWERS, ROUNDS = 300, 10
 SETTINGS = {"rag.maxJsonLength": "60000", "security.anonymous": "public"}
 
 
@@ -54,19 +56,22 @@ class Library:
 
 def cost(bench: Bench) -> Result:
     """Return the floor, and for each set what answers cost over each engine."""
-    with stubs(bench.folder / "cost") as behind:
+    with stubs(bench.folder / "cost") as behind, ExitStack() as stack:
         behind.pace(first_ms=0, tokens=30)
         bench.done["floor"] = tried(lambda: _floor(behind))
+        stack.callback(solr_process.stopped, bench.folder / "cost-solr")
+        solr = solr_process.started(bench.folder / "cost-solr")
+        peer: Target | str
         try:
-            url = solr_process.started(bench.folder / "cost-solr").url
-            for library in _libraries(bench):
-                bench.done[library.name] = tried(lambda one=library: _costs(one, url, behind))  # type: ignore[misc]
-        finally:
-            solr_process.stopped(bench.folder / "cost-solr")
+            peer = stack.enter_context(haystack(behind, solr=f"{solr.url}/select"))
+        except NotStarted as error:
+            peer = str(error)
+        for library in _libraries():
+            bench.done[library.name] = tried(lambda one=library: _costs(one, solr, behind, peer))  # type: ignore[misc]
     return bench.done
 
 
-def _libraries(bench: Bench) -> Iterator[Library]:
+def _libraries() -> Iterator[Library]:
     for kb in KILOBYTES:
         yield _made_up(kb)
     folder = Path(os.environ.get(SETS, ""))
@@ -112,11 +117,11 @@ def _floor(behind: Stubs) -> Result:
         return {"ms": (found.cpu_s() - before) * 1000 / FLOOR_ANSWERS}
 
 
-def _costs(library: Library, url: str, behind: Stubs) -> Result:
+def _costs(library: Library, solr: Running, behind: Stubs, peer: Target | str) -> Result:
     """Return what each way of answering costs over *library*, the same questions each time."""
     lines, index = behind.folder / f"{library.name}.jsonl", behind.folder / f"index {library.name}"
     lines.write_text("".join(f"{json.dumps(one)}\n" for one in library.documents), encoding="utf-8")
-    (pid,) = {one.pid for one in solr_process.status(behind.folder.parent / "cost-solr").processes}  # type: ignore[union-attr]
+    url, pid = solr.url, solr.processes[0].pid
     found: Result = {"chars": sum(len(one["content"]) for one in library.documents)}
     found["embedded"] = {"index_s": _run(f"embedded:{index}", behind, "index", str(lines))}
     found["embedded"]["mb"] = sum(one.stat().st_size for one in index.rglob("*") if one.is_file()) / 1e6
@@ -124,7 +129,7 @@ def _costs(library: Library, url: str, behind: Stubs) -> Result:
         found["embedded"] |= _asked(ours, library, lambda: 0.0)
     found["Solr"] = {"index_s": _run(url, behind, "index", str(lines))}
     found["Solr"] |= _over_solr(library, url, behind, pid)
-    found["haystack"] = tried(lambda: _haystack(library, url, behind, pid))
+    found["haystack"] = _of_peer(peer, library, pid)
     found["Solr with passages"] = {"index_s": _run(url, behind, "passages", "sync")}
     found["Solr with passages"] |= _over_solr(library, url, behind, pid)
     # The next library finds it empty: what was taken from the file before is removed.
@@ -176,9 +181,8 @@ def _ask(target: Target, plan: Mapping[str, object], question: str) -> None:
     fetch(target.port, str(plan["path"]).replace("QUESTION", spelled), body, **named)
 
 
-def _haystack(library: Library, url: str, behind: Stubs, pid: int) -> Result:
-    with haystack(behind, solr=f"{url}/select") as target:
-        return _asked(target, library, lambda: _cpu_of(pid))
+def _of_peer(peer: Target | str, library: Library, pid: int) -> Result:
+    return {"error": peer} if isinstance(peer, str) else _asked(peer, library, lambda: _cpu_of(pid))
 
 
 def _own_time_ms(library: Library, url: str) -> float:

@@ -59,7 +59,7 @@ ROWS: dict[str, Row] = {
     "2000x10": Row(streaming.many_streams("2000x10"), 300),
     "growth": Row(growth.growth, 300),
     "candidates": Row(candidates.candidates, 300),
-    "cost": Row(cost.cost, 1_800),
+    "cost": Row(cost.cost, 2_700),
     "size": Row(starting.size, 300),
     "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),
     "Solr 100,000": Row(large.real_solr, 420, ("index",)),
