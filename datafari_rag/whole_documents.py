@@ -58,6 +58,7 @@ from datafari_rag.core.whole.central_sentences import (
     piece_spans,
     said,
     weigh,
+    weighed_in,
 )
 from datafari_rag.core.whole.proved_summary import ProvedSummary, provable, proved
 from datafari_rag.core.whole.work import SENTENCES, EmptyDocument
@@ -402,9 +403,10 @@ def _own_words(run: WorkRun, extract: Extract) -> str:
     language = detect(extract.document.text, "en")
     if run.ask.question:
         return "".join(pieces(run.ask.question, (extract,), language=run.ask.language or language))
-    weighed = run.weighed(replace(extract.document, text=extract.text), language)
+    # Of the stored text: in the extract's, which is cleaned, no line ends a heading or an item.
+    weighed = weighed_in(run.weighed(extract.document, language), extract.passages)
     sentences = chosen(weighed, OWN_SENTENCES)
-    return " ".join(f"{said(extract.text, one)} [{extract.number}]" for one in sentences)
+    return " ".join(f"{said(extract.document.text, one)} [{extract.number}]" for one in sentences)
 
 
 FRAME_TOKENS = 200

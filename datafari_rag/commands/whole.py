@@ -68,7 +68,7 @@ def _as_text(events: Generator[WorkEvent, None, None]) -> None:
                 sources = event
                 _show_cost(event)
             case Progress():
-                click.echo(f"{event.step} {event.done}/{event.total}", err=True)
+                click.echo(f"{event.step}: {event.done} of {event.total}", err=True)
             case Delta():
                 click.echo(printable(event.text), nl=False)
                 sys.stdout.flush()
@@ -84,11 +84,8 @@ def _show_cost(sources: Sources) -> None:
         click.echo(f"Left out: {printable(' '.join(one.id.split()))} ({WHY[one.reason]})", err=True)
     cost = sources.estimate
     if cost is not None:
-        click.echo(
-            f"{counted(cost.chars, 'character')} in {counted(cost.pieces, 'piece')}, at most"
-            f" {counted(cost.calls, 'call')} of the model ({cost.strategy})",
-            err=True,
-        )
+        calls = f"at most {counted(cost.calls, 'call')} of the model ({cost.strategy})" if cost.calls else "no model"
+        click.echo(f"{counted(cost.chars, 'character')} in {counted(cost.pieces, 'piece')}, {calls}", err=True)
 
 
 @click.command()

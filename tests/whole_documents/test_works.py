@@ -292,6 +292,20 @@ def test_without_a_model_each_document_of_a_synthesis_answers_for_itself(questio
     assert "doc-2" in {one.document_id for one in finished.citations}
 
 
+def test_without_a_model_a_synthesis_says_no_heading_as_part_of_a_sentence() -> None:
+    rules = "# House rules\n\n## Arrival\nSlippers are lent without charge to every guest.\n\n"
+    rules += "## Night\nQuiet hours of the house begin at ten in the evening.\n"
+    found = FakeRetriever(Document("rules", rules, title="House rules"))
+    dependencies = replace(parts_of(found, FakeModel()), model=PumpModel())
+    ask = Ask("", document_ids=("rules",))
+    finished = ended(list(worked(ask, SYNTHESIS, ANONYMOUS, settings=EXTRACTIVE, dependencies=dependencies)))
+    assert finished.text == (
+        "House rules:\nSlippers are lent without charge to every guest. [1] "
+        "Quiet hours of the house begin at ten in the evening. [1]"
+    )
+    assert {one.status for one in finished.citations} == {"verified"}
+
+
 def test_an_estimate_of_a_synthesis_costs_nothing() -> None:
     model = PumpModel()
     found = events(replace(SYNTHESIS, is_estimate=True), "doc-1", model=model)

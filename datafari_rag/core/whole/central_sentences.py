@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -97,6 +98,14 @@ def weigh(text: str, *, title: str, language: str) -> WeighedText:
             score *= 1 + OF_TITLE * len(some & named) / (len(named) or 1)
         sentences.append(WeighedSentence(start, end, score, some))
     return WeighedText(tuple(sentences), weights)
+
+
+def weighed_in(weighed: WeighedText, passages: Sequence[Passage]) -> WeighedText:
+    """Return what of *weighed* lies in *passages*, which are in the order of the text."""
+    starts = [one.start for one in passages]
+    held = [(one, bisect_right(starts, one.start) - 1) for one in weighed.sentences]
+    kept = tuple(one for one, place in held if place >= 0 and one.end <= passages[place].end)
+    return WeighedText(kept, weighed.weights)
 
 
 def chosen(weighed: WeighedText, number: int) -> tuple[Passage, ...]:

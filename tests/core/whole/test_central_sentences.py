@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datafari_rag.core.documents import Passage
-from datafari_rag.core.whole.central_sentences import chosen, condensed, said, weigh
+from datafari_rag.core.whole.central_sentences import chosen, condensed, said, weigh, weighed_in
 
 REPORT = """Annual report of the harbour
 
@@ -38,6 +38,15 @@ def test_headings_rows_questions_and_remarks_are_not_chosen_before_sentences() -
     found = " ".join(words(REPORT, 4))
     for poor in ("Annual report", "Staff\n", "North |", "See below", "Why did it grow", "It was so"):
         assert poor not in found
+
+
+def test_of_some_passages_only_whole_sentences_in_them_are_taken() -> None:
+    weighed = weigh(REPORT, title="", language="en")
+    begin, end = REPORT.index("Container traffic"), REPORT.index("See below")
+    staff = REPORT.index("The harbour employs")
+    within = weighed_in(weighed, (Passage(begin, end), Passage(staff, staff + 30)))
+    assert [REPORT[one.start : one.end].split()[0] for one in within.sentences] == ["Container"]
+    assert weighed_in(weighed, (Passage(0, len(REPORT)),)) == weighed
 
 
 def test_the_same_is_not_said_twice_while_something_else_is_left() -> None:
