@@ -237,7 +237,9 @@ READERS: dict[str, Reader] = {
     "core.answer.output_filter.OutputFilter, by fives": lambda text: fed(new_voice(), text, 5),
     "core.model.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
     "core.model.prompt.instructions_for": lambda text: prompt.instructions_for(text, language="en", answer_format=None),
-    "core.answer.support_policy.remarked": lambda text: support_policy.remarked(text, "en"),
+    "core.answer.support_policy.SupportPolicy.shown": lambda text: support_policy.SupportPolicy("hold").shown(
+        text, "near", "en"
+    ),
     "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
     "core.answer.support_policy.SupportedOutput, hold": lambda text: fed(checked_output("hold"), text, len(text)),
     "core.answer.support_policy.AnswerSentences": lambda text: answer_sentences.AnswerSentences().feed(text),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WORST = {
-    "core.answer.support_policy.remarked": "'[^1]'",
+    "core.answer.support_policy.SupportPolicy.shown": "'[^1]'",
     "core.identity.counted_address": "'.\\u4e2d'",
     "core.model.refusals.lesson_in": "'[' up to '\\u201d'",
     "core.model.refusals.words_of": "marks",

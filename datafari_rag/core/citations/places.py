@@ -20,7 +20,7 @@ from datafari_rag.core.citations.units import BULLET, Unit, same, units_in
 from datafari_rag.core.documents import HIGHLIGHTING, Extract
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.language import Language
-from datafari_rag.core.text.sentences import spans
+from datafari_rag.core.text.sentences import first_spans, spans
 from datafari_rag.core.text.structure import (
     cells_of,
     has_tables,
@@ -32,7 +32,7 @@ from datafari_rag.core.text.structure import (
 )
 
 BLOCK_CHARS = 4_000
-"""So much of a text is cut into its places together; a paragraph begins a block where one is near."""
+"""So much of a text is cut into its places together; a sentence begins a block where one is near."""
 
 MAX_BLOCK_CHARS = 6_000
 
@@ -90,6 +90,7 @@ class SourceText:
         self._units: dict[tuple[int, str], list[Unit]] = {}
         self._cut: dict[int, list[SourceSentence]] = {}
         self._starts: dict[int, list[int]] = {}
+        self._torn: set[int] = set()  # where a sentence that is longer than a block is cut
         self._folds: dict[tuple[int, int], str] = {}
         self._rows: dict[tuple[int, int, str, str], list[UnitRow]] = {}
 
@@ -123,9 +124,13 @@ class SourceText:
                 if not left:
                     return
 
+    def block_at(self, at: int) -> int:
+        """Return the number of the block that *at* is in."""
+        return max(0, bisect_right(self._blocks, at) - 1)
+
     def sentence_at(self, at: int) -> tuple[int, int]:
         """Return the number of the block and of the sentence in it that *at* is in or behind."""
-        block = max(0, bisect_right(self._blocks, at) - 1)
+        block = self.block_at(at)
         sentences = self.sentences(block)
         if block not in self._starts:
             self._starts[block] = [one.start for one in sentences]
@@ -235,7 +240,7 @@ class SourceText:
         for before, one in pairwise((sentences[first], *sentences[first:])):
             own = self.own_units(one, claim.language)
             there = claim.units[done : done + len(own)]
-            if len(there) < len(own) or not all(map(same, there, own, repeat(claim.language))):
+            if self._is_torn(one) or len(there) < len(own) or not all(map(same, there, own, repeat(claim.language))):
                 return None
             if (
                 done
@@ -276,10 +281,20 @@ class SourceText:
         found, at = [0], 0
         while len(self.text) - at > MAX_BLOCK_CHARS:
             low, high = at + BLOCK_CHARS, at + MAX_BLOCK_CHARS
-            cuts = (self.text.find(sign, low, high) for sign in ("\n\n", "\n", ". ", " "))
-            at = next((cut + 1 for cut in cuts if cut >= 0), high)
+            paragraph = self.text.find("\n\n", low, high) + 1
+            begun = [] if paragraph else first_spans(self.text[low:high], 2, longest=high - low)
+            if paragraph or len(begun) == 2:
+                at = paragraph or low + begun[1][0]
+            else:
+                end = self.text.find(" ", low, high)
+                behind = self.text[end if end >= 0 else high : high]
+                at = high - len(behind.lstrip())
+                self._torn.update((high - len(behind), at))
             found.append(at)
         return found
+
+    def _is_torn(self, one: SourceSentence) -> bool:
+        return not self._torn.isdisjoint((one.start, one.end))
 
     def _said(self, block: int, number: int) -> str:
         if (block, number) not in self._folds:
@@ -302,7 +317,8 @@ class SourceText:
 
     def _sentences(self, low: int, high: int) -> Iterator[SourceSentence]:
         may_have_rows = has_tables(self.text, low, high)
-        for start, end in spans(self.text[low:high]):
+        # However long: what is cut off could turn what is left.
+        for start, end in spans(self.text[low:high], longest=high - low):
             start, end = start + low, end + low
             if may_have_rows and is_row(self.text[start:end]):
                 yield SourceSentence(start, end, start, is_row=True)
@@ -374,8 +390,9 @@ class SourceText:
     def _edges(self, one: SourceSentence) -> tuple[bool, bool]:
         """Say whether *one* begins and ends where its sentence does: a snippet may be cut out of one."""
         # Dots that end a word end its sentence: those that stand apart were put for what is cut off.
-        begins = not _CUT_BEFORE.search(self.text, max(0, one.start - 5), one.start)
-        ends = not is_cut(self.text[one.start : one.end])
+        is_torn = self._is_torn(one)
+        begins = not is_torn and not _CUT_BEFORE.search(self.text, max(0, one.start - 5), one.start)
+        ends = not is_torn and not is_cut(self.text[one.start : one.end])
         if self.extract.document.field == HIGHLIGHTING:
             first, last = self.text[one.mark], self.text[one.end - 1]
             return begins and not first.islower(), ends and not last.isalnum()

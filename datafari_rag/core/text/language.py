@@ -227,7 +227,15 @@ def _language(code: str) -> Language:
         Phrases(_phrases(code, "openers")),
         Phrases(_phrases(code, "denial")),
         Phrases([phrase for name in turning for phrase in _phrases(code, name)]),
-        {word: str(number) for number, word in enumerate(listed(code, "numbers")) if word},
+        {
+            word: str(number)
+            for numbers in (
+                enumerate(listed(code, "numbers")),
+                zip(range(10, 100, 10), listed(code, "tens"), strict=False),
+            )
+            for number, word in numbers
+            if word
+        },
         {word: number for number, word in enumerate(listed(code, "months"), 1)},
         _phrases(code, "frames"),
         Phrases(_phrases(code, "sources")),

@@ -246,9 +246,9 @@ def spans(text: str, *, longest: int = MAX_CHARS) -> list[tuple[int, int]]:
     return list(_spans_in(text, 0, len(text), tables_in(text), longest))
 
 
-def first_spans(text: str, number: int) -> list[tuple[int, int]]:
+def first_spans(text: str, number: int, *, longest: int = MAX_CHARS) -> list[tuple[int, int]]:
     """Return the first *number* of `spans`, without looking for the others."""
-    return list(islice(_spans_between(text, 0, len(text)), number))
+    return list(islice(_spans_in(text, 0, len(text), tables_in(text), longest), number))
 
 
 def blocks(text: str, least_chars: int, tables: Sequence[Table] | None = None) -> list[tuple[int, int]]:

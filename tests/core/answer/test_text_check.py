@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.answer.text_check import SentenceProof, checked, checked_against
+from datafari_rag.core.citations.places import BLOCK_CHARS
 from datafari_rag.core.citations.resolution import seen_of
 from datafari_rag.core.citations.verification import CheckedExtract, ComparedText
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.text.sentences import spans
 
 FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros.\nDogs are not allowed on deck."
 HOUSE = "The museum opens at ten. The ferry leaves at nine on Sundays, weather and all."
@@ -91,6 +93,23 @@ def test_behind_the_work_of_a_text_nothing_is_proved() -> None:
         seen = CheckedExtract(extract, ComparedText("en", most))
         assert seen.finding("A ticket costs 12 euros.").status == status
         assert (seen.is_over, bool(seen.nearest("Tickets cost euros."))) == (status != "verified", status == "verified")
+
+
+def test_a_sentence_is_looked_at_whole_however_long_it_is() -> None:
+    """What a part of it says may be turned by what stands behind, as far away as it may be."""
+    duties = " and ".join(f"keeps record {number} of all the parts" for number in range(60))
+    long = f"The contractor delivers the goods to the harbour, {duties}, unless the harbour is closed."
+    assert [one.status for one in checked(long, extracts(long))] == ["verified"]
+    pieces = [long[start:end].rstrip(",") + "." for start, end in spans(long)]
+    assert len(pieces) > 2
+    assert not {one.status for piece in pieces for one in checked(piece, extracts(long))} & {"verified", "supported"}
+
+
+def test_where_a_sentence_is_longer_than_a_block_no_edge_is_taken_for_its_own() -> None:
+    clause = "il porto di prua e di poppa con mille vele bianche e rosse "
+    whole = f"La nave lascia {clause * 200}ma non oggi."
+    begun = whole[: whole.index(" ", BLOCK_CHARS)]
+    assert {one.status for one in checked(begun, extracts(whole))}.isdisjoint(("verified", "supported"))
 
 
 def test_what_is_foreign_to_a_text_takes_little_work() -> None:
