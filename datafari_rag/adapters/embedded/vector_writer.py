@@ -97,11 +97,15 @@ class VectorWriter:
             remove_unlisted(self._directory, self._listed)
 
     def foreign(self, made: EmbeddingModel, live_blocks: Sequence[int]) -> int:
-        """Return how many of *live_blocks* are not of *made*. Raises: SearchUnavailable."""
-        own = [one for one in self._listed.generations if one.key == made.key]
+        """
+        Return how many of *live_blocks* have vectors of other models than *made*. Raises: SearchUnavailable.
+
+        A block is written by one model. Some have no vectors at all: texts in languages that the model does not know.
+        """
+        others = [one for one in self._listed.generations if one.key != made.key]
+        known = [rows["block"] for one in others for rows in mapped(self._directory, one)]
         live = np.array(live_blocks, dtype=np.uint64)
-        known = [rows["block"] for one in own for rows in mapped(self._directory, one)]
-        return int((~np.isin(live, np.concatenate(known))).sum()) if known else len(live)
+        return int(np.isin(live, np.concatenate(known)).sum()) if known else 0
 
     def discard(self) -> None:
         """Give up what was not secured."""

@@ -3,8 +3,8 @@ An answer without a model: the sentences of the documents that most likely answe
 
 It says nothing of its own but that it found nothing. How likely a sentence answers is a linear sum whose weights were
 fitted to questions with known answers and rounded (docs/quality.md); the sentences taken are those with the greatest
-chance for their length. Where passages were compared by meaning, a sentence counts by its words and its nearness
-together, as it does where passages are chosen.
+chance for their length. Where passages were compared by meaning, a sentence counts by its nearness, too, as far as the
+words of the question are missing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.citations.places import SourceText
@@ -21,7 +22,7 @@ from datafari_rag.core.citations.units import BULLET
 from datafari_rag.core.documents import HIGHLIGHTING, Extract, OffsetMap, OffsetRun
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.extracts import AskedWords, bounds_in, clipped
-from datafari_rag.core.passages.fusion import Gain
+from datafari_rag.core.passages.fusion import Gain, freedom
 from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
@@ -51,10 +52,12 @@ share of the question's words in it, holding the kind of thing asked for; standi
 under a heading, beginning in lower case, ending with a colon.
 """
 
-NEARNESS = 3.6
+NEARNESS = 0.29
 """
-Weight of what a sentence gains by meaning. Of its document only what words say counts then: a sentence has its own
-nearness, and the document of the nearest one is often not the one that answers a question that needs two.
+Weight of one spread that a sentence is nearer, as far as the words of the question are missing: where the best document
+by words holds all of them, words find the sentence. Nearness finds the one that names the document, as questions about
+a contract do. Of its document only what words say counts: that of the nearest sentence is often not the one that
+answers a question that needs two.
 """
 
 LENGTH = 0.8
@@ -222,9 +225,12 @@ def _chosen(likeliest: Sequence[Sentence], fitting: Fitting, room: int) -> list[
 def _scored(question: str, seen: Sequence[SeenText], wanted: AskedWords) -> list[Sentence]:
     documents = [replace(one.extract.document, id=str(place), text=one.text) for place, one in enumerate(seen)]
     found: list[Sentence] = []
-    for one in ranked(question, documents, language=wanted.language, terms=wanted.terms):
-        if one.gain is not None or any(one.traces.hits):
-            found.extend(_sentences(question, one, wanted.terms, _nearness(one.gain, seen[int(one.document.id)])))
+    order = ranked(question, documents, language=wanted.language, terms=wanted.terms)
+    missing = freedom(max(order, key=attrgetter("by_words")).coverage) - 1 if order else 0.0
+    for one in order:
+        nearness = _nearness(one.gain, seen[int(one.document.id)], NEARNESS * missing)
+        if nearness is not None or any(one.traces.hits):
+            found.extend(_sentences(question, one, wanted.terms, nearness))
     return [one for one in found if not _is_asking(one, seen)] or found
 
 
@@ -244,14 +250,15 @@ class _CutDocument:
         """Return what rows and sentences have in common."""
         start, end = self.bounds[index]
         is_cued = self.cue is not None and self.cue.search(self.one.document.text, start, end) is not None
-        words = self.one.score - (0.0 if self.one.gain is None else self.one.gain.score)
-        near = 0.0 if self.nearness is None else NEARNESS * self.nearness(start)
-        return EVIDENCE * score + near + DOCUMENT * words + COVERAGE * len(held) / self.terms + CUE * is_cued
+        near = 0.0 if self.nearness is None else self.nearness(start)
+        return (
+            EVIDENCE * score + near + DOCUMENT * self.one.by_words + COVERAGE * len(held) / self.terms + CUE * is_cued
+        )
 
 
-def _nearness(gain: Gain | None, seen: SeenText) -> Callable[[int], float] | None:
-    """Return what a sentence gains by meaning, by its place in what the model saw; None where nothing was compared."""
-    return None if gain is None else lambda place: gain.of(seen.stored(place))
+def _nearness(gain: Gain | None, seen: SeenText, weight: float) -> Callable[[int], float] | None:
+    """Return what a sentence is worth by meaning, by its place in what the model saw; None where that is nothing."""
+    return None if gain is None or not weight else lambda place: weight * gain.distance(seen.stored(place))
 
 
 def _sentences(

@@ -36,18 +36,32 @@ From this budget on a sentence's meaning has its full weight; in smaller ones cl
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What nearness is worth for one document: *score* for itself; for its pieces *ends* and *gains*, in order."""
+    """
+    What nearness is worth for one document: *score* for itself, *weight* for its sentences.
+
+    Of its pieces, in order, *ends* and *distances*: how far each is from the nearest of all, in spreads, none above 0.
+    """
 
     score: float
     ends: tuple[int, ...] = ()
-    gains: tuple[float, ...] = ()
-    least: float = 0.0
-    """What a sentence outside of all compared pieces has."""
+    distances: tuple[float, ...] = ()
+    farthest: float = 0.0
+    """The distance of a sentence outside of all compared pieces."""
+    weight: float = 1.0
 
     def of(self, start: int) -> float:
         """Return what a sentence that begins at *start* gets from the piece that contains it."""
+        return self.weight * self.distance(start)
+
+    def distance(self, start: int) -> float:
+        """Return how far the piece that contains what begins at *start* is behind the nearest of all."""
         place = bisect_right(self.ends, start)
-        return self.gains[place] if place < len(self.gains) else self.least
+        return self.distances[place] if place < len(self.distances) else self.farthest
+
+
+def freedom(coverage: float) -> float:
+    """Return how many times as much nearness counts where the words cover the share *coverage* of the question."""
+    return max(coverage, LEAST_COVERAGE) ** -2
 
 
 def scaled(near: Sequence[Nearness], spread: float | None) -> tuple[Nearness, ...]:
@@ -69,15 +83,15 @@ def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | Non
     known = [one for one in nearest if one is not None]
     if not known:
         return None
-    heavier = max(coverage, LEAST_COVERAGE) ** -2
-    document_weight, sentence_weight = DOCUMENT * heavier, SENTENCE * heavier
+    heavier = freedom(coverage)
     best, least = max(known), min(known)
     return [
         Gain(
-            -document_weight * (best - (least if highest is None else highest)),
+            -DOCUMENT * heavier * (best - (least if highest is None else highest)),
             tuple(near.end for near in own),
-            tuple(sentence_weight * (near.cosine - best) for near in own),
-            sentence_weight * (min((near.cosine for near in own), default=least) - best),
+            tuple(near.cosine - best for near in own),
+            min((near.cosine for near in own), default=least) - best,
+            SENTENCE * heavier,
         )
         for own, highest in zip(pieces, nearest, strict=True)
     ]

@@ -71,6 +71,11 @@ class Ranked:
     tables: tuple[Table, ...] | None = None
     """The tables of its text; None where nobody has looked for them yet."""
 
+    @property
+    def by_words(self) -> float:
+        """Return the score without what meaning adds."""
+        return self.score if self.gain is None else self.score - self.gain.score
+
 
 def ranked(
     question: str, documents: Sequence[Document], *, language: str, terms: tuple[Term, ...]

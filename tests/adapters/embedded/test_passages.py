@@ -313,8 +313,11 @@ def test_an_index_without_vectors_says_so(tmp_path: Path) -> None:
 
 def test_another_model_is_named_until_everything_was_indexed_with_it(tmp_path: Path) -> None:
     other = replace(MODEL, key="other", spread=0.05)
-    write(tmp_path, [doc("a"), doc("b")], {"a": [axis(1)], "b": [axis(1)]})
+    # The model does not know the language of "c".
+    write(tmp_path, [doc("a"), doc("b"), doc("c")], {"a": [axis(1)], "b": [axis(1)]})
     index = passages(tmp_path)
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        assert writer.unembedded(MODEL) == 0
     assert index.probe(MODEL) is None and "index the documents again" in (index.probe(other) or "")
     with pytest.raises(EmbeddingsMismatch):
         index.nearest(replace(asked(axis(1)), model_key="other"), ANYBODY)

@@ -285,6 +285,20 @@ def test_where_passages_were_compared_the_nearest_sentence_is_said_though_it_has
     assert "Mothers" not in said(replace(document, near=()))
 
 
+def test_where_a_document_has_all_words_of_the_question_its_words_find_the_sentence() -> None:
+    """A question that names its document is nearest to where that introduces itself."""
+    text = "Supply contract of Hill and Dale. The parties like each other. The contract ends after two years."
+    end = text.index(" The parties")
+    near = (Nearness(0, end, 9.0), Nearness(end, len(text), 5.0))
+
+    def said(one: Document) -> str:
+        shown = extracts_for([(one, (Passage(0, len(text)),))], is_cleaned=True)
+        return answer("When does the contract end?", shown, language="en")
+
+    assert said(Document("d", text, near=near)) == said(Document("d", text))
+    assert said(Document("d", text)).startswith("“The contract ends after two years.”")
+
+
 @pytest.mark.parametrize(
     ("language", "text"),
     [
