@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from datafari_rag.adapters.embedded.schema import VERSION_FILE, created, exists
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.adapters.settings.snapshot import snapshot_of
 from datafari_rag.commands.demo import command
 from datafari_rag.commands.demo.watch import TOLD_EVERY_S, ProgressFile, demo_watch, state_of
 from tests.waiting import until
@@ -142,5 +143,10 @@ def test_a_demo_begins_whatever_the_one_before_left(
     options = command._watched(tmp_path / "files", tmp_path)
 
     assert json.loads(options["demo.folder"])["dropped"] == str(tmp_path / "dropped")
+    # Also over settings that a demo of before wrote, in which `demo.users` was a key of its own.
+    (tmp_path / "rag.properties").write_text("demo.users=true\n")
+    overrides = {"demo.folder": str(options["demo.folder"])}
+    snapshot = snapshot_of(tmp_path / "rag.properties", environ={}, overrides=overrides)
+    assert snapshot.settings.demo_folder.dropped and not snapshot.settings.demo_folder.users
     assert start.commands[-1][-1] == str(os.getpid())
     created(tmp_path / "index")

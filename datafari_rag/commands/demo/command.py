@@ -162,7 +162,7 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     subprocess.Popen([*command, *kept, "--parent", str(os.getpid())])  # noqa: S603 # our own program
     return {
         "security.identity": "anonymous",
-        "demo.folder": json.dumps({"progress": str(progress), "dropped": str(dropped)}),
+        "demo.folder": json.dumps({"users": False, "progress": str(progress), "dropped": str(dropped)}),
         "server.limits": f'{{"body_bytes": {MAX_DROPPED_BYTES}}}',
     }
 
