@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -16,14 +17,11 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def chosen(ask: Ask, *documents: Document, **settings: object) -> Selected:
-    return evidence_for(
-        ask,
-        documents,
-        language="en",
-        settings=replace(Settings(), **settings),
-        count=words,  # type: ignore[arg-type]
-    )
+def chosen(
+    ask: Ask, *documents: Document, count: Callable[[str], int] = words, language: str = "en", **settings: object
+) -> Selected:
+    chosen_by = replace(Settings(), **settings)  # type: ignore[arg-type]
+    return evidence_for(ask, documents, language=language, settings=chosen_by, count=count)
 
 
 def document(number: int, text: str = SENTENCES) -> Document:
@@ -54,10 +52,97 @@ def test_the_characters_of_all_extracts_together_stay_within_the_setting() -> No
     assert "The ferry leaves at nine." in found.extracts[0].text
 
 
-def test_head_takes_the_beginning() -> None:
-    found = chosen(ASK, document(1), rag_max_json_length=300, rag_extract="head")
+def test_head_takes_the_beginning_wherever_the_answer_is() -> None:
+    last = document(1, "Nothing is said of it here. " * 40 + "The ferry leaves at nine.")
+    head, best = (chosen(ASK, last, rag_max_json_length=300, rag_extract=how) for how in ("head", "passages"))
 
-    assert found.extracts[0].text.startswith("The ferry leaves at nine.")
+    assert head.extracts[0].text.startswith("Nothing is said of it here.")
+    assert "ferry" not in head.extracts[0].text
+    assert "The ferry leaves at nine." in best.extracts[0].text
+
+
+SHORT = document(1, "The ferry leaves at nine. Then it comes back at noon, as on each day.")
+FILLER = "It is so. " * 60
+HEADED = document(1, f"# Timetable\n\n{FILLER}\n\n## Ferry\n\n{FILLER}The ferry leaves at nine. {FILLER}")
+ANSWER, RESERVE, FRAME = 250, 150, 60
+TAKEN = ANSWER + RESERVE + FRAME + len(ASK.question) + len(SHORT.text)
+"""Tokens of a window in which SHORT fits as a whole, where each character is a token."""
+
+WINDOWS = {
+    "one document": (ASK, (SHORT,), TAKEN),
+    "two documents have a frame each": (ASK, (SHORT, document(2, "Yes.")), TAKEN + FRAME + len("Yes.")),
+    "each turn costs eight tokens besides its text": (
+        replace(ASK, history=(ChatMessage("user", "x" * 30), ChatMessage("assistant", "y" * 12))),
+        (SHORT,),
+        TAKEN + 30 + 8 + 12 + 8,
+    ),
+    "a shorter answer leaves more": (replace(ASK, max_tokens=100), (SHORT,), TAKEN - ANSWER + 100),
+    "a longer answer leaves less": (replace(ASK, max_tokens=400), (SHORT,), TAKEN - ANSWER + 400),
+    "of a caller with the whole conversation a longer answer takes no room": (
+        replace(ASK, max_tokens=400, has_whole_history=True),
+        (SHORT,),
+        TAKEN,
+    ),
+}
+
+
+@pytest.mark.parametrize(("ask", "documents", "window"), WINDOWS.values(), ids=WINDOWS)
+def test_what_fits_the_window_to_the_token_is_whole_and_one_token_less_cuts_it(
+    ask: Ask, documents: tuple[Document, ...], window: int
+) -> None:
+    fitting, cut = (chosen(ask, *documents, count=len, llm_context_window=window - less) for less in (0, 1))
+
+    assert [extract.text for extract in fitting.extracts] == [one.text for one in documents]
+    assert [extract.text for extract in cut.extracts] != [one.text for one in documents]
+
+
+def test_the_headings_above_a_passage_count_in_the_window() -> None:
+    few = {"count": len, "rag_max_json_length": 60}
+    (wanted,) = chosen(ASK, HEADED, llm_context_window=9000, **few).extracts  # type: ignore[arg-type]
+    assert [path for _, path in wanted.paths] == ["Timetable"]
+    window = ANSWER + RESERVE + FRAME + len(ASK.question) + len(wanted.text) + len("Timetable") + 2
+    fitting, cut = (
+        chosen(ASK, HEADED, llm_context_window=window - less, **few).extracts  # type: ignore[arg-type]
+        for less in (0, 1)
+    )
+    assert fitting == (wanted,)
+    assert cut != (wanted,)
+
+
+def test_where_not_all_fits_the_first_choice_takes_most_of_the_window() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    many = [document(number, "The ferry leaves at nine. " + "The ferry is so. " * 900) for number in range(6)]
+    found = chosen(ASK, *many, count=count, llm_context_window=4000, rag_max_json_length=100_000)
+    room = 4000 - ANSWER - RESERVE - len(ASK.question) - 3 * FRAME
+    assert 0.8 * room < sum(len(extract.text) for extract in found.extracts) <= 0.95 * room
+    assert len([text for text in counted if text == found.extracts[0].text]) == 1
+    assert len([text for text in counted if len(text) > 1000 and text != found.extracts[0].text]) <= 1, "the sample"
+
+
+def test_tokens_are_estimated_from_six_stretches_of_each_of_the_three_best_documents() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    texts = ["".join(f"{name}{number:03} " for number in range(460)) for name in "abcd"]
+    chosen(ASK, *(document(number, text) for number, text in enumerate(texts)), count=count)
+    stretches = (text[at : at + 300] for text in texts[:3] for at in (0, 400, 800, 1200, 1600, 2000))
+    assert "".join(stretches) in counted
+
+
+def test_what_is_chosen_is_a_value() -> None:
+    found = Selected(())
+    assert (found.candidates, found.is_without_room, found.evidence) == ((), False, None)
+    with pytest.raises(FrozenInstanceError):
+        found.evidence = 1.0  # type: ignore[misc]
+    assert not hasattr(found, "__dict__")
 
 
 @pytest.mark.parametrize("window", [1200, 800, 600])
