@@ -24,8 +24,6 @@ from tests.loopback import Asked, Loopback, serving
 from tests.security.test_plugin_mode import solr
 from tests.security.worlds import repeating
 
-NOW = datetime.datetime.now(datetime.UTC)
-
 
 class Authority:
     """A certificate authority that lives as long as a test."""
@@ -51,14 +49,15 @@ class Authority:
         return certificate, secret
 
     def _signed(self, subject: x509.Name, key: Any, *extensions: x509.ExtensionType) -> x509.Certificate:
+        now = datetime.datetime.now(datetime.UTC)  # a module is imported an hour before the last of its tests runs
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self.name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(NOW - datetime.timedelta(hours=1))
-            .not_valid_after(NOW + datetime.timedelta(hours=1))
+            .not_valid_before(now - datetime.timedelta(hours=1))
+            .not_valid_after(now + datetime.timedelta(hours=1))
             .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
