@@ -66,6 +66,7 @@ def cost(bench: Bench) -> Result:
             peer = stack.enter_context(haystack(behind, solr=f"{solr.url}/select"))
         except NotStarted as error:
             peer = str(error)
+            bench.done["haystack"] = {"error": peer}
         for library in _libraries():
             bench.done[library.name] = tried(lambda one=library: _costs(one, solr, behind, peer))  # type: ignore[misc]
     return bench.done

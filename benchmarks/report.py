@@ -68,6 +68,8 @@ def costs(rows: Rows) -> list[str]:
     lines: list[Sequence[str]] = []
     for way, name in WAYS.items():
         found = [one[way] if "new" in one.get(way, {}) else None for one in sets.values()]
+        if not any(found):
+            continue
         lines.append((name, *(_times(one and one["new"]["ms"], floor) for one in found)))
         lines.append(("- the same questions again", *(_times(one and one["again"]["ms"], floor) for one in found)))
         if way != "embedded":
@@ -343,12 +345,13 @@ def _plots(found: Rows, folder: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axis = plt.subplots(figsize=(9, 3.5), layout="constrained")
-    for place, (way, name) in enumerate(WAYS.items()):
-        at = [number + 0.2 * (place - 1.5) for number in range(len(sets))]
+    measured = {way: name for way, name in WAYS.items() if any("new" in one.get(way, {}) for one in sets.values())}
+    for place, (way, name) in enumerate(measured.items()):
+        at = [number + 0.2 * (place - (len(measured) - 1) / 2) for number in range(len(sets))]
         ours = [one.get(way, {}).get("new", {}).get("ms", 0.0) / floor for one in sets.values()]
         solr = [one.get(way, {}).get("new", {}).get("solr_ms", 0.0) / floor for one in sets.values()]
         axis.bar(at, ours, 0.18, label=name)
-        axis.bar(at, solr, 0.18, bottom=ours, color="lightgrey", label="Solr" if place == len(WAYS) - 1 else None)
+        axis.bar(at, solr, 0.18, bottom=ours, color="lightgrey", label="Solr" if place == len(measured) - 1 else None)
     axis.axhline(1, color="black", linewidth=1)
     axis.set_xticks(range(len(sets)), list(sets))
     axis.set_ylabel("CPU of an answer, times the floor")
