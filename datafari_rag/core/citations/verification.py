@@ -56,6 +56,9 @@ MAX_LOOKED = 40
 
 MAX_WINDOWS = 8
 
+MAX_CELLS = 20_000
+"""So many cells an alignment may have: sentences of contracts have a few thousand, the same word over and over more."""
+
 RAREST = 6
 """So many of a claim's words, those that the document has least often, lead to what is like it."""
 
@@ -304,8 +307,9 @@ class CheckedExtract:
             for row in self._source.readings(block, number, claim.language, with_pairs=not edits):
                 if len(row.units) < len(claim.units) - edits:
                     continue
-                self.text.add(cells(claim, row))
-                found = aligned(claim, row, edits=edits)
+                work = cells(claim, row)
+                self.text.add(min(work, MAX_CELLS))
+                found = aligned(claim, row, edits=edits) if work <= MAX_CELLS else None
                 if found is None or (best is not None and found.gaps >= best[0].gaps):
                     continue
                 place = self._place(row, found, self._source.sentences(block)[number])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
 from datafari_rag.core.settings.records import RequestRates, ServerLimits
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.sentences import spans
 from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving
 from tests.web.api.test_mcp import FakeTrail
@@ -40,6 +42,44 @@ def test_a_text_is_checked_against_facts() -> None:
 def test_a_text_is_checked_against_documents() -> None:
     found = posted(client_of(), FLIGHT.text, documentIds=[FLIGHT.id]).get_json()
     assert (found["supportScore"], found["citedChunks"][0]["documentId"]) == (1, FLIGHT.id)
+
+
+HANDBOOK = (
+    "Ferry tickets cost 12 euros on Sundays. Members without cards pay 20 mg deposits before 10:30. "
+    "Dr Okafor approved hepatitis B vaccinations for staff in Lisbon. The committee accepted claims against insurers. "
+    "Employees receive 0.125 shares after 3 years. Visitors cannot enter laboratories from Monday to Friday."
+)
+INSERTED = ("not", "never", "former", "alleged", "only", "half", "13", "Bergen", "without", "unless", "C", "other")
+
+
+def altered(sentence: str, chance: Random) -> str:
+    """Return *sentence* with one word that is no article left out, put in, exchanged, or with two of them swapped."""
+    words = sentence.rstrip(".").split()
+    place = chance.choice([at for at, word in enumerate(words[1:], 1) if word not in ("The", "the")])
+    kind = chance.choice(("out", "in", "other", "swapped"))
+    if kind == "out":
+        del words[place]
+    elif kind == "in":
+        words.insert(place, chance.choice(INSERTED))
+    elif kind == "other":
+        words[place] = chance.choice([one for one in INSERTED if one != words[place]])
+    else:
+        words[place - 1], words[place] = words[place], words[place - 1]
+    return f"{' '.join(words)}."
+
+
+def test_no_altered_copy_is_proved_and_every_copy_is() -> None:
+    """Through the service, alone, quoted, and among true sentences: whatever was altered, and wherever."""
+    chance, client = Random(32), client_of()
+    facts = [{"factText": HANDBOOK}]
+    said = [HANDBOOK[start:end] for start, end in spans(HANDBOOK)]
+    assert posted(client, " ".join(said), facts=facts).get_json()["supportScore"] == 1
+    for _ in range(40):
+        copies = [altered(one, chance) for one in said]
+        candidate = "\n\n".join(chance.choice((one, f"“{one[:-1]}”.", f"The handbook says: {one}")) for one in copies)
+        claims = posted(client, f"{said[0]}\n\n{candidate}", facts=facts).get_json()["claims"]
+        proved = [one["claimText"] for one in claims if one["status"] in ("verified", "supported")]
+        assert proved == said[:1]
 
 
 def test_hidden_and_unknown_ids_are_alike_to_the_byte() -> None:
