@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.factory import ExtractiveModel
+from datafari_rag.adapters.reranker import reranker_for
 from datafari_rag.adapters.settings.snapshot import snapshot_of
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import counter_for, model_for, retriever_for
@@ -96,6 +97,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
     dependencies = Dependencies(
         retriever=retriever,
         meaning=meaning_for(settings, retriever),
+        reranker=reranker_for(settings),
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
         counter=counter_for(settings),
         instructions=snapshot.instructions,
