@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Nearness
-from datafari_rag.core.passages.budget_fitting import answering_for
+from datafari_rag.core.passages.budget_fitting import Selected, answering_for
 from datafari_rag.core.passages.evidence_threshold import (
     AUTO,
     FEW,
@@ -133,3 +133,15 @@ def test_an_open_gate_changes_nothing_of_what_is_chosen() -> None:
     )
     assert gated.extracts == free.extracts and gated.candidates == free.candidates
     assert gated.evidence is not None and free.evidence is None
+
+
+def test_just_as_much_evidence_as_is_wanted_is_enough() -> None:
+    documents = (Document("d", APART, language="en"), *OTHERS)
+
+    def selected(least: float) -> Selected:
+        settings = replace(WORDLESS, rag_evidence_min=least)
+        return answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
+
+    there = selected(0.0001).evidence or 0.0
+    enough, short = selected(there), selected(there + 0.0001)
+    assert enough.extracts != () and short.extracts == ()
