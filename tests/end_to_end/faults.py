@@ -128,12 +128,13 @@ def half(asked: Asked, truth: Callable[[Asked], Reply]) -> Reply:
 
 
 def huge(asked: Asked, truth: Callable[[Asked], Reply]) -> Reply:
-    """Answer a search with one document of 200 MB."""
+    """Answer a search with one document of 200 MB, and a search that asks for no texts without them."""
     if not asked.path.endswith("/select"):
         return truth(asked)
-    head = (
-        b'{"response":{"numFound":1,"start":0,"docs":[{"id":"big","language":["en"],"exactContent":["A pump needs oil. '
-    )
+    found = b'{"response":{"numFound":1,"start":0,"docs":[{"id":"big","language":["en"]'
+    if b"exactContent" not in asked.body:
+        return Reply(found + b"}]}}")
+    head = found + b',"exactContent":["A pump needs oil. '
     tail = b'The end."]}]}}'
     piece = b"Nothing of the kind stands here at all. " * 25_000
 
