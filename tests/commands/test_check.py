@@ -86,7 +86,7 @@ BROKEN = [
     ),
     pytest.param("solr.url=embedded:i\nsecurity.mode=plugin", 2, "tokens is expected", id="a plugin that is not there"),
     pytest.param("server.port=http", 1, "An integer is expected.", id="a port by name"),
-    pytest.param("server.host=0.0.0.0\ndemo.users=true", 2, "false is expected", id="demo users for everybody"),
+    pytest.param("server.host=0.0.0.0\ndemo.users=true", 2, "No users are expected", id="demo users for everybody"),
     pytest.param("server.cors.origins=https://a/b", 1, "lists of origins", id="a path in an origin"),
     pytest.param("server.secret=short", 1, "at least 16 characters", id="a short secret"),
 ]
