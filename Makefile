@@ -136,7 +136,7 @@ peers: $(addprefix .venvs/.peer-,relay haystack litellm)
 	  || echo "NOT INSTALLED: $*; its row will say so"
 
 # Beside the limits and the peers, on loopback alone; a part that fails says so and the others go on. Needs Node 20.
-# The tables go into docs/performance.md. About a quarter of an hour, with the peers.
+# One table and one picture go into docs/performance.md, all else into bench-results. About half an hour with the peers.
 bench: $(DEV_STAMP) peers
 	$(BIN)/python -m benchmarks.run --docs
 
