@@ -216,6 +216,40 @@ def test_settings_that_cannot_be_understood_are_said(tmp_path: Path) -> None:
     assert "Traceback" not in said.output + unknown.output
 
 
+def rated(prefers: Callable[[int], float]) -> Callable[[Asked], Reply]:
+    """Return a reranker whose score of a text follows from its length; the text that answers is the shorter."""
+
+    def answer(asked: Asked) -> Reply:
+        lengths = [len(text) for text in json.loads(asked.body)["texts"]]
+        return Reply(json.dumps([{"index": at, "score": prefers(one)} for at, one in enumerate(lengths)]).encode())
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        pytest.param(
+            rated(lambda length: -length), "OK      reranker: tells an answer from another text by", id="good"
+        ),
+        pytest.param(
+            rated(float), "HINT    reranker: it prefers a text that does not answer", id="the wrong way round"
+        ),
+        pytest.param(lambda asked: Reply(b"{}", status=422), "PROBLEM reranker: The reranker is not", id="refused"),
+        pytest.param(lambda asked: Reply(b"[]"), "PROBLEM reranker: The reranker's answer could not", id="no scores"),
+    ],
+)
+def test_the_reranker_is_tried(answer: Callable[[Asked], Reply], line: str, tmp_path: Path) -> None:
+    with serving(answer) as server:
+        said = examined(
+            tmp_path,
+            "solr.url=embedded:none",
+            f"rerank.endpoint={server.url}/rerank",
+            'rerank.options={"timeout_s": 20}',
+        )
+    assert line in said.output
+
+
 def test_the_embedding_model_and_its_vectors_are_examined(tmp_path: Path) -> None:
     library("onnxruntime", "make .venv/.dev")
     with closing(EmbeddedWriter(tmp_path / "index")) as writer:
