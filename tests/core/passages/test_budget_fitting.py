@@ -257,3 +257,23 @@ def test_what_is_left_over_of_a_cut_sentence_is_no_node() -> None:
 
     assert all(p.end - p.start >= 16 for p in found.extracts[0].passages)
     assert "Ferry." in [extract.text for extract in found.extracts]
+
+
+def test_sixteen_tokens_are_the_least_in_which_there_is_a_node_and_it_may_take_all_of_them() -> None:
+    text = "The ferry leaves at nine and comes back at noon as it does on each day."
+    assert [extract.text for extract in chosen(budget(16), document(1, text)).extracts] == [text]
+    assert chosen(budget(15), document(1, text)).extracts == ()
+
+
+def test_a_node_is_its_text_alone_without_the_headings_above_it() -> None:
+    found = chosen(budget(16, node=16), HEADED)
+    assert [extract.paths for extract in found.extracts] == [()]
+
+
+def test_files_sent_along_are_numbered_as_they_came() -> None:
+    files = (Attachment("a.txt", "The ferry leaves at ten."), Attachment("b.txt", "The ferry leaves on Sundays alone."))
+    found = chosen(replace(ASK, attachments=files, max_documents=1), document(1, "The ferry leaves at nine."))
+    assert {(extract.document.id, extract.document.title) for extract in found.extracts} >= {
+        ("attachment:1", "a.txt"),
+        ("attachment:2", "b.txt"),
+    }
