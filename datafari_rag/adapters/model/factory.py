@@ -49,15 +49,12 @@ def chain_for(
     for endpoint in endpoints_for(settings):
         if endpoint.url == BUILTIN_MODEL:
             return chain(extractive)
-        model = http_model(replace(endpoint, headers=headers), settings, machine)
+        model = HttpModel(
+            replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, machine=machine
+        )
         breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, machine.monotonic)
         links.append(ChainMember(urlsplit(endpoint.url).hostname or "", model, breaker))
     return chain()
-
-
-def http_model(endpoint: Endpoint, settings: Settings, machine: Machine = MACHINE) -> HttpModel:
-    """Return one endpoint as a model of its own. Raises: ValueError: its URL or a PEM file cannot be used."""
-    return HttpModel(endpoint, template=settings.rag_template, limits=settings.llm_limits, machine=machine)
 
 
 def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:

@@ -13,7 +13,8 @@ import click
 from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.connection import Endpoint, ServerListing
-from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for, http_model
+from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for
 from datafari_rag.adapters.reranker import NEEDS_EXTRA as NEEDS_RERANKER
 from datafari_rag.adapters.reranker import reranker_for
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
@@ -341,7 +342,9 @@ def _model(settings: Settings, instructions: str) -> Iterator[Finding]:
 
 
 def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iterator[Finding]:
-    model = None if endpoint.url == BUILTIN_MODEL else http_model(endpoint, settings)
+    is_built_in = endpoint.url == BUILTIN_MODEL
+    limits = settings.llm_limits
+    model = None if is_built_in else HttpModel(endpoint, template=settings.rag_template, limits=limits)
     trial = tried(model or ExtractiveModel(), trial_prompt(settings, instructions, new_nonce()), time.monotonic)
     subject = f"model ({bootstrap.host_of(endpoint.url)})"
     if trial.failure is not None:
