@@ -34,6 +34,7 @@ CASES = [
     pytest.param("[x](data:text/html,hi)", "x", id="data is no target"),
     pytest.param(f"[the plan]({URL})", f"[the plan]({URL})", id="a link to a document stays"),
     pytest.param(f"[the plan](<{URL}>)", f"[the plan]({URL})", id="also in angle brackets"),
+    pytest.param(f"[p](<{URL}x)", "p", id="but in both of them"),
     pytest.param(f'[the plan]({URL} "title")', f"[the plan]({URL})", id="its title does not"),
     pytest.param(
         "[p](https://docs.example/a.pdf?q=secret)", "p", id="a document's URL with something added is foreign"
@@ -87,6 +88,7 @@ CASES = [
     pytest.param("`" * 31 + "<b>" + "`" * 31, "`" * 31 + "‹b>" + "`" * 31, id="too many backticks are none"),
     pytest.param("ends in [Pla", "ends in ", id="half a mark at the end is dropped"),
     pytest.param("ends in [see", "ends in [see", id="another opened bracket is not"),
+    pytest.param(f"[a]({URL}", "a", id="half a link to a document at the end is none"),
     pytest.param("[a](https://evil.example/x", "a", id="half a link at the end is none"),
     pytest.param("[" * 12 + "a" + "]" * 12 + "(u)", "[" * 11 + "a" + "]" * 11, id="very deep brackets are a link too"),
     pytest.param("[" * 40 + "a" + "]" * 40, "[" * 40 + "a" + "]" * 40, id="too many open brackets are text"),
