@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.processes import Running, free_port, running, service, stub_llm, write_settings
+from tests.loopback import Asked, Reply, serving
 from tests.real_solr import Collection
 from tests.waiting import until
 
@@ -170,3 +172,23 @@ def test_a_solr_that_is_gone_is_never_nothing_found(tmp_path: Path, stub: Runnin
         assert response.json()["content"]["error"]["label"] == "searchUnavailable"
         assert found.get("/health/live").status_code == 200
         assert found.get("/health/ready").status_code == 503
+
+
+def test_a_reranker_orders_what_solr_found_and_is_sent_nothing_hidden(tmp_path: Path, collection: Collection) -> None:
+    def on_enums(asked: Asked) -> Reply:
+        """Prefer texts on enums, then longer ones."""
+        texts = json.loads(asked.body)["texts"]
+        scores = [100.0 * text.count("Enum") + len(text) / 10 for text in texts]
+        return Reply(json.dumps([{"index": at, "score": one} for at, one in enumerate(scores)]).encode())
+
+    with serving(on_enums) as server:
+        changes = {"rerank__endpoint": f"{server.url}/rerank", "rerank__options": '{"timeout_s": 30}'}
+        with service(tmp_path, settings_for(collection, **changes)) as found:
+            alice = found.get(ENUMS, X_Remote_User="alice").json()["content"]
+            of_alice = b"".join(one.body for one in server.asked)
+            server.asked.clear()
+            found.get(ENUMS, X_Remote_User="bob")
+            of_bob = b"".join(one.body for one in server.asked)
+    assert ids(alice)[0] == "py-howto-enum"
+    assert b"Enum HOWTO" in of_alice
+    assert b"Enum HOWTO" not in of_bob and b"texts" in of_bob
