@@ -137,7 +137,7 @@ def test_every_door_and_every_key_of_the_readme_is_one_of_the_service() -> None:
     rules = {rule.rule for rule in create_app(None).url_map.iter_rules()}
     inner = re.compile(r"/Datafari|/static|/admin/|/demo/|/\.well-known|.*<")
     doors = {rule for rule in rules if not inner.match(rule)}
-    table = text.partition("## Every door")[2].partition("\n## ")[0]
+    table = text.partition("## Every path")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(/[a-z0-9_./]*)(?:\?action=rag)?`", table))
     keys = re.findall(r"^\| `([a-z]\S+)`", text.partition("## Settings")[2], re.M)
 
