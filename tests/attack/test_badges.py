@@ -90,7 +90,10 @@ def misshown(content: Any, page: str) -> list[str]:
     if len(quotations) != len(badges):
         holes.append(f"a badge that does not stand behind a quotation: {shown!r}")
     support = content["support"]
-    if support["checked"] and f"{support['proved']} of {support['checked']} sentences proved" not in page:
+    if (
+        support["checked"]
+        and f"Sentences proved by the documents: {support['proved']} of {support['checked']}" not in page
+    ):
         holes.append("the count counts something else")
     return holes
 

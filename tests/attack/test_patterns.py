@@ -6,7 +6,7 @@ import ast
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ SLOWEST = 8
 """So many texts that take longest at the first length are tried at the second one, and at those around it."""
 
 BOUNDED = {
-    "core.answer.followup_questions._BULLET[0]": "it reads 40 characters",
     "core.citations.claims._TARGET[0]": "a parenthesis stands between each two repetitions, and none of them takes one",
     "core.citations.units._UNIT[0]": "a sign that no other takes stands between each two repetitions",
     "core.settings.checks._HANDLER[0]": "a slash begins each part, and nothing else takes one",
@@ -42,6 +41,14 @@ AT_ONE_PLACE = {
     "core.answer.output_filter._TITLED": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.output_filter._PROSE": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.output_filter._CROWDED": "matched at a bracket, up to 300 characters behind it",
+    "core.answer.output_filter._FENCE_LINE": "matched at the end of a fence, up to 300 characters behind it",
+    "core.answer.output_filter._LINE_BEGUN": "matched at the end of a fence, where nothing else follows",
+    "core.citations.places.BULLET": "matched at the beginning of a line, which it goes through once",
+    "core.citations.units._DECIMAL": "matched with the whole of a number",
+    "core.query.filter_queries._CLOSE": "matched at one place of a filter of at most 10,000 characters",
+    "core.query.filter_queries._FIELD": "matched at one place of a filter of at most 10,000 characters",
+    "core.query.filter_queries._OR": "matched at one place of a filter of at most 10,000 characters",
+    "web.pages.markdown._ROW": "matched with the whole of a line",
     "core.citations.links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.answer.output_filter._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
     "core.answer.output_filter._WORDS": "matched behind a parenthesis, up to 300 characters of it",
@@ -87,14 +94,22 @@ INLINE = {
 """Patterns that are made where they are used: why no text makes them slow."""
 
 
+@cache
+def sources() -> str:
+    """Return the code of the package."""
+    return "".join(path.read_text() for path in Path(datafari_rag.__file__).parent.rglob("*.py"))
+
+
 def finding(name: str, pattern: re.Pattern[Any]) -> Callable[[str], None]:
-    """Return a call that finds all of *pattern* in a text, if it is looked for at each place, and matches the whole."""
-    is_at_one_place = name.partition("[")[0] in AT_ONE_PLACE
+    """Return a call that does with *pattern* what its users do: find it at each place of a text, or match it there."""
+    place = name.partition("[")[0]
+    is_whole = f"{place.rpartition('.')[2]}.fullmatch(" in sources()
 
     def find(text: str) -> None:
         subject: Any = text.encode("utf-8", "surrogatepass") if isinstance(pattern.pattern, bytes) else text
-        pattern.match(subject) if is_at_one_place else deque(pattern.finditer(subject), maxlen=0)
-        pattern.fullmatch(subject)
+        pattern.match(subject) if place in AT_ONE_PLACE else deque(pattern.finditer(subject), maxlen=0)
+        if is_whole:
+            pattern.fullmatch(subject)
 
     return find
 

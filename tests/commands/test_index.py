@@ -224,7 +224,6 @@ def test_a_damaged_index_is_named_and_refused(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "wanted"),
     [
-        pytest.param([], 2, "Missing argument", id="no path"),
         pytest.param(["/no/such/path"], 2, "There is no file or folder /no/such/path.", id="a path that is not there"),
         pytest.param([".", "--allow", ""], 2, "A token has 1 to", id="an empty token"),
         pytest.param([".", "--conf", "/no/such.properties"], 1, "there is no such file", id="no settings file"),

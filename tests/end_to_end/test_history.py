@@ -251,7 +251,7 @@ def test_nobody_sees_what_its_rights_hide_while_rights_change_and_nodes_go(
     lines = summary(history, every, found)
     said = " ".join(lines[1:]).replace("**", "")
     fault = f"SolrCloud: rights change for {MINUTES:g} minutes"
-    tell(record_property, fault, said, then="nobody saw what was hidden from him")
+    tell(record_property, fault, said, then="nobody saw what was hidden from them")
     assert found == [], (said, place, Counter(one.kind for one in found), found[:3])
     assert len(history.reads) > 50
     assert history.faults.total() > 0

@@ -11,7 +11,7 @@ MAX_BLANK_CHARS = 200
 """How much white space before a mark goes with it, and is held back while a mark may follow."""
 
 _MARK = re.compile(rf"<<([^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}})>>")
-_BULLET = re.compile(r"(?:^|\n)[ \t]*(?:[-*•–]|\(?\d{1,2}[.)]?)?[ \t]*$")
+_BULLET = re.compile(r"(?:^|\n)[ \t]*+(?:(?:[-*•–]|\(?\d{1,2}[.)]?)[ \t]*+)?$")
 _BULLET_ENDS = frozenset("-*•–.)")
 _OPEN = re.compile(rf"<(?:<(?:[^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}}>?)?)?$")
 _ENDS_MARK = re.compile(r"[<>\n]")

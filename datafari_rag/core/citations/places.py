@@ -61,7 +61,7 @@ MAX_LABEL_UNITS = 40
 HEADING_REACH_CHARS = 4_000
 
 _NUMBERED = re.compile(r"\(?[^\W_]{1,3}[.)]\s")
-_LINE_END = re.compile(r"[ \t\r]*\n+[ \t]*")
+_LINE_END = re.compile(r"(?<![ \t\r])[ \t\r]*+\n++[ \t]*+")
 _CUT_BEFORE = re.compile(r"(?<!\w)(?:…|\.\.\.)\s*\Z")
 
 Span = tuple[int, int]

@@ -26,7 +26,7 @@ def client_of(folder: Path, **settings: Any) -> FlaskClient:
     progress = folder / "progress.json"
     progress.write_text(json.dumps({"endings": [".md", ".txt", ".zip"]}), encoding="utf-8")
     (folder / "dropped").mkdir(exist_ok=True)
-    place = DemoFolder(str(progress), str(folder / "dropped"))
+    place = DemoFolder(progress=str(progress), dropped=str(folder / "dropped"))
     given = {"demo_folder": place, **settings}
     return app_of(fake_snapshot(settings=Settings(**given))).test_client()
 
@@ -170,7 +170,7 @@ def test_another_machine_brings_nothing(client: FlaskClient, tmp_path: Path) -> 
 
 
 def test_without_the_setting_there_is_no_such_page(tmp_path: Path) -> None:
-    client = client_of(tmp_path, demo_folder=DemoFolder(str(tmp_path / "progress.json")))
+    client = client_of(tmp_path, demo_folder=DemoFolder(progress=str(tmp_path / "progress.json")))
 
     assert sent(client, NOTE, token="any").status_code == 404
     assert 'id="drop"' not in client.get("/").get_data(as_text=True)
