@@ -15,7 +15,7 @@ def letters(size: int) -> str:
 
 
 def test_what_takes_the_square_of_its_input_grows_too_fast() -> None:
-    assert "for 500, 2000 and 8000" in too_fast(SQUARE.search, letters, 2_000, worth_s=0)
+    assert "for 2000, 8000 and 32000" in too_fast(SQUARE.search, letters, 8_000, worth_s=0)
 
 
 def test_what_takes_its_input_once_does_not() -> None:
