@@ -103,7 +103,7 @@ def sources() -> str:
 def finding(name: str, pattern: re.Pattern[Any]) -> Callable[[str], None]:
     """Return a call that does with *pattern* what its users do: find it at each place of a text, or match it there."""
     place = name.partition("[")[0]
-    is_whole = f"{place.rpartition('.')[2]}.fullmatch(" in sources()
+    is_whole = re.search(rf"\b{place.rpartition('.')[2]}\.fullmatch\(", sources()) is not None
 
     def find(text: str) -> None:
         subject: Any = text.encode("utf-8", "surrogatepass") if isinstance(pattern.pattern, bytes) else text
