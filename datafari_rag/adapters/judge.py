@@ -8,22 +8,16 @@ be true: a score that is no share of one, a label twice, labels that share out m
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
-import requests
-
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
-from datafari_rag.adapters.http.sessions import session_for
+from datafari_rag.adapters.http.json_endpoint import Failing, JsonEndpoint, NoReply
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
+from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, JudgeLabel, SecondJudge, Verdict
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.folding import encodable
 
 Body = dict[str, object]
 
@@ -130,14 +124,10 @@ JUDGE_FORMATS: Mapping[str, JudgeFormat] = {
 
 log = logging.getLogger(__name__)
 
-MAX_REPLY_BYTES = 1_000_000
-
-_FAILED_BY: Mapping[Fault, JudgeFailure] = {
-    Fault.LATE: JudgeFailure("judgeTimeout"),
-    Fault.UNCONNECTED: JudgeFailure("judgeTimeout"),
-    Fault.TOO_LONG: JudgeFailure("judgeGarbled", "its answer is too long"),
-    Fault.CODED: JudgeFailure("judgeGarbled", "a content coding that was not requested"),
-    Fault.GARBLED: JudgeFailure("judgeGarbled", "no HTTP"),
+_LABELS: Mapping[Failing, JudgeLabel] = {
+    "Unavailable": "judgeUnavailable",
+    "Timeout": "judgeTimeout",
+    "Garbled": "judgeGarbled",
 }
 
 
@@ -152,71 +142,34 @@ class JudgeOptions:
     tls: Tls = PLAIN_TLS
 
 
-class _Failed(Exception):
-    """The judge says nothing: *failure* is why."""
-
-    def __init__(self, failure: JudgeFailure) -> None:
-        self.failure = failure
-        super().__init__(failure.label)
-
-
 class EndpointJudge:
     """A `SecondJudge` over HTTP."""
 
     def __init__(self, url: str, options: JudgeOptions, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Remember where the endpoint is; nothing is opened yet."""
-        self._url, self._options, self._clock = url, options, clock
+        self._options, self._clock = options, clock
+        self._endpoint = JsonEndpoint(url, options.token, options.tls, clock)
 
     def judge(self, doubts: Sequence[Doubt]) -> Sequence[Verdict] | JudgeFailure:
         """Return one verdict for each of *doubts*, or how that failed."""
         deadline = self._clock() + self._options.timeout_s
         format_ = JUDGE_FORMATS[self._options.format]
         try:
-            replies = [self._reply(body, deadline) for body in format_.bodies(doubts)]
+            replies = [self._endpoint.reply(body, deadline) for body in format_.bodies(doubts)]
             return format_.verdicts(doubts, replies, self._options.least_score)
-        except _Failed as failed:
-            failure = failed.failure
+        except NoReply as none:
+            failure = JudgeFailure(_LABELS[none.failing], none.log)
         # RecursionError: brackets inside brackets, thousands of them.
         except (ValueError, RecursionError):
             failure = JudgeFailure("judgeGarbled", "not the JSON of its format")
         log.warning("%s claims=%d %s", failure.label, len(doubts), failure.log)
         return failure
 
-    def _reply(self, body: Mapping[str, object], deadline: float) -> object:
-        left_s = deadline - self._clock()
-        if left_s <= 0:
-            raise _Failed(JudgeFailure("judgeTimeout"))
-        headers = {"Content-Type": "application/json"}
-        if self._options.token:
-            headers["Authorization"] = f"Bearer {self._options.token}"
-        sent = encodable(json.dumps(body, ensure_ascii=False)).encode()
-        request = Request("POST", self._url, (left_s, left_s), MAX_REPLY_BYTES, sent, headers)
-        with exchanged(self._session, request, _failed) as reply:
-            if reply.status != 200:
-                raise _Failed(JudgeFailure("judgeUnavailable", f"it answered {reply.status}"))
-            return json.loads(b"".join(reply.pieces(lambda: deadline - self._clock())))
-
-    @cached_property
-    def _session(self) -> requests.Session:
-        try:
-            return session_for(self._url, self._options.tls)
-        except ValueError as error:
-            # One of two sentences of ours.
-            raise _Failed(JudgeFailure("judgeUnavailable", str(error))) from error
-
-
-def _failed(failure: HttpFailure) -> _Failed:
-    """Return the exception for a failure of HTTP."""
-    return _Failed(_FAILED_BY.get(failure.fault, JudgeFailure("judgeUnavailable", failure.log)))
-
 
 def judge_for(settings: Settings, machine: Machine = MACHINE) -> SecondJudge | None:
     """Return the second judge, None where `answer.judge.endpoint` is empty."""
     if not settings.answer_judge_endpoint:
         return None
-    # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
-    from datafari_rag.adapters.judge import EndpointJudge, JudgeOptions
-
     call = settings.answer_judge_options
     options = JudgeOptions(
         call.format, settings.answer_judge_token, call.timeout_s, least_score=call.min_score, tls=settings.tls.judge

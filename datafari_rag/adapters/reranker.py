@@ -9,28 +9,22 @@ true: a passage scored twice or not at all, a score that is no finite number.
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from datafari_rag.adapters.http.json_endpoint import Failing, JsonEndpoint, NoReply
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import EmbeddingError
-from datafari_rag.core.meaning.reranker import Reranker, RerankFailure, RerankScale, scale_of
+from datafari_rag.core.meaning.reranker import Reranker, RerankFailure, RerankLabel, RerankScale, scale_of
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.folding import encodable
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Offload, inline
-
-if TYPE_CHECKING:
-    import requests
 
 NEEDS_EXTRA = f"A local reranker needs the extra `vectors`: {command_for('vectors')}"
 
@@ -39,8 +33,12 @@ log = logging.getLogger(__name__)
 MAX_TEXTS = 32
 """Passages of one question, in one request: the default of text-embeddings-inference (`--max-client-batch-size`)."""
 
-MAX_REPLY_BYTES = 1_000_000
-"""Some servers send the texts back."""
+
+_LABELS: Mapping[Failing, RerankLabel] = {
+    "Unavailable": "rerankerUnavailable",
+    "Timeout": "rerankerTimeout",
+    "Garbled": "rerankerGarbled",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +51,6 @@ class RerankerOptions:
     tls: Tls = PLAIN_TLS
 
 
-class _NoScores(Exception):
-    """The reranker says nothing: *failure* is why."""
-
-    def __init__(self, failure: RerankFailure) -> None:
-        self.failure = failure
-        super().__init__(failure.label)
-
-
 class EndpointReranker:
     """A `core.meaning.reranker.Reranker` over HTTP."""
 
@@ -68,7 +58,8 @@ class EndpointReranker:
 
     def __init__(self, url: str, options: RerankerOptions, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Remember where the endpoint is; nothing is opened yet."""
-        self._url, self._options, self._clock = url, options, clock
+        self._options, self._clock = options, clock
+        self._endpoint = JsonEndpoint(url, options.token, options.tls, clock)
         self._scale: RerankScale | None = None
 
     def knows(self, language: str) -> bool:
@@ -80,51 +71,18 @@ class EndpointReranker:
         deadline = self._clock() + self._options.timeout_s
 
         def score(asked: str, given: Sequence[str]) -> list[float]:
-            return scores_in(self._reply(_body(asked, given, self._options.model), deadline), len(given))
+            return scores_in(self._endpoint.reply(_body(asked, given, self._options.model), deadline), len(given))
 
         try:
             scale = self._scale = self._scale or scale_of(score)
             return scale.of(score(question, texts))
-        except _NoScores as failed:
-            failure = failed.failure
+        except NoReply as none:
+            failure = RerankFailure(_LABELS[none.failing], none.log)
         # RecursionError: brackets inside brackets, thousands of them.
         except (ValueError, RecursionError):
             failure = RerankFailure("rerankerGarbled", "not the JSON of a reranker, or no scores")
         log.warning("%s passages=%d %s", failure.label, len(texts), failure.log)
         return failure
-
-    def _reply(self, body: Mapping[str, object], deadline: float) -> object:
-        # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
-        from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
-
-        def failed(failure: HttpFailure) -> _NoScores:
-            if failure.fault in (Fault.LATE, Fault.UNCONNECTED):
-                return _NoScores(RerankFailure("rerankerTimeout"))
-            is_garbled = failure.fault in (Fault.TOO_LONG, Fault.CODED, Fault.GARBLED)
-            return _NoScores(RerankFailure("rerankerGarbled" if is_garbled else "rerankerUnavailable", failure.log))
-
-        left_s = deadline - self._clock()
-        if left_s <= 0:
-            raise _NoScores(RerankFailure("rerankerTimeout"))
-        headers = {"Content-Type": "application/json"}
-        if self._options.token:
-            headers["Authorization"] = f"Bearer {self._options.token}"
-        sent = encodable(json.dumps(body, ensure_ascii=False)).encode()
-        request = Request("POST", self._url, (left_s, left_s), MAX_REPLY_BYTES, sent, headers)
-        with exchanged(self._session, request, failed) as reply:
-            if reply.status != 200:
-                raise _NoScores(RerankFailure("rerankerUnavailable", f"it answered {reply.status}"))
-            return json.loads(b"".join(reply.pieces(lambda: deadline - self._clock())))
-
-    @cached_property
-    def _session(self) -> requests.Session:
-        from datafari_rag.adapters.http.sessions import session_for
-
-        try:
-            return session_for(self._url, self._options.tls)
-        except ValueError as error:
-            # One of two sentences of ours.
-            raise _NoScores(RerankFailure("rerankerUnavailable", str(error))) from error
 
 
 def _body(question: str, texts: Sequence[str], model: str) -> dict[str, object]:

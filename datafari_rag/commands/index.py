@@ -279,15 +279,9 @@ def forget(names: tuple[str, ...], conf: Path) -> None:
     PATH may be gone. Only what `index` put in is taken out; documents of other programs are left alone. What is still
     below an indexed PATH comes back with its next `index`.
     """
-    try:
+    with _in_words():
         settings = settings_for(conf)
         removed = {name: forgotten(name, settings) for name in names}
-    except StartRefused as error:
-        raise click.ClickException("\n".join(error.lines)) from error
-    except RagError as error:
-        raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
-    except ManifestError as error:
-        raise click.ClickException(str(error)) from error
     click.echo(f"{counted(sum(removed.values()), 'document')} removed")
     unknown = [name for name, number in removed.items() if not number]
     if unknown:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from datafari_rag.adapters.http.json_endpoint import MAX_REPLY_BYTES
 from datafari_rag.adapters.reranker import (
-    MAX_REPLY_BYTES,
     EndpointReranker,
     RerankerOptions,
     reranker_for,
