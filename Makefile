@@ -1,5 +1,5 @@
 # What a newcomer and a developer run. `make run` and `make test` need Python 3.11, make and the package registries;
-# the real Solr also Java 11 and Maven, the clients Node 20.
+# the real Solr also Java 17 and Maven, the clients Node 20.
 
 PYTHON ?= python3
 VENV := .venv
@@ -144,12 +144,12 @@ bench: $(DEV_STAMP) peers
 bench-quick: $(DEV_STAMP) .venvs/.peer-relay
 	$(BIN)/python -m benchmarks.run --quick
 
-# Large indexes: 100,000 documents in a real Solr (Java 11, Maven) and embedded, 1,000,000 embedded. They are kept in
+# Large indexes: 100,000 documents in a real Solr (Java 17, Maven) and embedded, 1,000,000 embedded. They are kept in
 # var/bench, so that what was built is not built again.
 bench-index: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --index
 
-# A million passages with vectors in a real Solr (Java 11, Maven, 4 GB of heap), filled for at most 50 minutes a run and
+# A million passages with vectors in a real Solr (Java 17, Maven, 4 GB of heap), filled for at most 50 minutes a run and
 # kept in var/bench; then the search for the nearest under a user's rights.
 bench-vectors: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --vectors

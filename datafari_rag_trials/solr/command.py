@@ -41,8 +41,8 @@ Examples:
 def start(folder: Path, port: int | None, nodes: int | None) -> None:
     """Start Solr and return when the collection FileShare can be searched.
 
-    The last line printed is the value for solr.url. A JDK (11 or newer) and Maven are needed; Solr itself is downloaded
-    from Maven Central the first time (85 MB).
+    The last line printed is the value for solr.url. A JDK (tested with Java 17) and Maven are needed; Solr itself is
+    downloaded from Maven Central the first time (85 MB).
     """
     try:
         running = solr_process.started(folder, port=port, nodes=nodes or 0, say=_print)

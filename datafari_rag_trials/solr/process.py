@@ -90,7 +90,7 @@ def started(
             return known
         _end(known.processes if known is not None else ())
         _check_kind(folder, nodes)
-        java, lib = tool("java", package="a JDK of version 11 or newer (Debian: openjdk-17-jdk-headless)"), jars(say)
+        java, lib = tool("java", package="a JDK (tested with Java 17; Debian: default-jdk-headless)"), jars(say)
         ports = _ports(folder, port, nodes)
         starter = _Starter(folder, java, lib, owner)
         try:

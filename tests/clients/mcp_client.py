@@ -1,4 +1,4 @@
-"""What the reference client, in both eras, and FastMCP's see of /mcp, as one JSON object. Has its own environment."""
+"""What the reference client, at two revisions of MCP, and FastMCP's see of /mcp, as JSON. Has its own environment."""
 
 import asyncio
 import json

@@ -1,5 +1,5 @@
 """
-What agents' clients see of /mcp: the reference client in both eras, FastMCP's, LangChain's, the inspector.
+What agents' clients see of /mcp: FastMCP's, LangChain's, the inspector, the reference client at two revisions.
 
 The real server over the demo documents, where alice may read the Python manual and bob may not.
 """
@@ -49,7 +49,7 @@ def seen(agents: str) -> Any:
 
 
 @pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-def test_the_reference_client_finds_searches_and_asks_in_both_eras(
+def test_the_reference_client_finds_searches_and_asks_at_both_revisions(
     seen: Any, mode: str, revision: str, saw: Saw
 ) -> None:
     alice = seen[f"alice {mode}"]

@@ -53,7 +53,7 @@ def test_a_handshake_agrees_on_a_revision_that_has_one(wanted: object, given: st
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_both_eras_list_the_tools_and_nothing_else(era: str) -> None:
+def test_every_revision_lists_the_tools_and_nothing_else(era: str) -> None:
     assert [tool["name"] for tool in listing("tools/list", era)["tools"]] == list(MCP_TOOLS)
     assert listing("prompts/list", era)["prompts"] == []
     assert listing("resources/list", era)["resources"] == []
