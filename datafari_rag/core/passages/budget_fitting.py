@@ -91,10 +91,10 @@ def _evidence(
     ask: Ask, documents: Sequence[Document], weighed: WeighedDocuments | None, *, settings: Settings, count: Count
 ) -> Selected:
     """Return what `evidence_for` returns; *weighed* are all candidates where their texts were read already."""
-    language = ask.question_language or "en"
     candidates = _candidates(ask, documents, settings)
     if ask.token_budget is not None:
-        shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
+        most = ask.token_budget.max_documents
+        shown = _shown_elsewhere(ask, documents, most, settings=settings, count=count) if most else []
         return _nodes(ask, shown or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
     room = _room(ask, settings, count)
     most = _max_documents(ask, settings.rag_max_files)
@@ -110,7 +110,9 @@ def _evidence(
             has_texts = any(candidate.text.strip() for candidate in candidates)
             is_narrow = limit.max_chars < min(LEAST_CHARS, settings.rag_max_json_length)
             return Selected(extracts, selection.candidates, not extracts and has_texts and is_narrow)
-        limit = _narrowed(limit, extracts, taken=taken, room=room)
+        # In proportion to what is too much, and by a tenth more: always less than before.
+        chars = sum(len(extract.text) for extract in extracts)
+        limit = replace(limit, max_chars=int(chars * room / taken * 0.9))
 
 
 def _chooser(
@@ -125,7 +127,7 @@ def _chooser(
 
 def _tokens(extract: Extract, count: Count) -> int:
     headings = "\n".join(path for _, path in extract.paths)
-    return count(extract.text) + FRAME_TOKENS + (count(headings) + 2 * len(extract.paths) if headings else 0)
+    return count(extract.text) + FRAME_TOKENS + count(headings) + 2 * len(extract.paths)
 
 
 def _room(ask: Ask, settings: Settings, count: Count) -> int:
@@ -154,14 +156,6 @@ def _sample(text: str) -> str:
     return "".join(text[at : at + SAMPLE_CHARS] for at in range(0, step * SAMPLES, step))
 
 
-def _narrowed(limit: Limit, extracts: Sequence[Extract], *, taken: int, room: int) -> Limit:
-    """Return a limit that is sure to be smaller: in proportion to what is too much, and by a tenth more."""
-    chars = sum(len(extract.text) for extract in extracts)
-    if room < LEAST_TOKENS:
-        return replace(limit, max_chars=0)
-    return replace(limit, max_chars=min(int(chars * room / taken * 0.9), chars - 1))
-
-
 def _max_documents(ask: Ask, max_files: int) -> int:
     wanted = max_files if ask.max_documents is None else ask.max_documents
     return wanted + len(ask.attachments)
@@ -180,19 +174,16 @@ def _attached(file: Attachment, rank: int, *, score: float) -> Document:
 
 
 def _shown_elsewhere(
-    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+    ask: Ask, documents: Sequence[Document], most: int, *, settings: Settings, count: Count
 ) -> list[Document]:
     """
-    Return the documents that every other dialect would show, in its order; empty when their number has no bound.
+    Return the documents, at most *most*, that every other dialect would show, in its order.
 
     One question has the same documents everywhere (contract §1): the nodes of /v1 are taken out of these.
     """
-    most = ask.token_budget.max_documents if ask.token_budget is not None else 0
-    if not most:
-        return []
     plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
     looked_at = documents[: max(most, settings.rag_search.candidates)]
-    selected = evidence_for(plain, looked_at, language=language, settings=settings, count=count)
+    selected = _evidence(plain, looked_at, None, settings=settings, count=count)
     return [extract.document for extract in selected.extracts] or list(documents[:most])
 
 
