@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,11 +11,13 @@ from datafari_rag.core.effort import (
     NO_LIMITS,
     Activity,
     ActivityStep,
+    Effort,
     Spent,
     StepBudget,
     StepLimits,
     budget_for,
 )
+from datafari_rag.core.settings.table import Settings
 
 WIDE = StepBudget(100, 20, 10_000, 60.0)
 
@@ -38,12 +41,27 @@ def test_the_least_of_level_caller_and_settings_counts(
     assert budget_for(known, limits, allowed) == expected
 
 
-def test_tools_have_more_calls_than_plans() -> None:
-    assert budget_for("medium", NO_LIMITS, WIDE, has_tools=True).model_calls > LEVELS["medium"].model_calls
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_with_tools_every_level_has_six_calls_of_the_model(effort: Effort) -> None:
+    with_tools, without = (budget_for(effort, NO_LIMITS, WIDE, has_tools=has_tools) for has_tools in (True, False))
+    assert with_tools == replace(without, model_calls=6)
 
 
-def test_minimal_calls_no_model() -> None:
-    assert LEVELS["minimal"].model_calls == 0
+def test_the_levels_take_what_dialects_md_says() -> None:
+    """The second and third search of minimal are follows, and each level but none may follow."""
+    assert {effort: (level.searches, level.model_calls, level.follows) for effort, level in LEVELS.items()} == {
+        "none": (0, 0, 0),
+        "minimal": (3, 0, 2),
+        "low": (7, 1, 2),
+        "medium": (12, 2, 3),
+    }
+
+
+def test_the_settings_as_shipped_leave_every_level_what_it_takes() -> None:
+    assert Settings().rag_effort_limits == StepBudget(12, 6, 12_000, 20.0)
+    for effort in EFFORTS:
+        taken, level = budget_for(effort, NO_LIMITS, StepBudget()), LEVELS[effort]
+        assert (taken.searches, taken.model_calls) == (level.searches, level.model_calls)
 
 
 def test_the_sums_are_those_of_the_steps() -> None:
