@@ -361,7 +361,7 @@ def test_a_file_sent_along_has_a_score_above_the_best_document_and_one_where_the
 
 
 LONG_FILE = Attachment(
-    "pré.txt", f"{'Il est dit ici de ne pas y aller. ' * 1500}Un cheval va au pré. {'Rien de plus. ' * 4000}"
+    "pré.txt", f"{'Il est dit ici de ne pas y aller. ' * 12_000}Un cheval va au pré. {'Rien de plus. ' * 4000}"
 )
 
 
