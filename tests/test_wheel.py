@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.commands.main import HIDDEN, commands
+from tests.end_to_end.processes import free_port, running
 from tests.ingest.parsers.written import pdf_of
 
 ROOT = Path(__file__).parents[1]
@@ -123,14 +124,19 @@ CALLS = (
     Call("passages sync", "index writes them", 1),
     Call("mcp-probe http://127.0.0.1:9/mcp", "cannot be reached", 1),
     Call("model list", "bge-small-en"),
-    Call("llm-service --help", "--endpoint"),
-    Call("serve --help", "--conf"),
-    Call("demo --help", "FOLDER"),
-    Call("solr --help", "start"),
+    Call("solr stop", "Nothing was running."),
     Call("eval questions.jsonl", lacks("eval"), 1),
     Call("conformance http://127.0.0.1:9", lacks("conformance"), 1),
     Call("stub-llm", lacks("stub"), 1),
 )
+
+
+SERVERS = {
+    "serve": "/health/live",
+    "demo": "/search/select?action=rag&q=enum",
+    "llm-service": "/health",
+}
+"""Commands that serve until they are stopped, and what one of them answers with 200."""
 
 
 def called(program: str, place: Path, line: str) -> tuple[int, str]:
@@ -150,12 +156,29 @@ def test_every_command_runs_in_an_environment_without_extras(program: str, place
     shutil.copy(place / "rag.properties", place / "conf" / "rag.properties")
     seen = [(call, *called(program, place, call.line)) for call in CALLS]
 
-    assert {call.line.split()[0] for call in CALLS} == set(commands()) - HIDDEN
+    assert {call.line.split()[0] for call in CALLS} | set(SERVERS) == set(commands()) - HIDDEN
     wrong = [
         (call, code, text[-500:]) for call, code, text in seen if (call.says not in text, code) != (False, call.code)
     ]
     assert wrong == []
     assert [call for call, _, text in seen if "Traceback" in text] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", SERVERS)
+def test_every_server_starts_answers_and_stops_in_an_environment_without_extras(
+    program: str, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "rag.properties").write_text("solr.url=embedded:index\n")
+    port, path = free_port(), SERVERS[command]
+    environ = {"DATAFARI_RAG_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    with running(
+        tmp_path, command, command, "--port", str(port), port=port, health=path, environ=environ, program=(program,)
+    ) as found:
+        assert found.get(path).status_code == 200
+    assert found.process.returncode == 0, found.logged()[-2000:]
+    assert "Traceback" not in found.logged()
 
 
 @pytest.mark.slow

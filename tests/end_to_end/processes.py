@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,11 +61,17 @@ class Running:
 
 @contextmanager
 def running(
-    folder: Path, name: str, *arguments: str, port: int, health: str, environ: Mapping[str, str] | None = None
+    folder: Path,
+    name: str,
+    *arguments: str,
+    port: int,
+    health: str,
+    environ: Mapping[str, str] | None = None,
+    program: Sequence[str] = (sys.executable, "-m", "datafari_rag"),
 ) -> Iterator[Running]:
     """Run `datafari-rag` with *arguments* until the block ends; a failure in it prints the end of the log."""
     log = folder / f"{name}.log"
-    command = [sys.executable, "-m", "datafari_rag", *arguments]
+    command = [*program, *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **(environ or {})}, cwd=folder
