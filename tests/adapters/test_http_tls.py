@@ -18,7 +18,6 @@ from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.ports import Ending, TextChunk
 
@@ -107,7 +106,7 @@ def server(request: pytest.FixtureRequest, files: tuple[Path, Path]) -> Iterator
 
 
 def told(server: Server, tls: Tls) -> list[TextChunk | Ending]:
-    model = HttpModel(Endpoint(server.url, "sk-1", tls=tls), limits=ModelLimits(connect_s=2, total_s=5))
+    model = HttpModel(Endpoint(server.url, "sk-1", tls=tls))
     said = [one for _ in range(2) for one in model.generate(Prompt("q", (), None, "n"), is_streamed=False)]
     model.close()
     return said

@@ -30,7 +30,6 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
-from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.settings.records import ChatClient, LeastSupport, OpenaiClient, ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
@@ -154,8 +153,7 @@ def _whole_reply(connection: socket.socket) -> None:
 
 def test_a_character_split_over_packets(dialect: Dialect) -> None:
     with raw_server(_split_stream if dialect.how == "stream" else _whole_reply) as url:
-        limits = ModelLimits(connect_s=2, first_token_s=5, stall_s=5, total_s=10)
-        assert see(dialect, line(HttpModel(Endpoint(url), limits=limits))).text == "Été 👩 à 15h50 [1]."
+        assert see(dialect, line(HttpModel(Endpoint(url)))).text == "Été 👩 à 15h50 [1]."
 
 
 def test_a_cut_answer(dialect: Dialect) -> None:

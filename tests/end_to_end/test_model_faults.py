@@ -57,8 +57,10 @@ class Cell:
 
     @property
     def limits(self) -> ModelLimits:
-        patience_s = PATIENCE_S if self.label == "modelTimeout" else NO_LIMIT_S
-        return ModelLimits(first_token_s=patience_s, stall_s=patience_s, total_s=2 * patience_s)
+        """For a fault after the first words only the wait for more is short: the first may come late."""
+        stall_s = PATIENCE_S if self.label == "modelTimeout" else NO_LIMIT_S
+        first_token_s = NO_LIMIT_S if self.is_after else stall_s
+        return ModelLimits(first_token_s=first_token_s, stall_s=stall_s, total_s=2 * first_token_s)
 
 
 def both(fault: str, model: str, label: str | None, code: int, text: str = "") -> list[Cell]:

@@ -22,7 +22,7 @@ from datafari_rag.ports import Ending, TextChunk
 from tests.stub import Stub, raw_server, read_request, running_stub
 from tests.waiting import HANGS_S
 
-QUICK = ModelLimits(connect_s=1, first_token_s=1, stall_s=1, total_s=5)
+PATIENT = ModelLimits()
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def sending(*parts: bytes, head: bytes = b"Content-Type: text/event-stream\r\n")
 
 def from_bytes(*parts: bytes, head: bytes = b"Content-Type: text/event-stream\r\n", **how: bool) -> tuple[str, Ending]:
     with raw_server(sending(*parts, head=head)) as url:
-        texts, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"), **how)
+        texts, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"), **how)
     return "".join(texts), ending
 
 
@@ -81,19 +81,19 @@ def event(text: str, finish_reason: str | None = None) -> bytes:
 
 class TestRequest:
     def test_the_key_is_sent_as_bearer(self, stub: Stub) -> None:
-        told(HttpModel(Endpoint(stub.url, "sk-1"), limits=QUICK), prompt("echo-key"))
+        told(HttpModel(Endpoint(stub.url, "sk-1"), limits=PATIENT), prompt("echo-key"))
         (asked,) = stub.requests("echo-key")
         assert asked["headers"]["authorization"] == "Bearer sk-1"
 
     def test_without_a_key_there_is_no_authorization(self, stub: Stub) -> None:
-        told(HttpModel(Endpoint(stub.url, ""), limits=QUICK), prompt("echo-nokey"))
+        told(HttpModel(Endpoint(stub.url, ""), limits=PATIENT), prompt("echo-nokey"))
         (asked,) = stub.requests("echo-nokey")
         assert "authorization" not in asked["headers"]
 
     @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
     def test_the_body_is_the_templates(self, stub: Stub, is_streamed: bool) -> None:
         asked = prompt(f"echo-body-{is_streamed}")
-        model = HttpModel(Endpoint(stub.url), limits=QUICK)
+        model = HttpModel(Endpoint(stub.url), limits=PATIENT)
         told(model, asked, is_streamed=is_streamed)
         (kept,) = stub.requests(asked.model)
         assert kept["body"] == {
@@ -112,24 +112,24 @@ class TestRequest:
         }
 
     def test_an_endpoints_own_model_name_replaces_the_prompts(self, stub: Stub) -> None:
-        _, ending = told(HttpModel(Endpoint(stub.url, model="echo-own"), limits=QUICK), prompt("status-500"))
+        _, ending = told(HttpModel(Endpoint(stub.url, model="echo-own"), limits=PATIENT), prompt("status-500"))
         assert (ending.failure, ending.facts.name) == (None, "echo-own")
 
     def test_half_a_character_in_the_question_does_not_stop_it(self, stub: Stub) -> None:
         texts, ending = told(
-            HttpModel(Endpoint(stub.url), limits=QUICK), prompt("echo", "a\ud83d b"), is_streamed=False
+            HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("echo", "a\ud83d b"), is_streamed=False
         )
         assert (texts, ending.failure) == (["a\ufffd b"], None)
 
     def test_a_redirect_is_not_followed_with_the_key(self, stub: Stub) -> None:
         head = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: " + stub.url.encode() + b"\r\nContent-Length: 0\r\n\r\n"
         with raw_server(lambda connection: connection.sendall(head)) as url:
-            _, ending = told(HttpModel(Endpoint(url, "sk-1"), limits=QUICK), prompt("echo-redirected"))
+            _, ending = told(HttpModel(Endpoint(url, "sk-1"), limits=PATIENT), prompt("echo-redirected"))
         assert isinstance(ending.failure, ModelGarbled)
         assert stub.requests("echo-redirected") == []
 
 
-def connections_for(answers: list[bytes]) -> int:
+def connections_for(answers: list[bytes], first_token_s: float = PATIENT.first_token_s) -> int:
     """Return how many connections a model opens whose server gives *answers*, one after another, and closes none."""
     left, count = list(answers), [0]
 
@@ -141,7 +141,7 @@ def connections_for(answers: list[bytes]) -> int:
             connection.sendall(left.pop())
 
     with raw_server(talk) as url:
-        model = HttpModel(Endpoint(url), limits=replace(QUICK, stall_s=0.3))
+        model = HttpModel(Endpoint(url), limits=replace(PATIENT, first_token_s=first_token_s, stall_s=0.3))
         for _ in answers:
             told(model, prompt("m"))
         model.close()
@@ -173,7 +173,7 @@ BAD: dict[str, tuple[list[bytes], str, str]] = {
 
 class TestReading:
     def test_the_first_piece_names_the_model_before_the_end(self, stub: Stub) -> None:
-        said = HttpModel(Endpoint(stub.url), limits=QUICK).generate(prompt("words-3"), is_streamed=True)
+        said = HttpModel(Endpoint(stub.url), limits=PATIENT).generate(prompt("words-3"), is_streamed=True)
         first = next(said)
         said.close()
         assert isinstance(first, TextChunk)
@@ -181,7 +181,7 @@ class TestReading:
         assert (first.facts.name, first.facts.id) == ("words-3", "chatcmpl-stub")
 
     def test_pieces_come_as_they_are_sent(self, stub: Stub) -> None:
-        texts, _ = told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("words-3-gap-20ms"))
+        texts, _ = told(HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("words-3-gap-20ms"))
         assert texts == ["word1 ", "word2 ", "word3"]
 
     @pytest.mark.parametrize("head", [b"Content-Type: text/event-stream\r\n", b"Connection: close\r\n", b""])
@@ -194,7 +194,7 @@ class TestReading:
             connection.sendall(event("", "stop"))
 
         with raw_server(talk) as url:
-            said = HttpModel(Endpoint(url), limits=QUICK).generate(prompt("m"), is_streamed=True)
+            said = HttpModel(Endpoint(url), limits=PATIENT).generate(prompt("m"), is_streamed=True)
             first = next(said)
             is_read.set()
             assert isinstance(first, TextChunk)
@@ -211,7 +211,7 @@ class TestReading:
 
     def test_white_space_before_the_first_word_waits_for_it(self) -> None:
         with raw_server(sending(event("\n"), event(" "), event("word"), event(" "), event("", "stop"))) as url:
-            texts, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+            texts, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
         assert (texts, ending.failure) == (["\n word", " "], None)
 
     def test_white_space_alone_is_no_answer_and_never_a_first_word(self) -> None:
@@ -292,7 +292,7 @@ class TestReading:
     def test_a_relayed_stream_without_end_is_garbled_too(self) -> None:
         body = {"messages": [], "max_tokens": 1, "stream": True}
         with raw_server(sending(*[event("word " * 1000)] * 300)) as url:
-            *chunks, ending = HttpModel(Endpoint(url), limits=QUICK).relay(body, is_streamed=True)
+            *chunks, ending = HttpModel(Endpoint(url), limits=PATIENT).relay(body, is_streamed=True)
         assert isinstance(ending, Ending)
         assert isinstance(ending.failure, ModelGarbled)
         assert 0 < len(chunks) < 250
@@ -326,16 +326,16 @@ class TestReading:
         assert (said, ending.failure.label) == (text, label)
 
     def test_a_filtered_whole_answer_is_not_handed_on(self, stub: Stub) -> None:
-        texts, ending = told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("filter"), is_streamed=False)
+        texts, ending = told(HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("filter"), is_streamed=False)
         assert ending.failure is not None
         assert (texts, ending.failure.label) == ([], "contentFiltered")
 
     def test_a_cut_answer_is_kept_and_marked(self, stub: Stub) -> None:
-        texts, ending = told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("length"), is_streamed=False)
+        texts, ending = told(HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("length"), is_streamed=False)
         assert (texts, ending.finish_reason, ending.failure) == (["Paris is nice. [1]"], "length", None)
 
     def test_the_datafari_dialect_is_asked_whole_even_for_a_stream(self, stub: Stub) -> None:
-        model = HttpModel(Endpoint(f"{stub.base}/invoke?model=cite"), template="datafari", limits=QUICK)
+        model = HttpModel(Endpoint(f"{stub.base}/invoke?model=cite"), template="datafari", limits=PATIENT)
         texts, ending = told(model, prompt("ignored"))
         assert (texts, ending.failure) == (["Paris is nice. [1]"], None)
 
@@ -343,18 +343,18 @@ class TestReading:
 class TestConnections:
     def test_a_connection_closed_before_the_head_is_unavailable(self) -> None:
         with raw_server(lambda connection: None) as url:
-            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+            _, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
         assert isinstance(ending.failure, ModelUnavailable)
 
     def test_a_head_that_is_no_http_is_garbled(self) -> None:
         with raw_server(lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")) as url:
-            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+            _, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
         assert isinstance(ending.failure, ModelGarbled)
 
     @pytest.mark.parametrize("body", [b"Content-Length: 99\r\n\r\n{", b"Content-Length: 3\r\n\r\nno!"])
     def test_a_refusal_whose_body_cannot_be_read_keeps_its_number(self, body: bytes) -> None:
         with raw_server(lambda connection: connection.sendall(b"HTTP/1.1 429 Busy\r\n" + body)) as url:
-            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+            _, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
         assert isinstance(ending.failure, ModelBusy)
         assert ending.failure.status == 429
 
@@ -373,7 +373,7 @@ class TestConnections:
                 connection.sendall(answer)
 
         with raw_server(talk) as url:
-            model = HttpModel(Endpoint(url), limits=QUICK)
+            model = HttpModel(Endpoint(url), limits=PATIENT)
             for _ in range(5):
                 assert told(model, prompt("m"), is_streamed=False)[1].failure is None
             model.close()
@@ -388,7 +388,7 @@ class TestConnections:
             is_closed.set()
 
         with raw_server(talk) as url:
-            model = HttpModel(Endpoint(url), limits=QUICK)
+            model = HttpModel(Endpoint(url), limits=PATIENT)
             for _ in range(3):
                 assert told(model, prompt("m"))[1].failure is None
                 # A request that is sent before the end of the connection arrives is not repeated, and fails.
@@ -413,7 +413,7 @@ class TestConnections:
         ids=["cut", "without length", "a refusal that was cut", "204", "closed by its head"],
     )
     def test_any_other_is_closed(self, answer: bytes) -> None:
-        assert connections_for([answer] * 3) == 3
+        assert connections_for([answer] * 3, first_token_s=0.5) == 3
 
     def test_a_request_that_may_have_reached_the_model_is_never_sent_again(self) -> None:
         """The kept connection takes the second request, and drops it."""
@@ -430,7 +430,7 @@ class TestConnections:
             requests.append(read_request(connection))
 
         with raw_server(talk) as url:
-            model = HttpModel(Endpoint(url), limits=QUICK)
+            model = HttpModel(Endpoint(url), limits=PATIENT)
             endings = [told(model, prompt("m"), is_streamed=False)[1] for _ in range(2)]
             model.close()
         assert endings[0].failure is None
@@ -472,7 +472,7 @@ class TestConnections:
         assert connections_for([b"HTTP/1.1 200 OK\r\n" + answer % (len(body), body) + behind] * 3) == count
 
     def test_closing_the_answer_closes_the_connection_at_once(self, stub: Stub) -> None:
-        said = HttpModel(Endpoint(stub.url), limits=QUICK).generate(prompt("words-9-gap-50ms-left"), is_streamed=True)
+        said = HttpModel(Endpoint(stub.url), limits=PATIENT).generate(prompt("words-9-gap-50ms-left"), is_streamed=True)
         next(said)
         said.close()
         assert stub.states("words-9-gap-50ms-left", wanted="left") == ["left"]
@@ -480,13 +480,13 @@ class TestConnections:
     def test_nobody_listening_is_unavailable_and_may_be_asked_again(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        _, ending = told(HttpModel(Endpoint(f"http://127.0.0.1:{port}/"), limits=QUICK), prompt("m"))
+        _, ending = told(HttpModel(Endpoint(f"http://127.0.0.1:{port}/"), limits=PATIENT), prompt("m"))
         assert isinstance(ending.failure, ModelUnavailable)
         assert ending.failure.can_repeat
 
     @pytest.mark.parametrize("url", ["http://nowhere.invalid/", "http://a b/", "http://a.\ud83d/"])
     def test_addresses_that_lead_nowhere_are_failures_in_the_value(self, url: str) -> None:
-        _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        _, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
         assert isinstance(ending.failure, ModelUnavailable)
 
     @pytest.mark.parametrize(
@@ -514,7 +514,7 @@ class TestProxy:
             thread = threading.Thread(target=serve)
             thread.start()
             address = f"http://us%40er:p%3Aw@127.0.0.1:{proxy.getsockname()[1]}"
-            model = HttpModel(Endpoint(url, "sk-1", proxy=address), limits=QUICK)
+            model = HttpModel(Endpoint(url, "sk-1", proxy=address), limits=PATIENT)
             _, ending = told(model, prompt("m"), is_streamed=False)
             thread.join(5)
             model.close()
@@ -541,7 +541,7 @@ class TestProxy:
     def test_the_environment_names_no_proxy(self, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, "http://127.0.0.1:9")
-        assert told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("echo"))[1].failure is None
+        assert told(HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("echo"))[1].failure is None
 
 
 class TestLimits:
@@ -632,7 +632,7 @@ class TestLimits:
 
 class TestRelay:
     def relayed(self, stub: Stub, body: dict[str, object], *, is_streamed: bool) -> tuple[list[object], Ending]:
-        model = HttpModel(Endpoint(stub.url, "sk-1"), limits=QUICK)
+        model = HttpModel(Endpoint(stub.url, "sk-1"), limits=PATIENT)
         *chunks, ending = model.relay(body, is_streamed=is_streamed)
         assert isinstance(ending, Ending)
         return chunks, ending

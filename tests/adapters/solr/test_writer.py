@@ -97,7 +97,7 @@ def run(asked: list[Asked]) -> list[tuple[str, Any]]:
 
 def writer(loopback: Loopback) -> SolrWriter:
     address = FixedAddresses((f"{loopback.url}/solr/docs",))
-    return SolrWriter(Nodes(address, SolrConnection(timeout_s=2, retries=0)), schema=Schema())
+    return SolrWriter(Nodes(address, SolrConnection(retries=0)), schema=Schema())
 
 
 def test_documents_are_added_deleted_and_committed() -> None:

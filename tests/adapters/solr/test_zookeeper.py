@@ -18,6 +18,7 @@ from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.search_request import Browse
 from datafari_rag.web.signing import Signer
+from tests.waiting import HANGS_S
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def zookeeper() -> Iterator[ZooKeeper]:
         def greet() -> None:
             caller, _ = server.accept()
             with caller:
-                caller.settimeout(20)
+                caller.settimeout(HANGS_S)
                 caller.recv(1000)
                 caller.sendall(struct.pack(">iiiqi16s?", 37, 0, 10_000, 1, 16, b"p" * 16, False))
                 found.is_met.set()
@@ -96,7 +97,7 @@ def test_a_reload_that_replaces_the_search_engine_ends_its_connection_to_zookeep
     conf = tmp_path / "rag.properties"
     with zookeeper() as keeper:
         address = f"zookeeper://127.0.0.1:{keeper.port}#docs"
-        conf.write_text(f"solr.url={address}\nsolr.connect_timeout_s=0.5\n", encoding="utf-8")
+        conf.write_text(f"solr.url={address}\nsolr.connect_timeout_s=1.5\n", encoding="utf-8")
         file = SettingsFile(conf)
         house = Runtime(file, Signer())
         access = filter_for(ANONYMOUS, mode="none", anonymous="public")
@@ -104,10 +105,10 @@ def test_a_reload_that_replaces_the_search_engine_ends_its_connection_to_zookeep
             house.snapshot().dependencies.retriever.browse(Browse("x"), access)
         assert keeper.is_met.is_set() and not keeper.is_left.is_set()
 
-        conf.write_text(f"solr.url={address}\nsolr.connect_timeout_s=0.6\n", encoding="utf-8")
+        conf.write_text(f"solr.url={address}\nsolr.connect_timeout_s=1.6\n", encoding="utf-8")
         file.reload()
         house.snapshot()
         # The failed search above holds its own frames in a circle.
         gc.collect()
 
-        assert keeper.is_left.wait(4)
+        assert keeper.is_left.wait(HANGS_S)
