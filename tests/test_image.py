@@ -35,7 +35,7 @@ class Builder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        places = ["--root", str(folder / "images"), "--runroot", str(folder / "run"), "--storage-driver", "vfs"]
+        places = ["--root", str(folder / "images"), "--runroot", str(folder / "run")]
         self.buildah = [program("buildah", "apt-get install buildah"), *places]
 
     def __call__(self, *arguments: str | Path) -> str:
