@@ -31,3 +31,12 @@ def test_each_module_has_tests_that_concern_it_and_not_too_many() -> None:
 
 def test_what_is_no_module_has_none() -> None:
     assert concerning(Path("datafari_rag/nothing.py")) == []
+
+
+def test_each_folder_is_of_the_package_or_of_a_module_or_named_in_architecture_md() -> None:
+    ours = {path.stem for path in Path("datafari_rag").iterdir()}
+    page = Path("docs/architecture.md").read_text("utf-8")
+    folders = {path.parent.name for path in Path("tests").glob("*/*.py")}
+    assert {
+        name for name in folders if name not in ours and f"`{name}`" not in page and f"tests/{name}`" not in page
+    } == set()
