@@ -69,10 +69,6 @@ class TestServerSentEvents:
                 parts = [wire[:first], wire[first:second], wire[second:]]
                 assert events_of(parts) == events, f"cut at bytes {first} and {second}"
 
-    def test_read_in_two_pieces_cut_at_every_position(self, wire: bytes, events: list[str]) -> None:
-        for at in range(len(wire) + 1):
-            assert events_of([wire[:at], b"", wire[at:]]) == events, f"cut at byte {at}"
-
 
 @pytest.mark.parametrize("path", sorted(STREAMS.glob("*.sse")), ids=lambda path: path.stem)
 def test_recorded_streams_are_the_same_json_whole_and_byte_by_byte(path: Path) -> None:

@@ -46,13 +46,6 @@ def test_an_asks_own_number_of_documents_wins_over_the_setting() -> None:
     assert len(chosen(replace(ASK, max_documents=1), *documents).extracts) == 1
 
 
-def test_the_characters_of_all_extracts_together_stay_within_the_setting() -> None:
-    found = chosen(ASK, document(1), document(2), rag_max_json_length=500)
-
-    assert 0 < sum(len(extract.text) for extract in found.extracts) <= 500
-    assert "The ferry leaves at nine." in found.extracts[0].text
-
-
 def test_head_takes_the_beginning_wherever_the_answer_is() -> None:
     last = document(1, "Nothing is said of it here. " * 40 + "The ferry leaves at nine.")
     head, best = (chosen(ASK, last, rag_max_json_length=300, rag_extract=how) for how in ("head", "passages"))
@@ -219,14 +212,6 @@ def test_nothing_chosen_is_no_want_of_room_and_no_evidence() -> None:
     assert (found.candidates, found.is_without_room, found.evidence) == ((), False, None)
 
 
-@pytest.mark.parametrize("window", [1200, 800, 600])
-def test_what_the_model_sees_fits_its_window_with_the_answers_space_kept_free(window: int) -> None:
-    found = chosen(ASK, document(1), document(2), llm_context_window=window)
-
-    assert found.extracts
-    assert sum(words(extract.text) for extract in found.extracts) <= window - 250 - 150
-
-
 LONG_WORDS, SHORT_WORDS = "incomprehensibilities " * 400, "The ferry is at 9 or at 10 or at 11, as we do it. "
 
 
@@ -236,14 +221,6 @@ def test_where_the_sample_misleads_what_is_chosen_fits_all_the_same(window: int)
     found = chosen(ASK, document(1, LONG_WORDS + SHORT_WORDS * 8 + LONG_WORDS), llm_context_window=window)
 
     assert sum(words(extract.text) for extract in found.extracts) <= window - 250 - 150
-
-
-def test_the_conversation_counts_in_the_window() -> None:
-    history = (ChatMessage("user", "word " * 300),)
-    alone = chosen(ASK, document(1), llm_context_window=1200)
-    after = chosen(replace(ASK, history=history), document(1), llm_context_window=1200)
-
-    assert words(after.extracts[0].text) <= words(alone.extracts[0].text) - 300 + 60
 
 
 def test_a_window_that_is_full_leaves_no_room_for_documents() -> None:
@@ -285,17 +262,6 @@ def test_a_token_budget_may_bound_the_documents() -> None:
 
     assert len(chosen(budget(1000, most=2), *documents).extracts) == 2
     assert len(chosen(budget(1000), *documents).extracts) == 6
-
-
-def test_a_token_budget_of_nothing_is_no_documents() -> None:
-    assert chosen(budget(0), document(1)).extracts == ()
-
-
-def test_nodes_are_of_the_documents_that_other_dialects_show_in_their_order() -> None:
-    documents = tuple(document(number) for number in range(6))
-    shown = [extract.document.id for extract in chosen(replace(ASK, max_documents=2), *documents).extracts]
-    nodes = [extract.document.id for extract in chosen(budget(1000, most=2), *documents).extracts]
-    assert nodes == shown
 
 
 def test_a_long_conversation_changes_neither_documents_nor_their_bound() -> None:

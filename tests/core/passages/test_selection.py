@@ -34,11 +34,6 @@ def test_all_that_fits_is_taken_whole() -> None:
     assert sorted(texts(selection)) == sorted([FARE, "Other."])
 
 
-def test_the_answering_sentence_is_taken_from_the_middle() -> None:
-    (text,) = texts(chosen(padded("a", FARE), max_chars=60))
-    assert text == FARE
-
-
 def test_candidates_beyond_the_number_of_documents_are_read_too() -> None:
     poor = [padded(f"p{number}", "Ferry.", 9.0) for number in range(3)]
     selection = chosen(*poor, padded("good", FARE, 8.0), max_chars=200)
@@ -171,7 +166,7 @@ def test_a_word_longer_than_a_node_is_cut() -> None:
     assert sorted((p.start, p.end) for _, p in found) == [(0, 30), (30, 60), (60, 90), (90, 95)]
 
 
-def test_passages_know_their_place() -> None:
+def test_the_answering_sentence_is_taken_from_the_middle_and_knows_its_place() -> None:
     selection = chosen(padded("a", FARE), max_chars=60)
     ((one, (passage,)),) = selection.chosen
     assert isinstance(passage, Passage)
