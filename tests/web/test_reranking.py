@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,15 @@ def preferring(word: str) -> Callable[[Asked], Reply]:
     return answer
 
 
-def asked_as(name: str, url: str, folder: Path, **more: object) -> tuple[Any, str]:
-    """Return the reply to the question, and the counts of the service after it."""
-    (folder / "docs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in DOCUMENTS))
+def asked_as(
+    name: str,
+    url: str,
+    folder: Path,
+    documents: Sequence[Mapping[str, object]] = DOCUMENTS,
+    question: str = QUESTION,
+) -> tuple[Any, str]:
+    """Return the reply to *question*, and the counts of the service after it."""
+    (folder / "docs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents))
     (folder / "users.json").write_text(json.dumps({"bob": [], "ann": ["captain"]}))
     rows = {
         "solr.url": f"embedded:{folder / 'index'}",
@@ -52,7 +58,6 @@ def asked_as(name: str, url: str, folder: Path, **more: object) -> tuple[Any, st
         "security.tokens.file": folder / "users.json",
         "rerank.endpoint": url,
         "rerank.options": '{"timeout_s": 20}',
-        **more,
     }
     conf = folder / "rag.properties"
     conf.write_text("".join(f"{key}={value}\n" for key, value in rows.items()))
@@ -60,7 +65,7 @@ def asked_as(name: str, url: str, folder: Path, **more: object) -> tuple[Any, st
     done = CliRunner().invoke(main, ["index", str(folder / "docs.jsonl"), "--conf", str(conf)])
     assert done.exit_code == 0, done.output
     client = create_app(str(conf)).test_client()
-    reply = client.post("/chat", json={"messages": [{"role": "user", "content": QUESTION}]}, headers=as_user(name))
+    reply = client.post("/chat", json={"messages": [{"role": "user", "content": question}]}, headers=as_user(name))
     return reply, client.get("/metrics").get_data(as_text=True)
 
 
@@ -87,6 +92,20 @@ def test_who_may_see_more_has_more_reranked(tmp_path: Path) -> None:
     with serving(preferring("midnight")) as server:
         reply, _ = asked_as("ann", f"{server.url}/rerank", tmp_path)
     assert first_of(reply) == "Secret"
+
+
+def test_a_reranker_that_likes_what_does_not_answer_does_not_make_it_say_that_nothing_is_there(tmp_path: Path) -> None:
+    question = "When does the yellow ferry to the lighthouse leave the fishing harbour?"
+    answering = {
+        "id": "answer",
+        "title": "Ferry",
+        "content": "The yellow ferry to the lighthouse leaves the fishing harbour at nine.",
+    }
+    others = [{"id": f"o{n}", "title": f"Other {n}", "content": f"The rust leaves wall {n}."} for n in range(4)]
+    with serving(preferring("rust")) as server:
+        reply, _ = asked_as("bob", f"{server.url}/rerank", tmp_path, [answering, *others], question)
+    assert reply.status_code == 200, reply.text
+    assert first_of(reply).startswith("Other")
 
 
 @pytest.mark.parametrize(

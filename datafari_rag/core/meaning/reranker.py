@@ -3,8 +3,8 @@ A reranker as a port, what it is sent, and what its scores change: values only.
 
 A reranker reads a question and a passage together, where an embedding model reads each for itself. It is sent passages
 that the user may see, and no others. Its scores are in units of its own spread, as nearness is, and take the place of
-nearness in the order of documents and in the choice of sentences. How much evidence there is follows from nearness
-alone.
+nearness in the order of documents and in the choice of sentences. How much evidence there is follows from what words
+and vectors found, whatever the order.
 """
 
 from __future__ import annotations

@@ -66,9 +66,12 @@ def answering_for(
     if least <= 0:
         return evidence_for(ask, documents, language=language, settings=settings, count=count)
     candidates = _candidates(ask, documents, settings)
-    weighed = weigh(ask.search_text or ask.question, candidates, language=language)
-    most = _max_documents(ask, settings.rag_max_files)
-    evidence = evidence_of(signals_in(weighed, language=language, most=most))
+    text, most = ask.search_text or ask.question, _max_documents(ask, settings.rag_max_files)
+    weighed = found = weigh(text, candidates, language=language)
+    if any(one.reranked for one in candidates):
+        # What words and vectors found is the evidence: a bad reranker may spoil the order, not hide what is there.
+        found = weigh(text, [replace(one, reranked=(), rated=None) for one in candidates], language=language)
+    evidence = evidence_of(signals_in(found, language=language, most=most))
     if evidence < least:
         return Selected((), stopped(candidates), evidence=evidence)
     asked = replace(ask, question_language=language)

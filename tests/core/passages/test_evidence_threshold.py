@@ -135,6 +135,22 @@ def test_an_open_gate_changes_nothing_of_what_is_chosen() -> None:
     assert gated.evidence is not None and free.evidence is None
 
 
+@pytest.mark.parametrize("is_pooled", [pytest.param(False, id="one search"), pytest.param(True, id="in steps")])
+def test_a_reranker_that_turns_the_order_round_takes_no_evidence_away(is_pooled: bool) -> None:
+    documents = (Document("d", TOGETHER, score=9.0, language="en"), *OTHERS)
+    turned = [
+        replace(one, reranked=(Nearness(0, len(one.text), 90.0 * place),), rated=90.0 * place if is_pooled else None)
+        for place, one in enumerate(documents)
+    ]
+    settings = replace(WORDLESS, rag_max_files=1)
+    plain, after = (
+        answering_for(Ask(QUESTION), found, language="en", settings=settings, count=len)
+        for found in (documents, turned)
+    )
+    assert after.evidence == plain.evidence and after.evidence is not None and after.evidence > FEW
+    assert [one.document.id for one in after.extracts] == [documents[-1].id], "the order is the reranker's"
+
+
 def test_just_as_much_evidence_as_is_wanted_is_enough() -> None:
     documents = (Document("d", APART, language="en"), *OTHERS)
 
