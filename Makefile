@@ -246,21 +246,24 @@ calibrate: $(DEV_STAMP)
 	  --model "$$($(BIN)/datafari-rag model get e5-small-multilingual)=en,fr"
 
 # Words, meaning and both on the same questions, into docs/quality-meaning.md: English with one model, English and French with
-# another. Takes two hours of CPU; what is stopped is continued by the next run. EVERY asks a share of the questions alone.
-EVERY ?= 1
-EVAL_MEANING = $(BIN)/datafari-rag eval --sets $(SETS) --resume --no-baselines --every $(EVERY) \
-  --vary retrieval.method=bm25,vector,hybrid --page docs/quality-meaning.md
+# another. What is stopped is continued by the next run. EVERY asks a share of the questions alone; those in other words are
+# few, and all of them are asked.
+EVERY ?= 4
+EVAL_MEANING = $(BIN)/datafari-rag eval --sets $(SETS) --resume --no-baselines \
+  --vary retrieval.method=bm25,vector,hybrid --page docs/quality-meaning.md --conf var/eval-$(1)/rag.properties --out var/eval-$(1)
+OTHER_WORDS = --engine embedded --collection merged --only reworded --only no-shared-words
 eval-meaning: $(DEV_STAMP)
-	@mkdir -p var/eval-en var/eval-en,fr
-	@for one in en:bge-small-en en,fr:e5-small-multilingual; do \
-	  at=$$($(BIN)/datafari-rag model get $${one#*:}) && to=var/eval-$${one%%:*}/rag.properties && \
-	  printf 'embeddings.endpoint=%s\nembeddings.languages=%s\n' "$$at" $${one%%:*} > $$to && chmod 600 $$to; done
-	$(EVAL_MEANING) --conf var/eval-en/rag.properties --out var/eval-en --engine embedded --collection merged --part meaning
-	$(EVAL_MEANING) --conf var/eval-en/rag.properties --out var/eval-en --engine embedded --collection multihop \
-	  --collection structure --part meaning-alone
-	$(EVAL_MEANING) --conf var/eval-en/rag.properties --out var/eval-en --engine solr --part meaning-solr
-	$(EVAL_MEANING) --conf var/eval-en,fr/rag.properties --out var/eval-en,fr --engine embedded --collection merged \
-	  --part meaning-multilingual
+	@for one in bge-small-en e5-small-multilingual; do \
+	  at=$$($(BIN)/datafari-rag model get $$one) && mkdir -p var/eval-$$one && to=var/eval-$$one/rag.properties && \
+	  printf 'embeddings.endpoint=%s\n' "$$at" > $$to && chmod 600 $$to; done
+	$(call EVAL_MEANING,bge-small-en) --every $(EVERY) --engine embedded --collection merged --part meaning
+	$(call EVAL_MEANING,bge-small-en) --every $(EVERY) --engine embedded --collection multihop --collection structure \
+	  --part meaning-alone
+	$(call EVAL_MEANING,bge-small-en) --every $(EVERY) --engine solr --collection merged --part meaning-solr
+	$(call EVAL_MEANING,e5-small-multilingual) --every $(EVERY) --engine embedded --collection merged \
+	  --collection xquad-across --part meaning-multilingual
+	$(call EVAL_MEANING,bge-small-en) $(OTHER_WORDS) --part other-words
+	$(call EVAL_MEANING,e5-small-multilingual) $(OTHER_WORDS) --part other-words-multilingual
 
 clean:
 	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -33,7 +33,7 @@ from datafari_rag_trials.evaluation.collections import (
     readers_of,
     rights_of,
 )
-from datafari_rag_trials.evaluation.comparison import Outcomes, outcomes
+from datafari_rag_trials.evaluation.comparison import COUNTED, Outcomes, outcomes
 from datafari_rag_trials.evaluation.gate import baseline_in, compare
 from datafari_rag_trials.evaluation.grounding import measure_grounding
 from datafari_rag_trials.evaluation.measures import Trial, gate_curve, summary
@@ -265,8 +265,8 @@ def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -
 
 def _measured(plan: EvaluationPlan, variant: Variant, options: Mapping[str, Any], console: Console) -> list[Trial]:
     """Return the trials of all questions; with --resume, only those are asked that an earlier run did not ask."""
-    path = options["out"] / "trials" / f"{re.sub(r'[^A-Za-z0-9.=]+', '-', variant.name)}.jsonl"
     name = plan_of(plan, variant, baselines=options["baselines"])
+    path = options["out"] / "trials" / f"{re.sub(r'[^A-Za-z0-9.=]+', '-', variant.name)}-{name[:8]}.jsonl"
     trials = kept(path, name) if options["resume"] else []
     left = replace(plan, questions=plan.questions[len(trials) :])
     made = run(left, variant, jobs=options["jobs"], baselines=options["baselines"]) if left.questions else iter(())
@@ -310,9 +310,15 @@ def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
     for name, trials in results.items():
         groups = list(dict.fromkeys(trial.group for trial in trials))
         summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
-        if len(groups) > 1:
-            summaries["all"] = summary([t for t in trials if t.group not in REWORDED])
-        found[name] = {"sets": summaries, "gate": gate_curve(trials), "questions": outcomes(trials)}
+        own = [t for t in trials if t.group not in REWORDED]
+        if len(groups) > 1 and own:
+            summaries["all"] = summary(own)
+        found[name] = {
+            "sets": summaries,
+            "gate": gate_curve(trials),
+            "questions": outcomes(trials),
+            "counted": outcomes(trials, COUNTED),
+        }
     return found
 
 

@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from datafari_rag_trials.evaluation.measures import Trial
+from datafari_rag_trials.evaluation.measures import BUDGETS, Trial
 
 ALPHA = 0.05
 """How often a run that lost nothing may fail the gate by chance, over all measures together."""
+
+READ_CHARS = 4000
+"""The budget whose gains and losses are counted: about what a model with a small window reads."""
 
 Outcomes = Mapping[str, Mapping[str, bool]]
 """Question (set and id) → measure → whether it went well; a measure that does not apply is left out."""
@@ -45,11 +48,11 @@ class Comparison:
     is_significant: bool = False
 
 
-def outcomes(trials: Iterable[Trial]) -> dict[str, dict[str, bool]]:
-    """Return what went well of each trial."""
+def outcomes(trials: Iterable[Trial], measures: Measures | None = None) -> dict[str, dict[str, bool]]:
+    """Return what went well of each trial, by *measures*; without, by `MEASURES`."""
     found: dict[str, dict[str, bool]] = {}
     for trial in trials:
-        kept = {name: value for name, of in MEASURES.items() if (value := of(trial)) is not None}
+        kept = {name: value for name, of in (measures or MEASURES).items() if (value := of(trial)) is not None}
         found[f"{trial.group}/{trial.id}"] = kept
     return found
 
@@ -114,6 +117,16 @@ def _found(trial: Trial) -> bool | None:
     return trial.rank < 10 if trial.is_answerable and trial.has_document else None
 
 
+def _among_three(trial: Trial) -> bool | None:
+    return trial.rank < 3 if trial.is_answerable and trial.has_document else None
+
+
+def _in_budget(trial: Trial) -> bool | None:
+    return (
+        trial.hits["passages"][BUDGETS.index(READ_CHARS)] if trial.has_answer and trial.hits.get("passages") else None
+    )
+
+
 def _in_context(trial: Trial) -> bool | None:
     return trial.hits["passages"][-1] if trial.has_answer and trial.hits.get("passages") else None
 
@@ -130,7 +143,10 @@ def _silent(trial: Trial) -> bool | None:
     return None if trial.is_answerable else not trial.has_replied
 
 
-MEASURES: Mapping[str, Callable[[Trial], bool | None]] = {
+Measures = Mapping[str, Callable[[Trial], bool | None]]
+"""Name → whether one question went well; None where the question cannot say."""
+
+MEASURES: Measures = {
     "right document first": _first,
     "right document among 10": _found,
     "answer in context": _in_context,
@@ -138,4 +154,12 @@ MEASURES: Mapping[str, Callable[[Trial], bool | None]] = {
     "citations proved": _proved,
     "silent where there is no answer": _silent,
 }
-"""What is compared of one question; None where the question cannot say."""
+"""What a run is compared by with its baseline."""
+
+COUNTED: Measures = {
+    "first": _first,
+    "among 3": _among_three,
+    f"answer in {READ_CHARS:,}": _in_budget,
+    "in the reply": _in_reply,
+}
+"""What is counted where methods of search stand side by side: what an answer reads, and what it says."""

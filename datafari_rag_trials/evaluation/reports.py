@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from datafari_rag_trials.evaluation.comparison import Change, Comparison
+from datafari_rag_trials.evaluation.comparison import COUNTED, Change, Comparison, Outcomes, changes
 from datafari_rag_trials.evaluation.measures import BUDGETS, RANKS
+from datafari_rag_trials.evaluation.questions import REWORDED
 
 BEGIN, END = "<!-- measured: {} -->", "<!-- end of {} -->"
 """Marks around the parts that are replaced: `tables` and `gate`, or the one that is named."""
@@ -98,14 +99,13 @@ def _section(name: str, summaries: Mapping[str, Mapping[str, Any]]) -> str:
         )
         for group, of in summaries.items()
     ]
-    return "\n".join((f"## {name[:1].upper()}{name[1:]}", "", *rows, "", _below(list(summaries.values())[-1]), ""))
+    return "\n".join((f"## {_title(name)}", "", *rows, "", _below(list(summaries.values())[-1]), ""))
 
 
 def _set_cells(group: str, of: Mapping[str, Any], ways: Sequence[str]) -> tuple[str, ...]:
-    title = f"**{group}**" if group == "all" else group
     recalls = (_series(of[way].values()) for way in ("engine_recall", "recall"))
     contexts = (_context(way, of["in_context"].get(way)) for way in ("passages", *ways))
-    return title, str(of["questions"]), *recalls, *contexts, _decimal(of["in_reply"])
+    return _bold(group), str(of["questions"]), *recalls, *contexts, _decimal(of["in_reply"])
 
 
 def _below(of: Mapping[str, Any]) -> str:
@@ -266,29 +266,63 @@ def is_by_method(report: Mapping[str, Any]) -> bool:
 
 
 def methods(report: Mapping[str, Any]) -> str:
-    """Return a table for each engine and collection of *report*; a cell is words / meaning / both in percent."""
-    places: dict[str, dict[str, Summaries]] = {}
+    """
+    Return for each engine and collection of *report* a table whose cells are words / meaning / both in percent.
+
+    A second one counts the questions that both methods together won and lost against words alone.
+    """
+    places: dict[str, dict[str, Mapping[str, Any]]] = {}
     for name, of in report["variants"].items():
         place, _, method = name.partition(_MARK)
-        places.setdefault(place, {})[method] = of["sets"]
-    return "\n".join(_place(place, found) for place, found in places.items())
+        places.setdefault(place, {})[method] = of
+    return "\n".join(text for place, found in places.items() for text in (_place(place, found), _won(place, found)))
 
 
-def _place(name: str, found: Mapping[str, Summaries]) -> str:
+def _place(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     ways = [METHODS.get(method, method) for method in found]
-    heads = [*(_RANK_HEADS[rank] for rank in RANKS), *(f"answer in {budget:,}" for budget in BUDGETS)]
-    rows = ["set", "questions", *heads], ["---"] * (2 + len(heads))
-    groups = next(iter(found.values()))
-    body = [_cells(group, [of.get(group, {}) for of in found.values()]) for group in groups]
-    lines = [f"| {' | '.join(row)} |" for row in (*rows, *body)]
-    return "\n".join((f"### {name[:1].upper()}{name[1:]}: {' / '.join(ways)}", "", *lines, ""))
+    heads = [*(_RANK_HEADS[rank] for rank in RANKS), *(f"answer in {budget:,}" for budget in BUDGETS), "in the reply"]
+    summaries: list[Summaries] = [of["sets"] for of in found.values()]
+    body = [_cells(group, [of.get(group, {}) for of in summaries]) for group in summaries[0]]
+    rows = [_row("set", "questions", *heads), _row(*["---"] * (2 + len(heads))), *(_row(*cells) for cells in body)]
+    return "\n".join((f"### {_title(name)}: {' / '.join(ways)}", "", *rows, ""))
+
+
+def _won(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the table of what `hybrid` won and lost against `bm25`; nothing where one of them is not there."""
+    if not {"bm25", "hybrid"} <= set(found):
+        return ""
+    words, both = (found[method]["counted"] for method in ("bm25", "hybrid"))
+    rows = [_row("set", *COUNTED), _row(*["---"] * (1 + len(COUNTED)))]
+    for group in found["bm25"]["sets"]:
+        asked = {key: of for key, of in words.items() if _is_in(key.partition("/")[0], group)}
+        rows.append(_row(_bold(group), *_counts(asked, both)))
+    return "\n".join((f"{_title(name)}, both against words: questions won and lost.", "", *rows, ""))
+
+
+def _counts(before: Outcomes, after: Outcomes) -> list[str]:
+    found = changes(before, after)
+    sides = {one: [change.is_loss for change in found if change.measure == one] for one in COUNTED}
+    can = {measure for of in before.values() for measure in of}
+    return [f"+{of.count(False)} -{of.count(True)}" if one in can else "–" for one, of in sides.items()]
+
+
+def _is_in(group: str, row: str) -> bool:
+    return group == row or (row == "all" and group not in REWORDED)
+
+
+def _title(name: str) -> str:
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def _bold(group: str) -> str:
+    return f"**{group}**" if group == "all" else group
 
 
 def _cells(group: str, found: list[Mapping[str, Any]]) -> list[str]:
-    title = f"**{group}**" if group == "all" else group
     ranks = [[of.get("recall", {}).get(str(rank)) for of in found] for rank in RANKS]
     contexts = [[_at(of.get("in_context", {}).get("passages"), place) for of in found] for place in range(len(BUDGETS))]
-    return [title, str(found[0]["questions"]), *(_cell(values) for values in (*ranks, *contexts))]
+    replies = [of.get("in_reply") for of in found]
+    return [_bold(group), str(found[0]["questions"]), *(_cell(values) for values in (*ranks, *contexts, replies))]
 
 
 def _at(shares: list[float | None] | None, place: int) -> float | None:

@@ -30,7 +30,7 @@ LEAST_COVERAGE = 0.05
 FULL_CHARS = 4000
 """
 From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win
-(docs/quality-meaning.md).
+(docs/quality-tried.md).
 """
 
 

@@ -288,7 +288,7 @@ def test_a_run_that_was_stopped_is_continued_with_its_indexes_and_outcomes(tmp_p
     assert index_mark.with_suffix("").stat().st_mtime_ns == begun, "the index is taken as it is"
 
 
-def test_other_settings_are_another_run(tmp_path: Path, sets: Path) -> None:
+def test_other_settings_are_another_run_and_leave_what_the_first_one_kept(tmp_path: Path, sets: Path) -> None:
     arguments = ("--sets", str(sets), "--engine", "embedded", "--resume", "--no-baselines")
     run(tmp_path, *arguments)
     (tmp_path / "rag.properties").write_text("rag.maxFiles=1\n", encoding="utf-8")
@@ -298,8 +298,10 @@ def test_other_settings_are_another_run(tmp_path: Path, sets: Path) -> None:
 
     run(tmp_path, *arguments)
 
-    after = kept.read_text(encoding="utf-8").splitlines()
+    (other,) = set((tmp_path / "out" / "trials").iterdir()) - {kept}
+    after = other.read_text(encoding="utf-8").splitlines()
     assert len(after) == len(before) and after[0] != before[0]
+    assert kept.read_text(encoding="utf-8").splitlines() == before
 
 
 def test_the_questions_of_one_set_alone_are_asked(tmp_path: Path, sets: Path) -> None:

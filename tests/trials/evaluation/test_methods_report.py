@@ -24,13 +24,26 @@ def test_a_row_has_the_methods_side_by_side() -> None:
     assert "### Embedded: words / meaning / both\n" in text
     first, third, fifth = "0.0 / 0.0 / 100.0", "0.0 / 100.0 / 100.0", "100.0 / 100.0 / 100.0"
     answers = "0.0 / 0.0 / 0.0 | 0.0 / 100.0 / 100.0 | 0.0 / 100.0 / 100.0 | 0.0 / 100.0 / 100.0"
-    assert f"| a | 1 | {first} | {third} | {fifth} | {fifth} | {answers} |" in text
+    replies = "0.0 / 100.0 / 100.0"
+    assert f"| a | 1 | {first} | {third} | {fifth} | {fifth} | {answers} | {replies} |" in text
     assert f"| **all** | 1 | {first} |" in text
+
+
+def test_what_both_won_and_lost_against_words_is_counted_and_all_leaves_out_the_reworded() -> None:
+    words = [trial("a", 0, id="1"), trial("a", 9, is_hit=False, id="2"), trial("reworded", 9, is_hit=False, id="1")]
+    both = [trial("a", 1, id="1"), trial("a", 2, is_hit=False, id="2"), trial("reworded", 0, id="1")]
+    text = tables(of_methods(bm25=words, hybrid=both))
+    assert "Embedded, both against words: questions won and lost." in text
+    assert "| a | +0 -1 | +1 -0 | +0 -0 | +0 -0 |" in text
+    assert "| reworded | +1 -0 | +1 -0 | +1 -0 | +1 -0 |" in text
+    assert "| **all** | +0 -1 | +1 -0 | +0 -0 | +0 -0 |" in text
+    assert "won and lost" not in tables(of_methods(vector=words, hybrid=both))
 
 
 def test_what_cannot_be_counted_is_a_dash() -> None:
     nothing = trial("n", 0, has_answer=False, has_document=False, hits={})
-    assert "| n | 1 | – | – | – | – | – | – | – |" in tables(of_methods(bm25=[nothing], hybrid=[nothing]))
+    text = tables(of_methods(bm25=[nothing], hybrid=[nothing]))
+    assert f"| n | 1 |{' – |' * 9}" in text and f"| n |{' – |' * 4}" in text
 
 
 def test_they_are_written_where_the_page_wants_them_and_the_gate_is_left_alone() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from datafari_rag_trials.evaluation.comparison import COUNTED, outcomes
 from datafari_rag_trials.evaluation.measures import Trial, gate_curve, summary
 from datafari_rag_trials.evaluation.reports import NoPlaceholder, gate, tables, written_into
 
@@ -37,7 +38,9 @@ def report(*trials: Trial, every: int = 1) -> dict[str, Any]:
         "every": every,
         "jobs": 2,
         "took_s": 90.0,
-        "variants": {"embedded": {"sets": sets, "gate": gate_curve(trials)}},
+        "variants": {
+            "embedded": {"sets": sets, "gate": gate_curve(trials), "counted": outcomes(trials, COUNTED)},
+        },
     }
 
 
