@@ -58,7 +58,7 @@ def cost(bench: Bench) -> Result:
     """Return the floor, and for each set what answers cost over each engine."""
     with stubs(bench.folder / "cost") as behind, ExitStack() as stack:
         behind.pace(first_ms=0, tokens=30)
-        bench.done["floor"] = tried(lambda: _floor(behind))
+        bench.done["floor"] = tried(lambda: floor(behind))
         stack.callback(solr_process.stopped, bench.folder / "cost-solr")
         solr = solr_process.started(bench.folder / "cost-solr")
         peer: Target | str
@@ -104,7 +104,8 @@ def _made_up(kb: int) -> Library:
     return Library(f"{kb} kB", documents, asked, ROUNDS if kb == KILOBYTES[0] else 1)
 
 
-def _floor(behind: Stubs) -> Result:
+def floor(behind: Stubs) -> Result:
+    """Return the CPU of an answer of the floor, in milliseconds."""
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "-k", "gevent", "-w", "1", "-b", f"127.0.0.1:{port}"]
     environ = {"MODEL": f"http://127.0.0.1:{behind.model.port}{CHAT}"}

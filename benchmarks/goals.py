@@ -176,6 +176,15 @@ def _cost(name: str, row: Rows) -> Iterator[Goal]:
     yield Goal("answer over 300 kB, embedded", "≤ 1.3 × that over 3 kB", f"{times:.1f} ×", times <= 1.3)
 
 
+def _check(name: str, row: Rows) -> Iterator[Goal]:
+    floor = row["floor"]["ms"]
+    for facts, found in row.items():
+        if facts != "floor":
+            spread = f"{found['p50']:.1f} / {found['p99']:.1f} ms, CPU {found['cpu_ms']:.1f}"
+            got = f"{found['p99'] / floor:.1f} × the floor ({spread})"
+            yield Goal(f"check of an answer against {facts}, p99", "beside", got, None)
+
+
 _MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Goal]]] = {
     "start": _start,
     "demo folder": _demo_folder,
@@ -186,6 +195,7 @@ _MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Goal]]] = {
     "full house": _full_house,
     "gap": _gap,
     "growth": _growth,
+    "check": _check,
     "cost": _cost,
     "size": _size,
     "embedded 100,000": _embedded,

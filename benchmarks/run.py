@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import candidates, cost, growth, large, meaning, peering, report, starting, streaming, whole
+from benchmarks import candidates, checking, cost, growth, large, meaning, peering, report, starting, streaming, whole
 from benchmarks.bench import Bench, TooLong, bounded
 from benchmarks.measuring import Result
 
@@ -59,6 +59,7 @@ ROWS: dict[str, Row] = {
     "2000x10": Row(streaming.many_streams("2000x10"), 300),
     "growth": Row(growth.growth, 300),
     "candidates": Row(candidates.candidates, 300),
+    "check": Row(checking.check, 120, BOTH),
     "cost": Row(cost.cost, 2_700),
     "size": Row(starting.size, 300),
     "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),

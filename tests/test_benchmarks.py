@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import candidates, meaning, report, run
+from benchmarks import candidates, checking, meaning, report, run
 from benchmarks.bench import Bench, tried
 from benchmarks.goals import goals
 from benchmarks.library import Library
@@ -222,6 +222,18 @@ def test_callers_of_a_plan_for_throughput_ask_again_at_once(tmp_path: Path) -> N
     assert seen["lost"] == 0
     assert seen["answers"] > 4
     assert seen["peak"] == 4
+
+
+def test_a_check_is_measured_beside_the_floor_on_texts_that_differ(tmp_path: Path) -> None:
+    asked = list(checking.checks(3, 2_000, 4))
+    assert len({str(one["answerCandidate"]) for one in asked}) == 4
+    assert {len(one["facts"]) for one in asked} == {3}  # type: ignore[arg-type]
+    row = {"floor": {"ms": 2.0}, "three of 20 kB": {"cpu_ms": 4.0, "p50": 5.0, "p99": 30.0}}
+    text = report.write(found(check=row), tmp_path)
+    assert (
+        "| check of an answer against three of 20 kB, p99 | beside | 15.0 × the floor (5.0 / 30.0 ms, CPU 4.0) |"
+        in text
+    )
 
 
 def test_answers_are_measured_by_the_size_of_their_candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
