@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import chain
 from multiprocessing import get_context
@@ -61,8 +62,8 @@ PART = "evidence"
 OWN, FOREIGN, SIMILAR = "own", "foreign", "similar"
 """What asks: a question that the set answers, one of another subject, one of the same subject without an answer."""
 
-KEPT = 0.945
-"""Share of the answerable questions that the threshold keeps on each of the sets it is chosen on."""
+KEPT = 0.95
+"""Share of the right answers that the threshold keeps on each of the sets it is chosen on, or more."""
 
 ALMOST_ALL = 0.9
 """Share of all right answers that have no warning of few words."""
@@ -113,7 +114,7 @@ def calibrate(folder: Path, models: Sequence[str], out: Path, page: Path | None,
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         asked = list(chain.from_iterable(pool.map(_asked, places)))
     chosen_on = [place.name for place in places if place.name.partition(",")[0] in CHOSEN_ON]
-    weights = fitted([one for one in asked if one.place in chosen_on])
+    weights = levelled([one for one in asked if one.place in chosen_on])
     least, few = thresholds(asked, weights, chosen_on)
     click.echo(f"WEIGHTS = {weights}\nAUTO, FEW = {least}, {few}")
     found = table(asked, weights, least)
@@ -206,13 +207,33 @@ def fitted(asked: Sequence[Asked]) -> Weights:
     return Weights(*(round(float(weight), 2) for weight in found))
 
 
+def levelled(asked: Sequence[Asked]) -> Weights:
+    """Return the fitted weights, with that of comparing by meaning so that one threshold keeps as much with it."""
+    weights = fitted(asked)
+    compared = {one.place for one in asked if one.signals is not None and one.signals.outstanding is not None}
+    levels = [
+        _least([one for one in asked if (one.place in compared) == is_compared], weights) for is_compared in (0, 1)
+    ]
+    if not all(levels):
+        return weights
+    by_words, by_meaning = (math.log(level / (1 - level)) for level in levels)
+    return replace(weights, compared=round(weights.compared + by_words - by_meaning, 2))
+
+
 def thresholds(asked: Sequence[Asked], weights: Weights, chosen_on: Sequence[str]) -> tuple[float, float]:
     """Return the threshold that keeps `KEPT` on each of the places *chosen_on*, and the one of the warning."""
-    right = [(one.place, evidence_of(one.signals, weights)) for one in asked if one.is_right]
-    of_places = [[evidence for place, evidence in right if place == name] for name in chosen_on]
-    least = min(quantile(evidence, 1 - KEPT) or 0.0 for evidence in of_places if evidence)
-    few = quantile([evidence for _, evidence in right], 1 - ALMOST_ALL) or 0.0
-    return round(least, 2), round(max(least, few), 2)
+    least = math.floor(_least([one for one in asked if one.place in chosen_on], weights) * 100) / 100
+    few = quantile([evidence_of(one.signals, weights) for one in asked if one.is_right], 1 - ALMOST_ALL) or 0.0
+    return least, round(max(least, few), 2)
+
+
+def _least(asked: Sequence[Asked], weights: Weights) -> float:
+    """Return the highest evidence that `KEPT` of the right answers of each place have; 0 without any."""
+    of_places: dict[str, list[float]] = {}
+    for one in asked:
+        if one.is_right:
+            of_places.setdefault(one.place, []).append(evidence_of(one.signals, weights))
+    return min((quantile(evidence, 1 - KEPT) or 0.0 for evidence in of_places.values()), default=0.0)
 
 
 def table(asked: Sequence[Asked], weights: Weights, least: float) -> str:

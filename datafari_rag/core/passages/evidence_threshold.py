@@ -3,10 +3,10 @@ Whether the documents speak to the question at all: a number, and the threshold 
 
 No evidence, no guess: below the threshold nothing is answered. The number is the chance, fitted to questions with
 known answers and to questions about other subjects, that the documents are about what is asked. It looks at which words
-of the question the best place of a document lacks, at words that follow each other there as in the question, at the
-languages, and where passages were compared by meaning at how far the nearest one stands out. A question of the same
-subject that the documents happen not to answer looks like one that they do: that is beyond a threshold
-(docs/quality.md).
+of the question the best place of a document lacks, at names that no document has, at words that follow each other there
+as in the question, at the languages, and where passages were compared by meaning at how far the nearest one stands out.
+A question of the same subject that the documents happen not to answer looks like one that they do: that is beyond a
+threshold (docs/quality.md).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from statistics import median
 from datafari_rag.core.documents import Candidate, Document, stored_span
 from datafari_rag.core.passages.reranking import NEAR_CHARS, ONCE, Ranked, events_of, followed, fullest
 from datafari_rag.core.passages.selection import WeighedDocuments
+from datafari_rag.core.passages.term_matching import Term
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 
@@ -44,12 +45,20 @@ class Weights:
     other_language: float
     compared: float
     outstanding: float
+    unnamed: float
 
 
 WEIGHTS = Weights(
-    base=1.67, missing=-0.96, held=0.59, pairs=1.29, other_language=-2.57, compared=-2.32, outstanding=1.34
+    base=1.58,
+    missing=-0.94,
+    held=0.74,
+    pairs=1.13,
+    other_language=-2.45,
+    compared=-3.25,
+    outstanding=1.49,
+    unnamed=-1.1,
 )
-AUTO, FEW = 0.23, 0.61
+AUTO, FEW = 0.22, 0.6
 """
 The fitted numbers, and the threshold `auto`: *AUTO*, one for all sets and languages. Below *FEW* an answer says that
 there are few words. `make calibrate` fits them, prints them, and writes into docs/quality.md what they keep and stop.
@@ -66,7 +75,8 @@ class Signals:
     how many stretches of text were looked through. *pairs* counts neighbours of the question that follow each other in
     a document. *is_other_language* says that no document is known to be in the question's language, and all are known
     to be in another. *outstanding* is how far the nearest passage stands out among all that were compared by meaning,
-    in spreads of the model; None where none was.
+    in spreads of the model; None where none was. *unnamed* is the share of the question that is names which none of the
+    documents has.
     """
 
     held: float
@@ -75,6 +85,7 @@ class Signals:
     pairs: float
     is_other_language: bool = False
     outstanding: float | None = None
+    unnamed: float = 0.0
 
 
 def signals_in(weighed: WeighedDocuments, *, language: str, most: int = 0) -> Signals | None:
@@ -97,6 +108,7 @@ def signals_in(weighed: WeighedDocuments, *, language: str, most: int = 0) -> Si
         pairs=max(_pairs(one, weighed) for one in shown),
         is_other_language=all(known is not None and known != language for known in languages),
         outstanding=_outstanding([one.document for one in weighed.order]),
+        unnamed=_unnamed(shown, weighed.terms, rarity) / total,
     )
 
 
@@ -119,6 +131,7 @@ def parts_of(signals: Signals) -> tuple[float, ...]:
         signals.share * signals.is_other_language,
         float(is_compared),
         signals.outstanding or 0.0,
+        signals.unnamed,
     )
 
 
@@ -151,6 +164,15 @@ def _extent(document: Document) -> int:
 
 def _held(one: Ranked, rarity: Sequence[float]) -> float:
     return fullest(events_of(one.traces, rarity), rarity, NEAR_CHARS, ONCE)
+
+
+def _unnamed(shown: Sequence[Ranked], terms: Sequence[Term], rarity: Sequence[float]) -> float:
+    """Return what those of *terms* are worth that are names which none of *shown* has."""
+    return sum(
+        worth
+        for at, (term, worth) in enumerate(zip(terms, rarity, strict=True))
+        if term.is_name and not any(one.traces.hits[at] for one in shown)
+    )
 
 
 def _pairs(one: Ranked, weighed: WeighedDocuments) -> float:

@@ -84,6 +84,8 @@ class Term:
     is_exact: bool = False
     whole: str = ""
     """The stem of the identifier that this is a part of: a text with that has this as well."""
+    is_name: bool = False
+    """It is written as a name where no sentence asks for a capital letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +100,11 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
     """Return what to look for in a text for *question*; empty only when it has no word at all."""
     words = words_of(question[:MAX_QUESTION_CHARS], language)
     content = [word for word in words if not is_empty_word(word.text.lower(), language)] or list(words)
-    shares = _capital_shares(content, language)
+    names = _names_among(content, language)
     best: dict[str, Term] = {}
-    for rank, (word, share) in enumerate(zip(content, shares, strict=True)):
+    for rank, (word, share, is_name) in enumerate(zip(content, _name_shares(names), names, strict=True)):
         gain = share * (1 + EARLY_GAIN * math.exp(-rank / 2))
-        for term in _terms_in(word, gain, language):
+        for term in _terms_in(word, gain, language, is_name=is_name):
             if term.stem not in best or best[term.stem].weight < term.weight:
                 best[term.stem] = term
     return tuple(best.values())[:MAX_TERMS]
@@ -291,14 +293,14 @@ def _is_word_at(small: str, at: int, needle: str, language: str) -> bool:
     return (word == needle or STEMS[word, language] == needle) and not is_empty_word(word, language)
 
 
-def _terms_in(word: Word, gain: float, language: str) -> list[Term]:
+def _terms_in(word: Word, gain: float, language: str, *, is_name: bool) -> list[Term]:
     small = lowered(word.text)
     if is_unspaced(word.text):
         pieces = pieces_of(small)
         share = 1 / math.sqrt(len(pieces))
         return [Term(piece, gain * share, share, True) for piece in pieces]
     if not word.is_identifier:
-        return [Term(STEMS[small, language], gain)]
+        return [Term(STEMS[small, language], gain, is_name=is_name)]
     parts = [part.lower() for part in word.parts if part.lower() != small and len(part) > 1]
     rise = 1.5 if parts else 1.0
     share = 0.6 / max(1, len(parts)) ** GROUP_POWER
@@ -306,22 +308,26 @@ def _terms_in(word: Word, gain: float, language: str) -> list[Term]:
     return [whole, *(Term(STEMS[part, language], gain * share, share, whole=small) for part in parts)]
 
 
-def _capital_shares(words: Sequence[Word], language: str) -> list[float]:
+def _names_among(words: Sequence[Word], language: str) -> list[bool]:
     """
-    Give names less than words: the document is found by its names, the place in it by the rest.
+    Say of each of *words*, those of a question, whether it is written as a name.
 
-    A run of capital words is one thing, so its members share one weight. Not in German, where every noun is capital,
-    and not when nothing but names is asked for.
+    None is in German, where every noun is capital, and none where nothing but names is asked for.
     """
-    capital = [_is_name(word) for word in words]
-    if language == "de" or all(capital) or not any(capital):
-        return [1.0] * len(words)
+    capital = [
+        word.text[:1].isupper() and (word.start > 0 or (word.text.isupper() and len(word.text) > 1)) for word in words
+    ]
+    return [False] * len(words) if language == "de" or all(capital) else capital
+
+
+def _name_shares(names: Sequence[bool]) -> list[float]:
+    """
+    Give *names* less than words: the document is found by its names, the place in it by the rest.
+
+    A run of names is one thing, so its members share one weight.
+    """
     shares: list[float] = []
-    for is_name, run in groupby(capital):
+    for is_name, run in groupby(names):
         number = len(list(run))
         shares.extend([CAPITAL_SHARE / number**GROUP_POWER if is_name else 1.0] * number)
     return shares
-
-
-def _is_name(word: Word) -> bool:
-    return word.text[:1].isupper() and (word.start > 0 or (word.text.isupper() and len(word.text) > 1))

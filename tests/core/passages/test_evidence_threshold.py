@@ -67,6 +67,29 @@ def test_words_in_their_order_are_more_evidence_than_the_same_in_another() -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        pytest.param("What is the fare to Atlantis?", 1, id="a name"),
+        pytest.param("What is the fare to atlantis?", 0, id="in small letters"),
+        pytest.param("What Is The Fare To Atlantis?", 0, id="a heading"),
+        pytest.param("Atlantis: what is the fare?", 0, id="at the beginning"),
+    ],
+)
+def test_a_name_that_no_document_has_is_evidence_against_them(question: str, named: int) -> None:
+    without, with_it = (
+        signals(Document("d", text, language="en"), question=question) for text in (TOGETHER, "Atlantis")
+    )
+    assert without is not None and with_it is not None
+    assert (without.unnamed > 0, with_it.unnamed) == (bool(named), 0)
+    assert (evidence_of(without) < evidence_of(replace(without, unnamed=0.0))) == bool(named)
+
+
+def test_in_german_a_capital_letter_makes_no_name() -> None:
+    found = signals(Document("d", "Die Fähre fährt.", language="de"), question="Was kostet die Insel?", language="de")
+    assert found is not None and found.unnamed == 0
+
+
 def test_documents_in_another_language_need_more_words_and_unknown_languages_none() -> None:
     english, french, unknown = (
         evidence_of(signals(Document("d", "The ferry fare.", language=code))) for code in ("en", "fr", None)

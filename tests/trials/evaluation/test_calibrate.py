@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from datafari_rag.core.passages.evidence_threshold import Signals, evidence_of
 
 pytest.importorskip("numpy")
 
-from datafari_rag_trials.evaluation.calibrate import FOREIGN, OWN, SIMILAR, Asked, fitted, table, thresholds
+from datafari_rag_trials.evaluation.calibrate import FOREIGN, OWN, SIMILAR, Asked, fitted, levelled, table, thresholds
 
 
 def signals(share: float, held: float) -> Signals:
@@ -22,6 +24,18 @@ def test_a_lack_of_words_speaks_against_and_words_that_are_held_for_the_document
     weights = fitted(ASKED)
     assert weights.missing < 0 < weights.held
     assert evidence_of(RIGHT[0].signals, weights) > 0.9 > 0.1 > evidence_of(WRONG[-1].signals, weights)
+
+
+def test_one_threshold_keeps_as_much_with_vectors_as_with_words() -> None:
+    near = [
+        replace(one, place="b", signals=replace(one.signals, outstanding=4.0 if one.is_right else 1.0))
+        for one in (*RIGHT, *WRONG)
+        if one.signals is not None
+    ]
+    weights = levelled([*RIGHT, *WRONG, *near])
+    least = [thresholds([*RIGHT, *near], weights, [place])[0] for place in ("a", "b")]
+    assert least[0] == pytest.approx(least[1], abs=0.011)
+    assert levelled([*RIGHT, *WRONG]) == fitted([*RIGHT, *WRONG])
 
 
 def test_the_threshold_keeps_the_share_that_it_is_to_keep_and_the_warning_is_above_it() -> None:
