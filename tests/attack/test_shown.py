@@ -7,6 +7,7 @@ import random
 import re
 import unicodedata
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -107,11 +108,19 @@ def is_control(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf") and character != "\n"
 
 
-SAID = ("The dose is \u202e", "20\u202c mg\u200b of the drug each day", " [1]. \U000e0041 \x1b[31m\x00")
+SAID = (
+    "The dose is \u202e",
+    "20\u202c mg\u200b of the drug each day",
+    " [1]. \U000e0041 \x1b[31m\x00 <",
+    "s>It is</s> <b hidden>30 mg</b> <!-- [1].",
+)
+TAGS = re.compile(r"</?s>It|<b hidden>30|<!-- \[1")
+SEARCHED = '\\"activity'
+"""Before what a model proposed to search for in a reply of /mcp: data that no reader is shown as text."""
 ANSWERING = ("ragapi", "choices", "chat", "published", "openai", "page", "mcp", "ai")
 
 
-def test_no_dialect_sends_a_control_of_the_model(record_property: Record, tmp_path: Path) -> None:
+def test_no_dialect_sends_a_control_or_a_tag_of_the_model(record_property: Record, tmp_path: Path) -> None:
     index = f"embedded:{tmp_path / 'index'}"
     writer = writer_for(Settings(solr_url=index))
     writer.add([{"id": RULES.id, "title": RULES.title, "exactContent": RULES.text, "language": "en"}])
@@ -127,12 +136,19 @@ def test_no_dialect_sends_a_control_of_the_model(record_property: Record, tmp_pa
             asked = request_for(case, "What is the dose of the drug?", RULES.id)
             reply = client.open(asked.path, method=asked.method, data=asked.body, headers=dict(asked.headers))
             sent.append((dialect, unescaped(reply.get_data(as_text=True))))
-    assert {dialect for dialect, text in sent if "[31m" in text} == set(ANSWERING)
-    holes = [f"{dialect}: {text!r}" for dialect, text in sent if any(map(is_control, text.replace("\r", "")))]
-    judge(record_property, "controls of a model in replies", against="dialects", tried=len(sent), holes=holes)
+        for is_streamed in (False, True):
+            body = {"model": "datafari", "input": "What is the dose of the drug?", "stream": is_streamed}
+            sent.append(("responses", unescaped(client.post("/v1/responses", json=body).get_data(as_text=True))))
+    assert {dialect for dialect, text in sent if "[31m" in text} == {*ANSWERING, "responses"}
+    holes = [
+        f"{dialect}: {text!r}"
+        for dialect, text in sent
+        if any(map(is_control, text.replace("\r", ""))) or TAGS.search(text.partition(SEARCHED)[0])
+    ]
+    judge(record_property, "controls and tags of a model in replies", against="dialects", tried=len(sent), holes=holes)
 
 
 def unescaped(text: str) -> str:
-    """Return *text* with the characters that JSON escapes, but for blanks and line ends."""
-    spelled = re.sub(r"\\u(?!000[9ad])([0-9a-fA-F]{4})", lambda one: chr(int(one[1], 16)), text)
+    """Return *text* with the characters that JSON and HTML escape, but for blanks and line ends."""
+    spelled = re.sub(r"\\u(?!000[9ad])([0-9a-fA-F]{4})", lambda one: chr(int(one[1], 16)), unescape(text))
     return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
