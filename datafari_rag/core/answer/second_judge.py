@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal, Protocol
 
-from datafari_rag.core.answer.text_check import MAX_WORK, CheckedSentence, TextCheck
+from datafari_rag.core.answer.text_check import CheckedSentence, TextCheck
 from datafari_rag.core.citations.claims import Mark
 from datafari_rag.core.citations.resolution import CONTRADICTED, NEAR, SUPPORTED, UNSUPPORTED, citation_at, seen_of
 from datafari_rag.core.citations.verification import CheckedExtract, ClaimFinding, ComparedText
@@ -116,7 +116,7 @@ class DoubtfulClaim:
 def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
     """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
     found: list[DoubtfulClaim] = []
-    seen = seen_of(check.extracts, ComparedText(language, MAX_WORK))
+    seen = seen_of(check.extracts, ComparedText(language))
     for number, one in enumerate(check.sentences):
         if len(found) == most:
             break

@@ -32,12 +32,6 @@ from datafari_rag.core.text.language import detect
 MAX_COMPARED = 20_000
 """Each sentence is looked for in each text: so many pairs are the most, however short both are."""
 
-MAX_WORK = 2_000_000
-"""
-So much work, as `ComparedText` counts it, is done for one text: about a second. A text of 20,000 characters that was
-copied from twelve documents takes about a tenth of it.
-"""
-
 MAX_SENTENCES = 500
 
 MAX_PROOFS = 3
@@ -129,7 +123,7 @@ class SentenceProof:
 
     def __init__(self, extracts: Sequence[Extract], language: str) -> None:
         """Look into nothing yet; *language* is what the caller says that the answer is in."""
-        self._extracts, self._text = extracts, ComparedText(language, MAX_WORK)
+        self._extracts, self._text = extracts, ComparedText(language)
         self._labels = [extract.label for extract in extracts]
         self._left = MAX_SENTENCES
 
@@ -167,7 +161,7 @@ class SentenceProof:
 
 
 def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
-    compared = ComparedText(language, MAX_WORK)
+    compared = ComparedText(language)
     seen = seen_of(extracts, compared)
     # A few words show no language: "See [1]." is in that of the text around it.
     around = language or detect(text)
@@ -179,7 +173,7 @@ def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[C
             f"{len(stated)} sentences against {len(seen)} texts are too many: at most {MAX_COMPARED} pairs."
         )
     found = tuple(_checked(place, claim, seen, language) for place, claim in stated)
-    if any(one.is_over for one in seen):
+    if compared.is_over:
         raise BadRequest("The text and the documents take too much work to compare: send less at a time.")
     return found
 

@@ -89,9 +89,9 @@ class UnitRow:
             self._needed[edits] = [there[one] for one in longest]
         return self._needed[edits]
 
-    def most_likeness(self, count: Callable[[str], int]) -> float:
-        """Return what the likeness of a text is at most; *count* says how often it has a folded word."""
-        return sum([share for word, share in self._shares.items() if not word or count(word)])
+    def most_likeness(self, has: Callable[[str], object]) -> float:
+        """Return what the likeness of a text is at most; *has* says whether it has a folded word."""
+        return sum([share for word, share in self._shares.items() if not word or has(word)])
 
     @cached_property
     def _shares(self) -> dict[str, float]:

@@ -124,13 +124,9 @@ class SourceText:
                 if not left:
                     return
 
-    def block_at(self, at: int) -> int:
-        """Return the number of the block that *at* is in."""
-        return max(0, bisect_right(self._blocks, at) - 1)
-
     def sentence_at(self, at: int) -> tuple[int, int]:
         """Return the number of the block and of the sentence in it that *at* is in or behind."""
-        block = self.block_at(at)
+        block = max(0, bisect_right(self._blocks, at) - 1)
         sentences = self.sentences(block)
         if block not in self._starts:
             self._starts[block] = [one.start for one in sentences]
@@ -158,20 +154,17 @@ class SourceText:
         one = sentences[number]
         if one.is_item or one.is_row or ":" in self.text[one.start : one.end]:
             return True
-        said = self.said(block, max(0, number - 1), number + 2)
+        said = self.said(block, self.beside(block, number, 1))
         return all(word in said or word in self.names for word in words)
 
-    def said(self, block: int, first: int, last: int) -> str:
-        """Return the sentences from *first* on, before *last*, folded: what is not in there none of them says."""
-        numbers = range(first, min(last, len(self.sentences(block))))
+    def beside(self, block: int, number: int, reach: int) -> range:
+        """Return the numbers of the sentence and of its neighbours in the block, *reach* on each side."""
+        return range(max(0, number - reach), min(len(self.sentences(block)), number + reach + 1))
+
+    def said(self, block: int, numbers: Sequence[int]) -> str:
+        """Return the sentences *numbers*, folded: what is not in there none of them says."""
         # Blanks part them: no word is put together of two.
         return " ".join([self._said(block, number) for number in numbers])
-
-    def readings(self, block: int, number: int, language: Language, *, with_pairs: bool) -> Iterator[UnitRow]:
-        """Yield `rows` of the sentence, then, *with_pairs*, `pairs`: these are read only where they are looked at."""
-        yield from self.rows(block, number, language)
-        if with_pairs:
-            yield from self.pairs(block, number, language)
 
     def is_seen(self, start: int, end: int) -> bool:
         """Say whether the model saw all from *start* to *end*."""
@@ -189,7 +182,7 @@ class SourceText:
         key = (block, number, "pair", language.code)
         if key not in self._rows:
             sentences = self.sentences(block)
-            pairs = pairwise(range(max(0, number - 1), min(len(sentences), number + 2)))
+            pairs = pairwise(self.beside(block, number, 1))
             self._rows[key] = [
                 self._joined(sentences[one], sentences[other], language)
                 for one, other in pairs
@@ -197,12 +190,11 @@ class SourceText:
             ]
         return self._rows[key]
 
-    def stretch(self, start: int, end: int, language: Language) -> UnitRow:
-        """Return all that is from *start* to *end*, where sentences begin and end."""
-        key = (start, end, "all", language.code)
-        if key not in self._rows:
-            self._rows[key] = [UnitRow(units_in(self.text, start, end, language), language)]
-        return self._rows[key][0]
+    def window(self, block: int, numbers: Sequence[int], language: Language) -> UnitRow:
+        """Return all that the sentences *numbers* say, as one row."""
+        sentences = self.sentences(block)
+        found = [unit for number in numbers for unit in self.own_units(sentences[number], language)]
+        return UnitRow(found, language)
 
     def under(self, block: int, number: int) -> Iterator[int]:
         """Yield the sentence, and those behind it whose label it is."""

@@ -39,7 +39,7 @@ def resolve(
     Return one citation for each mark of *answer*, in its order; empty when it has none.
 
     A mark with several numbers gives one for each. *language* is what the caller says that the answer is in. *seen* are
-    the *extracts* where they were made ready before; behind the work that they may cost nothing more is proved.
+    the *extracts* where they were made ready before; behind the work that a text may cost nothing more is proved.
     """
     if not any(bracket in answer for bracket in "[【［"):
         return ()

@@ -18,7 +18,7 @@ from itertools import islice, pairwise
 from rapidfuzz.distance import LCSseq
 
 from datafari_rag.core.citations.alignment import COMMON, Alignment, UnitRow, aligned, cells
-from datafari_rag.core.citations.places import SourceSentence, SourceText, is_cut
+from datafari_rag.core.citations.places import MAX_VISITED, NEAR_CHARS, SourceSentence, SourceText, is_cut
 from datafari_rag.core.citations.units import Unit, marked, units_in
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import folded
@@ -36,8 +36,8 @@ LEAST_WORDS = 3
 LEAST_UNITS = 3
 """A claim of fewer is a name or a fragment: it states nothing."""
 
-NEAR_LIKENESS = 0.52
-"""The least likeness that is called near: one in fifteen wrong claims has it (docs/grounding.md)."""
+NEAR_LIKENESS = 0.495
+"""The least likeness that is called near: one in thirteen wrong claims has it (docs/grounding.md)."""
 
 ALTERED = 0.7
 """From this share of a claim's units in the order of one sentence on, it is taken from that sentence."""
@@ -64,6 +64,12 @@ RAREST = 6
 
 MAX_COUNTED = 20_000
 """So many words are counted in a document before they are counted again: more than a text has."""
+
+MAX_WORK = 2_000_000
+"""Work, as `ComparedText` counts it, for one text: about a second. 20,000 copied characters take a tenth of it."""
+
+SCANNED = 100
+"""So many characters are looked through for a word in the time of one step of comparing."""
 
 _WORD = re.compile(r"\w")
 
@@ -94,8 +100,8 @@ class ComparedText:
     The work is counted in characters looked through and cells aligned, up to *most*.
     """
 
-    def __init__(self, language: str = "", most: int | None = None) -> None:
-        """Count from nothing; *language* is what the caller says that the text is in, *most* None: without a bound."""
+    def __init__(self, language: str = "", most: int = MAX_WORK) -> None:
+        """Count from nothing; *language* is what the caller says that the text is in."""
         self.done, self._language, self._most = 0, language, most
         self._sentences: dict[str, ClaimText] = {}
         self._parts: dict[str, list[ClaimText]] = {}
@@ -103,7 +109,7 @@ class ComparedText:
     @property
     def is_over(self) -> bool:
         """Say whether no more may be done."""
-        return self._most is not None and self.done > self._most
+        return self.done > self._most
 
     def add(self, units: int) -> None:
         """Count *units* of work. Raises: WorkIsOver, where no more may be done."""
@@ -183,13 +189,9 @@ class CheckedExtract:
         return self._source.text
 
     def has(self, words: str) -> bool:
-        """Say whether the text has *words*, at whatever place, but for case and typography."""
-        return self._source.has(words)
-
-    @property
-    def is_over(self) -> bool:
-        """Say whether something was not looked for, since the work was too much."""
-        return self.text.is_over
+        """Say whether the text has *words*, but for case and typography; none where the work was too much."""
+        self.text.done += len(self._source.text) // SCANNED + 1
+        return not self.text.is_over and self._source.has(words)
 
     def is_claim(self, text: str) -> bool:
         """Say whether *text* states something that can be proved: a bare name and a fragment do not."""
@@ -304,7 +306,8 @@ class CheckedExtract:
         """Return the best alignment of *claim* with a place of the document, and that place; None without one."""
         best: tuple[Alignment, Span] | None = None
         for block, number in self._candidates(claim, edits):
-            for row in self._source.readings(block, number, claim.language, with_pairs=not edits):
+            kinds = (self._source.rows,) if edits else (self._source.rows, self._source.pairs)
+            for row in (row for rows_of in kinds for row in rows_of(block, number, claim.language)):
                 if len(row.units) < len(claim.units) - edits:
                     continue
                 work = cells(claim, row)
@@ -345,6 +348,7 @@ class CheckedExtract:
         counts = self._counts
         for rarest in sorted(filter(counts.__getitem__, words), key=counts.__getitem__):
             is_name = False
+            self.text.add(min(counts[rarest], MAX_VISITED) * 2 * NEAR_CHARS // SCANNED)
             for block, first in map(self._source.sentence_at, self._source.around(rarest, words)):
                 is_name = is_name or self._source.names_columns(block, first)
                 for number in islice(self._source.under(block, first), MAX_LOOKED):
@@ -357,7 +361,7 @@ class CheckedExtract:
 
     def _counted(self, word: str) -> int:
         """Return how often the document has *word*, folded."""
-        self.text.add(len(self._source.text) // 100 + 1)
+        self.text.add(len(self._source.text) // SCANNED + 1)
         return self._source.count(word)
 
     def _has(self, words: Sequence[str]) -> bool:
@@ -372,14 +376,18 @@ class CheckedExtract:
             return []
         found: dict[Span, float] = {}
         for block, number in self._richest(row.content):
-            first, last = max(0, number - WINDOW // 2), number + WINDOW // 2 + 1
-            sentences = self._source.sentences(block)[first:last]
-            start, end = sentences[0].start, sentences[-1].end
-            said = self._source.said(block, first, last)
-            if (start, end) in found or row.most_likeness(said.count) < least or not self._source.is_seen(start, end):
+            numbers = self._source.beside(block, number, WINDOW // 2)
+            sentences = self._source.sentences(block)
+            start, end = sentences[numbers[0]].start, sentences[numbers[-1]].end
+            said = self._source.said(block, numbers)
+            if (
+                (start, end) in found
+                or row.most_likeness(said.__contains__) < least
+                or not self._source.is_seen(start, end)
+            ):
                 continue
             self.text.add(end - start)
-            found[start, end] = likeness(row, self._source.stretch(start, end, row.language))
+            found[start, end] = likeness(row, self._source.window(block, numbers, row.language))
         return sorted(((grade, place) for place, grade in found.items()), reverse=True)
 
     def _richest(self, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -388,10 +396,9 @@ class CheckedExtract:
         votes: Counter[tuple[int, int]] = Counter()
         for _, one in sorted(there)[:RAREST]:
             for block, number in {self._source.sentence_at(at) for at in self._source.around(one)}:
-                for neighbour in range(max(0, number - WINDOW // 2), number + WINDOW // 2 + 1):
+                for neighbour in self._source.beside(block, number, WINDOW // 2):
                     votes[block, neighbour] += 1 + (neighbour == number)
-        ordered = (place for place, _ in votes.most_common() if place[1] < len(self._source.sentences(place[0])))
-        return list(islice(ordered, MAX_WINDOWS))
+        return [place for place, _ in votes.most_common(MAX_WINDOWS)]
 
     def _is_altered(self, claim: UnitRow) -> bool:
         """Say whether *claim* is sentences of the document with something altered: it is no likeness then."""
@@ -456,8 +463,8 @@ def unframed(units: Sequence[Unit], names: Names) -> list[Unit]:
     for word in filter(_frames().__contains__, dict.fromkeys(words)):
         for frame, language in _frames()[word]:
             size = _framed((units, words), frame, language, names)
-            # A frame that names no source is a word of assent: "Yes, …".
-            if 0 < size < len(units) and ("*" in frame or units[size].before):
+            # A frame that names no source is a word of assent: "Yes, …", "Yes it is …".
+            if 0 < size < len(units) and ("*" in frame or units[size].before or units[size].word in language.pronouns):
                 return _from(units, size)
     named = (len(name) for name in names if words[: len(name)] == name)
     return next((_from(units, size) for size in named if size < len(units) and units[size].before), list(units))

@@ -34,7 +34,7 @@ _BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS_LIST.split())
 _CLOSING = frozenset(("inc", "ltd", "co", "corp", "etc", "usw", "ecc", "al", "jr", "sr"))
 """Abbreviations that end a sentence often enough; then a word follows that nearly always begins one."""
 
-_BEGINNING_LIST = """the it he she they this these those that in we there you his her its their but and if when
+_BEGINNING_LIST = """the an it he she they this these those that in we there you his her its their but and if when
     il elle ils elles ce cette ces cela nous vous on
     es er sie wir dies diese dieses das dann sein
     ella ellos ellas esto esta este luego
@@ -71,7 +71,8 @@ def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
         return _is_numbering(text, word, max(begin, stop - 30), stop, after)
     if small in _ALWAYS and small not in _CLOSING:
         return True
-    return (small in _CLOSING or _is_initial(word)) and not _is_beginning(text, after)
+    is_open = small in _CLOSING or _is_initial(word)
+    return is_open and not (text[after : after + 1].isupper() and _is_beginning(text, after))
 
 
 def _is_numbering(text: str, word: str, begin: int, stop: int, after: int) -> bool:
@@ -404,9 +405,13 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
     while following in _OPENERS and after + 1 < len(text):
         after += 1
         following = text[after]
-    if following.islower() or not (following.isalnum() or following in _BULLETS):
+    if not (following.isalnum() or following in _BULLETS):
         return False
-    if run[0] != "." or run.startswith(".."):
+    is_full_stop = run[0] == "." and not run.startswith("..")
+    # There are texts that begin their sentences in small letters.
+    if following.islower() and not (is_full_stop and _is_beginning(text, after)):
+        return False
+    if not is_full_stop:
         return True
     stop = text.rfind(".", begin, after)
     if stop - begin <= _CAPTION_CHARS and _CAPTION.fullmatch(text, begin, stop) is not None:

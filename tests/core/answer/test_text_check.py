@@ -34,6 +34,8 @@ def extracts(*texts: str) -> tuple[Extract, ...]:
         pytest.param(
             "A ticket, of course, costs 12 euros. Twelve euros.", ["near", "unsupported"], id="a word added, a fragment"
         ),
+        pytest.param("Yes, the ferry leaves at nine on Sundays.", ["verified"], id="a word of assent"),
+        pytest.param("Well the ferry leaves at nine on Sundays.", ["unsupported"], id="a word that may say more"),
         pytest.param("Does a ticket cost 12 euros?", [], id="a question"),
         pytest.param("… [1]", [], id="nothing is stated"),
         pytest.param("", [], id="nothing"),
@@ -41,6 +43,12 @@ def extracts(*texts: str) -> tuple[Extract, ...]:
 )
 def test_each_sentence_that_states_something_is_looked_for(text: str, statuses: list[str]) -> None:
     assert [one.status for one in checked(text, extracts(FERRY))] == statuses
+
+
+def test_behind_a_full_stop_nothing_turns_a_sentence_in_small_letters() -> None:
+    text = "It may rain on Mondays. the ferry leaves at nine. it is only said to be slow."
+    said = "The ferry leaves at nine. Yes it is only said to be slow."
+    assert [one.status for one in checked(said, extracts(text))] == ["verified", "verified"]
 
 
 def test_places_are_those_of_the_sentence_and_of_the_stored_text() -> None:
@@ -92,7 +100,10 @@ def test_behind_the_work_of_a_text_nothing_is_proved() -> None:
     for most, status in ((10_000, "verified"), (10, "unsupported")):
         seen = CheckedExtract(extract, ComparedText("en", most))
         assert seen.finding("A ticket costs 12 euros.").status == status
-        assert (seen.is_over, bool(seen.nearest("Tickets cost euros."))) == (status != "verified", status == "verified")
+        assert (seen.text.is_over, bool(seen.nearest("Tickets cost euros."))) == (
+            status != "verified",
+            status == "verified",
+        )
 
 
 def test_a_sentence_is_looked_at_whole_however_long_it_is() -> None:

@@ -50,6 +50,8 @@ def test_hand_split_samples_are_split_with_few_errors(language: str) -> None:
         ("A\n\nB", ["A", "B"]),
         ("Title\nText of it", ["Title", "Text of it"]),
         ("lower case\ngoes on", ["lower case\ngoes on"]),
+        ("It may rain. the fee is low. an hour is free.", ["It may rain.", "the fee is low.", "an hour is free."]),
+        ("Lund et al. in 1998, approx. the same", ["Lund et al. in 1998, approx. the same"]),
         ("It was built. Also,\nPostgres95 ran.", ["It was built.", "Also,\nPostgres95 ran."]),
         ("The default is ten.\nother_age (integer)", ["The default is ten.", "other_age (integer)"]),
         ("It is set in the\n/etc/motd file. Good.", ["It is set in the\n/etc/motd file.", "Good."]),
