@@ -21,6 +21,11 @@ PURE = (
 MANY = 9
 """More files than this are no longer what concerns one module."""
 
+_DOTTED = re.compile(r"\bdatafari_rag(?:\.\w+)*")
+_STEP = re.compile(r"\.|$")
+_FROM = re.compile(r"\b(datafari_rag[\w.]*) import (\([^)]*|[^\n]*)")
+_WORD = re.compile(r"\w+")
+
 
 def concerning(module: Path) -> list[Path]:
     """Return the files of tests that concern *module*, as `datafari_rag/core/access.py`; empty where there are none."""
@@ -34,7 +39,7 @@ def _choices(module: Path) -> Iterator[set[Path]]:
     """Yield sets of tests, those first that say most of *module*."""
     place, stem = TESTS.joinpath(*module.parts[1:-1]), module.stem
     named = {*place.glob(f"test_{stem}.py"), *place.glob(f"test_{stem}_*.py"), *(place / stem).glob("test_*.py")}
-    importing = set(_importing(module, TESTS.rglob("test_*.py")))
+    importing = set(_importing(module, _files(TESTS, "test_*.py")))
     own = TESTS.joinpath(*module.parts[1:-1][:1])
     near = {path for path in importing if any(map(path.is_relative_to, (own, *(TESTS / name for name in PURE))))}
     if own != TESTS:
@@ -43,7 +48,7 @@ def _choices(module: Path) -> Iterator[set[Path]]:
     yield named
     yield importing
     yield _naming(place, stem)
-    others = _importing(module, Path(module.parts[0]).rglob("*.py"))
+    others = _importing(module, _files(Path(module.parts[0]), "*.py"))
     yield {
         path
         for other in sorted(others, key=lambda path: path.parent != module.parent)[:1]
@@ -55,14 +60,28 @@ def _choices(module: Path) -> Iterator[set[Path]]:
 
 def _importing(module: Path, paths: Iterable[Path]) -> list[Path]:
     """Return those of *paths* that import *module*."""
-    parent = re.escape(".".join(module.parts[:-1]))
-    statement = re.compile(rf"\b{parent}(\.{module.stem}\b| import (\([^)]*|[^\n]*)\b{module.stem}\b)")
-    return [path for path in paths if path != module and module.stem in _text(path) and statement.search(_text(path))]
+    name = ".".join(module.with_suffix("").parts)
+    return [path for path in paths if path != module and name in _imported(path)]
+
+
+@cache
+def _files(folder: Path, pattern: str) -> tuple[Path, ...]:
+    return tuple(folder.rglob(pattern))
 
 
 @cache
 def _text(path: Path) -> str:
     return path.read_text("utf-8")
+
+
+@cache
+def _imported(path: Path) -> frozenset[str]:
+    """Return the modules, packages and names of ours that the file names with their package."""
+    text = _text(path)
+    found = {dotted[: end.start()] for dotted in _DOTTED.findall(text) for end in _STEP.finditer(dotted)}
+    for package, names in _FROM.findall(text):
+        found.update(f"{package}.{name}" for name in _WORD.findall(names))
+    return frozenset(found)
 
 
 def _naming(place: Path, stem: str) -> set[Path]:

@@ -35,11 +35,13 @@ WAITING = (
 """Beginnings of names of files whose tests mostly wait for programs that they started; the others compute."""
 
 LONG_S = {
+    "tests/test_image.py": 500,
+    "tests/end_to_end/test_solr_cloud": 400,
     "real Solr": 300,
     "tests/browser/": 100,
-    "tests/end_to_end/test_solr_cloud": 95,
+    "tests/end_to_end/test_faults.py": 200,
+    "tests/test_deploy.py": 100,
     "tests/end_to_end/test_server.py": 70,
-    "tests/end_to_end/test_faults.py": 60,
     "tests/test_readme.py": 55,
     "tests/end_to_end/test_conformance_kit.py": 48,
     "tests/end_to_end/test_solr_process.py": 33,
