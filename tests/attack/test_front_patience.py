@@ -24,6 +24,7 @@ from tests.security.test_hostile_http import settings
 from tests.waiting import until
 
 READERS = 200
+OTHERS = 1000
 HEAD_S = 2.0
 
 
@@ -52,14 +53,11 @@ def test_readers_who_never_read_hold_little_memory_and_nobody_else(tmp_path: Pat
             caller = stack.enter_context(calling(found))
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             caller.sendall(head("GET", "/search/select?action=rag&stream=true&q=common"))
-        served, holes, ends = 0, [], time.monotonic() + 10
-        while time.monotonic() < ends:
-            served += found.get("/health/live").ok
-            time.sleep(0.05)
+        served, holes = sum(found.get("/health/live").ok for _ in range(OTHERS)), []
         each = (memory_kb(worker) - before) / READERS
         # What the kernel buffers, a model's connection and a greenlet; not what the model says.
         holes += [f"{each:.0f} KB for each reader"] if each > 1500 else []
-        holes += [f"{served} requests of others in 10 s"] if served < 10 else []
+        holes += [f"{served} of {OTHERS} requests of others are answered"] if served < OTHERS else []
     judge(record_property, "readers who never read", against="model", tried=READERS, holes=holes)
 
 
@@ -137,7 +135,7 @@ OLD = {
 def test_old_and_odd_http_is_answered_or_refused(patient: Running, record_property: Record) -> None:
     holes = []
     for name, (request, status) in OLD.items():
-        answer = said(patient, request, wait_s=HEAD_S + 3)
+        answer = said(patient, request)
         if status_of(answer) != status or b"X-Secret: a" in answer:
             holes.append(f"{name}: {answer[:150]!r}")
         if status >= 400 and not isinstance(body_of(answer), dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import subprocess
@@ -19,6 +20,7 @@ from datafari_rag.resources import __file__ as resources_file
 from tests.end_to_end.processes import Running, service
 from tests.required import program
 from tests.stub import Stub, running_stub
+from tests.waiting import until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
 USERS = Path(resources_file).parent / "demo" / "users.json"
@@ -83,8 +85,10 @@ def test_a_reader_who_goes_closes_the_models_connection(agents: Running, stub: S
             lines = response.iter_lines(chunk_size=1)
             assert "documents found" in next(lines).decode()
     else:
-        with pytest.raises(requests.Timeout):
-            requests.post(f"{agents.url}/mcp", json=sent, headers=headers, timeout=1.5)
+        line = http.client.HTTPConnection(agents.url.removeprefix("http://"))
+        line.request("POST", "/mcp", json.dumps(sent), {**headers, "Content-Type": "application/json"})
+        until(lambda: len(stub.requests("words-200-gap-50ms")) > before)
+        line.close()
     asked = stub.requests("words-200-gap-50ms")
     assert len(asked) == before + 1
     # The model would speak for ten seconds.
