@@ -180,7 +180,8 @@ class UnitRow:
             if at > 0:
                 yield at - 1
             for start, is_stretch in self._left_out(at) if self.language.is_known and not self.is_pair else ():
-                if start > 0 and start not in found and not (is_stretch and is_shortened):
+                # Behind a word that turns it, less says more: "not very high" is not "not high".
+                if start not in found and not (is_stretch and is_shortened) and not self.turns(0, start):
                     found.add(start)
                     waiting.append((start, is_shortened or is_stretch))
 
