@@ -180,7 +180,7 @@ def test_a_stream_that_is_not_whole_is_lost(reply: Reply) -> None:
 @pytest.mark.usefixtures("node")
 def test_what_the_end_of_a_stream_quotes_is_no_further_token() -> None:
     with serving(lambda asked: Reply(b"data: x@1234567 y@1234568 quoted: x@1234567 y@1234568 [DONE]")) as server:
-        body = {"path": "/", "method": "POST", "body": "{}", "done": "[DONE]", "tokens": 2, "grace_s": 2}
+        body = {"path": "/", "method": "POST", "body": "{}", "done": "[DONE]", "tokens": 2, "grace_s": 60}
         target = Target("server", int(server.url.rpartition(":")[2]), None, ())
         seen = measured(target, {**streams(2, 0.3, length_s=0.1), **body, "warmup_s": 0})
 

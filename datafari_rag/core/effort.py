@@ -73,11 +73,11 @@ TOOL_CALLS = 6
 class Spent:
     """What steps have taken together."""
 
-    searches: int = 0
-    model_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    elapsed_ms: float = 0.0
+    searches: int
+    model_calls: int
+    input_tokens: int
+    output_tokens: int
+    elapsed_ms: float
 
     @property
     def tokens(self) -> int:

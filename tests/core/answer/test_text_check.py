@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.text_check import SentenceProof, checked, checked_against
+from datafari_rag.core.answer.text_check import CheckedSentence, SentenceProof, checked, checked_against
 from datafari_rag.core.citations.places import BLOCK_CHARS
 from datafari_rag.core.citations.resolution import seen_of
 from datafari_rag.core.citations.verification import CheckedExtract, ComparedText
@@ -104,6 +104,39 @@ def test_behind_the_work_of_a_text_nothing_is_proved() -> None:
             status != "verified",
             status == "verified",
         )
+
+
+TRIP = "The ferry leaves at nine. The fee is 12 euros for each of the bicycles on board. Dogs ride free of any charge."
+
+
+@pytest.mark.parametrize(
+    ("claim", "status", "place"),
+    [
+        pytest.param(TRIP[:80], "verified", TRIP[:80], id="neighbours are one stretch"),
+        pytest.param(
+            "The ferry leaves at nine. Dogs ride free of any charge.",
+            "supported",
+            "Dogs ride free of any charge.",
+            id="others have something left out between them, and the longest is shown",
+        ),
+    ],
+)
+def test_two_sentences_of_a_document_prove_a_claim_of_two(claim: str, status: str, place: str) -> None:
+    (extract,) = extracts(TRIP)
+    found = CheckedExtract(extract, ComparedText("en")).finding(claim)
+    assert found.place is not None
+    assert (found.status, TRIP[slice(*found.place)], found.likeness) == (status, place, 1.0)
+
+
+def test_what_is_nearest_to_a_claim_is_like_it_in_part() -> None:
+    (extract,) = extracts(TRIP)
+    best, *_ = CheckedExtract(extract, ComparedText("en")).nearest("Dogs pay 12 euros.")
+    assert 0 < best[0] < 1
+    assert "12 euros" in TRIP[slice(*best[1])]
+
+
+def test_a_sentence_that_was_compared_with_nothing_is_like_nothing() -> None:
+    assert CheckedSentence(0, 1, None).likeness == 0.0
 
 
 def test_a_sentence_is_looked_at_whole_however_long_it_is() -> None:

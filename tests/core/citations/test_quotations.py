@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.quotations import quotations
+from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from datafari_rag.core.citations.quotations import quotations
         pytest.param('“a "b" c”', ['a "b" c'], id="marks within marks of another kind"),
         pytest.param("«a «b» c» «d»", ["a «b» c", "d"], id="nested and then another"),
         pytest.param('a 5" pipe', [], id="an inch is none"),
+        pytest.param('an "open"ing mark" here', ['open"ing mark'], id="a mark within a word closes nothing"),
         pytest.param('"not closed', [], id="what is not closed is none"),
         pytest.param('"over\n\nan empty line"', [], id="an empty line ends it"),
         pytest.param('"over\na line"', ["over\na line"], id="a line end does not"),
@@ -28,3 +29,10 @@ from datafari_rag.core.citations.quotations import quotations
 )
 def test_what_stands_in_quotation_marks(text: str, found: list[str]) -> None:
     assert [text[slice(*span)] for span in quotations(text)] == found
+
+
+def test_so_many_signs_are_read_and_the_last_of_them_may_close_a_quotation() -> None:
+    fitting, over = (f"{'a’s ' * (MAX_SIGNS - 2 + more)}“said here”" for more in (0, 1))
+    assert [fitting[slice(*span)] for span in quotations(fitting)] == ["said here"]
+    assert quotations(over) == ()
+    assert MAX_SIGNS == 4_000

@@ -14,6 +14,7 @@ from datafari_rag.core.effort import (
     Effort,
     Spent,
     StepBudget,
+    StepKind,
     StepLimits,
     budget_for,
 )
@@ -70,3 +71,8 @@ def test_the_sums_are_those_of_the_steps() -> None:
 
     assert activity.spent == Spent(2, 1, 10, 4, 3.5)
     assert activity.spent.tokens == 14
+
+
+@pytest.mark.parametrize("kind", ["search", "plan", "tool", "answer"])
+def test_a_step_takes_nothing_of_which_it_does_not_say_so(kind: StepKind) -> None:
+    assert Activity("low", (ActivityStep(kind),)).spent == Spent(0, 0, 0, 0, 0.0)
