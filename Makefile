@@ -129,7 +129,7 @@ rights: $(DEV_STAMP)
 	PROPERTY_CASES=67000 PROPERTY_SEED=random $(BIN)/python -m pytest -q tests/security/test_nobody_learns.py tests/core/test_access.py
 
 # The peers of the benchmark, each as its makers publish it, in an environment of its own, every package pinned.
-peers: $(addprefix .venvs/.peer-,relay haystack litellm)
+peers: $(addprefix .venvs/.peer-,relay haystack langchain litellm)
 
 .venvs/.peer-%: benchmarks/peers/%.txt | $(UV)
 	@test -x .venvs/$*/bin/python || $(BIN)/python -m venv .venvs/$*

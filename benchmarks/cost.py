@@ -15,17 +15,18 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from urllib.parse import quote
 
 from benchmarks.bench import Bench, tried
+from benchmarks.choosing import choosing
 from benchmarks.corpus import texts
 from benchmarks.measuring import Result, Target
-from benchmarks.peering import haystack
-from benchmarks.processes import TICKS, NotStarted, fetch, free_port, running
+from benchmarks.peering import haystack, langchain, litellm
+from benchmarks.processes import TICKS, NotStarted, Running, fetch, free_port, running
 from benchmarks.services import CHAT, HERE, Stubs, asking, service, stubs
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.access import User, filter_for
@@ -33,7 +34,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.query.plan import searches_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
-from datafari_rag_trials.solr.process import Running
+from datafari_rag_trials.solr.process import Running as RunningSolr
 
 KILOBYTES = (3, 30, 300)
 DOCUMENTS, QUESTIONS, WARM_UP = {3: 240, 30: 120, 300: 60}, 48, 8
@@ -41,6 +42,11 @@ REAL_SETS = ("squad", "cuad", "nq-longdoc")
 SETS = "DATAFARI_RAG_SETS"
 FLOOR_ANSWERS, ROUNDS = 300, 10
 SETTINGS = {"rag.maxJsonLength": "60000", "security.anonymous": "public"}
+PEERS = {"haystack": haystack, "langchain": langchain}
+"""What others wrote, over the same Solr."""
+
+Peer = Target | str
+"""A peer, or why it did not start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +67,21 @@ def cost(bench: Bench) -> Result:
         bench.done["floor"] = tried(lambda: floor(behind))
         stack.callback(solr_process.stopped, bench.folder / "cost-solr")
         solr = solr_process.started(bench.folder / "cost-solr")
-        peer: Target | str
-        try:
-            peer = stack.enter_context(haystack(behind, solr=f"{solr.url}/select"))
-        except NotStarted as error:
-            peer = str(error)
-            bench.done["haystack"] = {"error": peer}
+        peers = {name: _started(stack, make, behind, solr) for name, make in PEERS.items()}
+        bench.done.update((name, {"error": peer}) for name, peer in peers.items() if isinstance(peer, str))
+        bench.done["litellm"] = tried(lambda: _without_search(behind))
         for library in _libraries():
-            bench.done[library.name] = tried(lambda one=library: _costs(one, solr, behind, peer))  # type: ignore[misc]
+            bench.done[library.name] = tried(lambda one=library: _costs(one, solr, behind, peers))  # type: ignore[misc]
     return bench.done
+
+
+def _started(
+    stack: ExitStack, make: Callable[..., AbstractContextManager[Target]], behind: Stubs, solr: RunningSolr
+) -> Peer:
+    try:
+        return stack.enter_context(make(behind, solr=f"{solr.url}/select"))
+    except NotStarted as error:
+        return str(error)
 
 
 def _libraries() -> Iterator[Library]:
@@ -111,15 +123,26 @@ def floor(behind: Stubs) -> Result:
     environ = {"MODEL": f"http://127.0.0.1:{behind.model.port}{CHAT}"}
     log = behind.folder / "floor.log"
     with running([*command, "--chdir", HERE, "floor:app"], port=port, log=log, environ=environ) as found:
-        for _ in range(20):
-            fetch(port, "/")
-        before = found.cpu_s()
-        for _ in range(FLOOR_ANSWERS):
-            fetch(port, "/")
-        return {"ms": (found.cpu_s() - before) * 1000 / FLOOR_ANSWERS}
+        return {"ms": _each_ms(found, lambda: fetch(port, "/"))}
 
 
-def _costs(library: Library, solr: Running, behind: Stubs, peer: Target | str) -> Result:
+def _without_search(behind: Stubs) -> Result:
+    """Return what one question costs LiteLLM's proxy, which sends it to the model as it is."""
+    with litellm(behind) as target:
+        plan = asking(target, is_streamed=False)
+        return {"ms": _each_ms(target.served_by, lambda: _ask(target, plan, "What does the report say?"))}
+
+
+def _each_ms(served_by: Running | None, ask: Callable[[], object]) -> float:
+    for _ in range(20):
+        ask()
+    before = _cpu_s(served_by)
+    for _ in range(FLOOR_ANSWERS):
+        ask()
+    return (_cpu_s(served_by) - before) * 1000 / FLOOR_ANSWERS
+
+
+def _costs(library: Library, solr: RunningSolr, behind: Stubs, peers: Mapping[str, Peer]) -> Result:
     """Return what each way of answering costs over *library*, the same questions each time."""
     lines, index = behind.folder / f"{library.name}.jsonl", behind.folder / f"index {library.name}"
     lines.write_text("".join(f"{json.dumps(one)}\n" for one in library.documents), encoding="utf-8")
@@ -129,9 +152,11 @@ def _costs(library: Library, solr: Running, behind: Stubs, peer: Target | str) -
     found["embedded"]["mb"] = sum(one.stat().st_size for one in index.rglob("*") if one.is_file()) / 1e6
     with service(behind, workers=1, **{"solr.url": f"embedded:{index}", **SETTINGS}) as ours:
         found["embedded"] |= _asked(ours, library, lambda: 0.0)
+    found["choosing"] = choosing(library.documents, library.questions, behind.folder / f"vectors {library.name}")
     found["Solr"] = {"index_s": _run(url, behind, "index", str(lines))}
     found["Solr"] |= _over_solr(library, url, behind, pid)
-    found["haystack"] = _of_peer(peer, library, pid)
+    found["snippets"] = _over_solr(library, url, behind, pid, rag__solrField="highlighting", rag__extract="head")
+    found |= {name: _of_peer(peer, library, pid) for name, peer in peers.items()}
     found["Solr with passages"] = {"index_s": _run(url, behind, "passages", "sync")}
     found["Solr with passages"] |= _over_solr(library, url, behind, pid)
     # The next library finds it empty: what was taken from the file before is removed.
@@ -141,8 +166,8 @@ def _costs(library: Library, solr: Running, behind: Stubs, peer: Target | str) -
     return found
 
 
-def _over_solr(library: Library, url: str, behind: Stubs, pid: int) -> Result:
-    with service(behind, workers=1, **{"solr.url": url, **SETTINGS}) as ours:
+def _over_solr(library: Library, url: str, behind: Stubs, pid: int, **settings: str) -> Result:
+    with service(behind, workers=1, **{"solr.url": url, **SETTINGS, **settings}) as ours:
         found = _asked(ours, library, lambda: _cpu_of(pid))
     return {**found, "qtime_ms": _own_time_ms(library, url)}
 
@@ -167,10 +192,10 @@ def _asked(target: Target, library: Library, solr_cpu_s: Callable[[], float]) ->
         _ask(target, plan, question)
     questions, found = library.questions[WARM_UP:], {}
     for when in ("new", "again"):
-        before = target.served_by.cpu_s(), solr_cpu_s()  # type: ignore[union-attr]
+        before = _cpu_s(target.served_by), solr_cpu_s()
         for question in questions:
             _ask(target, plan, question)
-        after = target.served_by.cpu_s(), solr_cpu_s()  # type: ignore[union-attr]
+        after = _cpu_s(target.served_by), solr_cpu_s()
         own, solr = ((late - early) * 1000 / len(questions) for early, late in zip(before, after, strict=True))
         found[when] = {"ms": own, "solr_ms": solr}
     return found
@@ -183,7 +208,7 @@ def _ask(target: Target, plan: Mapping[str, object], question: str) -> None:
     fetch(target.port, str(plan["path"]).replace("QUESTION", spelled), body, **named)
 
 
-def _of_peer(peer: Target | str, library: Library, pid: int) -> Result:
+def _of_peer(peer: Peer, library: Library, pid: int) -> Result:
     return {"error": peer} if isinstance(peer, str) else _asked(peer, library, lambda: _cpu_of(pid))
 
 
@@ -199,6 +224,10 @@ def _own_time_ms(library: Library, url: str) -> float:
                 took.append(result.took_ms or 0.0)
                 break
     return mean(took) if took else 0.0
+
+
+def _cpu_s(served_by: Running | None) -> float:
+    return 0.0 if served_by is None else served_by.cpu_s()
 
 
 def _cpu_of(pid: int) -> float:

@@ -92,6 +92,23 @@ def haystack(behind: Stubs, *, solr: str = "") -> Iterator[Target]:
         yield Target("Haystack", port, found, behind.both())
 
 
+@contextmanager
+def langchain(behind: Stubs, *, solr: str = "") -> Iterator[Target]:
+    """Run a chain of LangChain, served by uvicorn, before both stubs, or with the handler at *solr*."""
+    port = free_port()
+    command = [program("langchain", "uvicorn"), "service:app", "--port", str(port), "--workers", "2", "--no-access-log"]
+    environ = {
+        "SOLR": solr or f"http://127.0.0.1:{behind.solr.port}/solr/bench/select",
+        "MODEL": f"http://127.0.0.1:{behind.model.port}/v1",
+        "LANGSMITH_TRACING": "false",
+        "NO_PROXY": "*",
+    }
+    log = behind.folder / "langchain.log"
+    folder = ["--app-dir", HERE / "peers" / "langchain"]
+    with running([*command, *folder], port=port, log=log, environ=environ, start_s=150) as found:
+        yield Target("LangChain", port, found, behind.both())
+
+
 def _versions(venv: str, packages: tuple[str, ...]) -> Mapping[str, str]:
     told = "import sys, importlib.metadata as m; print(*(m.version(name) for name in sys.argv[1:]))"
     command = [program(venv, "python"), "-c", told, *packages]
@@ -101,5 +118,6 @@ def _versions(venv: str, packages: tuple[str, ...]) -> Mapping[str, str]:
 
 PEERS: Mapping[str, tuple[Maker, tuple[str, ...]]] = {
     "litellm": (litellm, ("litellm", "uvicorn", "fastapi", "aiohttp")),
+    "langchain": (langchain, ("langchain-core", "langchain-openai", "uvicorn", "fastapi")),
     "haystack": (haystack, ("haystack-ai", "hayhooks", "uvicorn", "openai")),
 }

@@ -31,7 +31,6 @@ def write(found: Rows, folder: Path) -> str:
         _ratios(rows),
         _table(("beside 15 MB answers", "of", "gap, median / p99 / longest", "late"), _gap(rows.get("gap", {}))),
         _large(rows),
-        _sizes(rows.get("candidates", {})),
         _vectors(rows.get("Solr passages", {})),
         _table(("not measured", "of", "why"), _missing(together)),
         _table(SHARES, _shares(rows)),
@@ -54,7 +53,9 @@ WAYS = {
     "embedded": "service, embedded index",
     "Solr": "service, Solr with whole texts",
     "Solr with passages": "service, Solr with passages",
+    "snippets": "service, Solr, Datafari's settings: snippets alone",
     "haystack": "Haystack, the same Solr",
+    "langchain": "LangChain, the same Solr",
 }
 
 
@@ -74,8 +75,13 @@ def costs(rows: Rows) -> list[str]:
         lines.append(("- the same questions again", *(_times(one and one["again"]["ms"], floor) for one in found)))
         if way != "embedded":
             lines.append(("- and Solr, ms", *(_of_solr(one) for one in found)))
-    alone = rows.get("litellm", {}).get("instant", {}).get("cpu_ms_per_answer")
+    alone = row.get("litellm", {}).get("ms")
     lines += [("LiteLLM, which does not search", *[_times(alone, floor)] * len(sets))] if alone else []
+    for name, key in (("words alone", "words_ms"), ("words and made-up vectors", "meaning_ms")):
+        chosen = [one.get("choosing", {}).get(key) for one in sets.values()]
+        lines.append((f"search and choice of passages alone, {name}", *map(_figure, chosen)))
+    pieces = [one.get("choosing", {}).get("pieces") for one in sets.values()]
+    lines.append(("- compared vectors", *("-" if count is None else f"{count:,}" for count in pieces)))
     for way in ("embedded", "Solr", "Solr with passages"):
         each = [one[way]["index_s"] / one["chars"] * 1e6 if way in one else None for one in sets.values()]
         lines.append((f"index run, {way}: CPU s for a million characters", *map(_figure, each)))
@@ -135,14 +141,6 @@ def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
     """Return a table, nothing when it would be empty."""
     lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in cells]
     return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines] if lines else []
-
-
-def _sizes(row: Rows) -> list[str]:
-    """Return what answers cost by the size of their candidates, in one embedded index."""
-    found = row.get("rows", {})
-    sizes = [f"{size} kB" for size in next(iter(found.values()), {})]
-    cells = [(name, *(f"{cost:.1f}" for cost in costs.values())) for name, costs in found.items()]
-    return _table(("CPU ms of an answer by its 20 candidates' size, embedded", *sizes), cells)
 
 
 def _vectors(row: Rows) -> list[str]:
@@ -279,7 +277,7 @@ _BESIDE = (
 
 def _ratios(rows: Rows) -> list[str]:
     """Return the table of ratios: each one's figure, and how many times the service's it is."""
-    peers = [name for name in ("haystack", "litellm") if "error" not in rows.get(name, {"error": ""})]
+    peers = [name for name in ("haystack", "langchain", "litellm") if "error" not in rows.get(name, {"error": ""})]
     lines = []
     for what, pace, keys in _BESIDE:
         found = {who: _found(rows.get(pace, {}).get(who), keys) for who in ("service", "relay")}
@@ -347,11 +345,18 @@ def _plots(found: Rows, folder: Path) -> None:
     figure, axis = plt.subplots(figsize=(9, 3.5), layout="constrained")
     measured = {way: name for way, name in WAYS.items() if any("new" in one.get(way, {}) for one in sets.values())}
     for place, (way, name) in enumerate(measured.items()):
-        at = [number + 0.2 * (place - (len(measured) - 1) / 2) for number in range(len(sets))]
+        at = [number + 0.8 / len(measured) * (place - (len(measured) - 1) / 2) for number in range(len(sets))]
         ours = [one.get(way, {}).get("new", {}).get("ms", 0.0) / floor for one in sets.values()]
         solr = [one.get(way, {}).get("new", {}).get("solr_ms", 0.0) / floor for one in sets.values()]
-        axis.bar(at, ours, 0.18, label=name)
-        axis.bar(at, solr, 0.18, bottom=ours, color="lightgrey", label="Solr" if place == len(measured) - 1 else None)
+        axis.bar(at, ours, 0.7 / len(measured), label=name)
+        axis.bar(
+            at,
+            solr,
+            0.7 / len(measured),
+            bottom=ours,
+            color="lightgrey",
+            label="Solr" if place == len(measured) - 1 else None,
+        )
     axis.axhline(1, color="black", linewidth=1)
     axis.set_xticks(range(len(sets)), list(sets))
     axis.set_ylabel("CPU of an answer, times the floor")

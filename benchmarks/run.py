@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import candidates, checking, cost, growth, large, meaning, peering, report, starting, streaming, whole
+from benchmarks import checking, cost, growth, large, meaning, peering, report, starting, streaming, whole
 from benchmarks.bench import Bench, TooLong, bounded
 from benchmarks.measuring import Result
 
@@ -55,10 +55,10 @@ ROWS: dict[str, Row] = {
     "full house": Row(streaming.full_house, 60),
     "100x10": Row(streaming.many_streams("100x10"), 120),
     "haystack": Row(peering.peer("haystack"), 240),
+    "langchain": Row(peering.peer("langchain"), 240),
     "litellm": Row(peering.peer("litellm"), 330),
     "2000x10": Row(streaming.many_streams("2000x10"), 300),
     "growth": Row(growth.growth, 300),
-    "candidates": Row(candidates.candidates, 300),
     "check": Row(checking.check, 120, BOTH),
     "cost": Row(cost.cost, 2_700),
     "size": Row(starting.size, 300),

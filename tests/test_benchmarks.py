@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import candidates, checking, meaning, report, run
+from benchmarks import checking, choosing, cost, meaning, report, run
 from benchmarks.bench import Bench, tried
 from benchmarks.goals import goals
 from benchmarks.library import Library
@@ -100,7 +100,15 @@ def costs_row(*, small: float = 4.0, large: float = 5.0) -> dict[str, Any]:
     def over(ms: float) -> dict[str, Any]:
         asked = {"new": {"ms": ms, "solr_ms": 2.0}, "again": {"ms": ms / 2, "solr_ms": 1.0}, "index_s": 3.0, "mb": 6.0}
         solr = {**asked, "qtime_ms": 1.5}
-        return {"chars": 2_000_000, "embedded": asked, "Solr": solr, "Solr with passages": solr, "haystack": asked}
+        chosen = {"pieces": 43_000, "words_ms": 2.0, "meaning_ms": ms * 0.68}
+        return {
+            "chars": 2_000_000,
+            "embedded": asked,
+            "Solr": solr,
+            "Solr with passages": solr,
+            "haystack": asked,
+            "choosing": chosen,
+        }
 
     return {"floor": {"ms": 1.0}, "3 kB": over(small), "300 kB": over(large)}
 
@@ -117,6 +125,7 @@ def test_only_what_is_between_the_marks_of_a_page_is_written_one_table_and_one_p
     text = page.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{report.BEGIN}\n") and text.endswith(f"{report.END}\nafter\n")
     assert "old" not in text and "start to first answer" not in text
+    assert "| search and choice of passages alone, words alone | 2.0 | 2.0 |" in text
     assert "| CPU ms of an answer (times the floor, 1.00 ms) | 3 kB | 300 kB |" in text
     assert "| service, embedded index | 4.0 (4.0 ×) | 5.0 (5.0 ×) |" in text
     assert "| - and Solr, ms | 2.0, QTime 1.5 | 2.0, QTime 1.5 |" in text
@@ -132,7 +141,9 @@ def test_costs_that_were_not_measured_leave_the_others(tmp_path: Path) -> None:
     assert report.costs({"cost": {"error": "no Java"}}) == []
 
 
-@pytest.mark.parametrize(("small", "large", "held"), [(4.0, 5.2, [True, True]), (4.1, 5.4, [False, False])])
+@pytest.mark.parametrize(
+    ("small", "large", "held"), [(4.0, 5.2, [True, True, True]), (4.1, 5.4, [False, False, False])]
+)
 def test_costs_are_judged_by_the_floor_and_by_small_documents(small: float, large: float, held: list[bool]) -> None:
     assert [goal.is_held for goal in goals({"cost": costs_row(small=small, large=large)})] == held
 
@@ -236,16 +247,10 @@ def test_a_check_is_measured_beside_the_floor_on_texts_that_differ(tmp_path: Pat
     )
 
 
-def test_answers_are_measured_by_the_size_of_their_candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(candidates, "KILOBYTES", {1: "azurine", 2: "belvedine"})
-    monkeypatch.setattr(candidates, "QUESTIONS", 1)
-    row = candidates.candidates(Bench(tmp_path))
-    assert row["passages"] > 2 * candidates.DOCUMENTS
-    assert all(cost > 0 for costs in row["rows"].values() for cost in costs.values())
-
-    text = report.write(found(candidates=row), tmp_path)
-    assert "| CPU ms of an answer by its 20 candidates' size, embedded | 1 kB | 2 kB |" in text
-    assert "| words and meaning | " in text and "| words alone | " in text
+def test_search_and_choice_are_measured_without_and_with_vectors(tmp_path: Path) -> None:
+    library = cost._made_up(3)
+    row = choosing.choosing(library.documents[:4], library.questions[:3], tmp_path)
+    assert row["pieces"] > 4 and row["words_ms"] > 0 and row["meaning_ms"] > 0
 
 
 def passages_row(passages: int, p50: float) -> dict[str, Any]:
