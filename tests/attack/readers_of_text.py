@@ -357,9 +357,7 @@ READERS: dict[str, Reader] = {
     "core.passages.phrase_matching.heading_at": lambda text: phrase_matching.heading_at(
         phrase_matching.letters_of(QUESTION), text, term_matching.traces_of(TERMS, text, "en")
     ),
-    "core.passages.phrase_matching.phrases_of": lambda text: phrase_matching.phrases_of(
-        text, term_matching.terms_of(text, "en"), "en"
-    ),
+    "core.passages.phrase_matching.phrases_of": lambda text: phrase_matching.phrases_of(text, "en"),
     "core.passages.reranking.ranked": lambda text: reranking.ranked(
         QUESTION, [document(text)] * 3, language="en", terms=TERMS
     ),

@@ -209,7 +209,6 @@ THROUGH = {
     "core.text.structure.without_names": "core.text.structure.tables_in",
     "core.passages.extractive_answer.best": "core.passages.extractive_answer.answer, the document",
     "core.passages.extractive_answer.pieces": "core.passages.extractive_answer.answer, the document",
-    "core.passages.phrase_matching.is_said": "core.passages.reranking.ranked",
     "core.passages.phrase_matching.said_in": "core.passages.reranking.ranked",
     "core.passages.selection.head": "core.passages.budget_fitting.evidence_for, its beginning",
     "core.passages.selection.choose": "core.passages.selection.select",

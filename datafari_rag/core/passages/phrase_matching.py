@@ -2,8 +2,7 @@
 Which phrases of a question stand word for word in a text, little words and all.
 
 Two documents may hold the same words close together; the one that says "the end of the lease" in that order answers
-the question that says so. Looked for at the places of the question's terms only, never in the whole text. How rare a
-phrase is, is told by the candidates.
+the question that says so. How rare a phrase is, is told by the candidates.
 """
 
 from __future__ import annotations
@@ -14,19 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
-from datafari_rag.core.passages.term_matching import Term, TermPositions
+from datafari_rag.core.passages.term_matching import TermPositions
 from datafari_rag.core.text.folding import lowered, unaccented
-from datafari_rag.core.text.words import STEMS, Word, is_empty_word, words_of
+from datafari_rag.core.text.words import is_empty_word, words_of
 
 WORTH: Mapping[int, float] = {2: 2.0, 3: 4.0}
 """Words of a phrase → what it is worth that all such phrases of the question are there."""
 
-MAX_PHRASES = 60
-MAX_PLACES = 300
-"""Phrases of a question that are looked for, and places of a text at which each is."""
+MAX_PHRASES, MAX_PHRASE_CHARS = 60, 200
+"""Phrases of a question that are looked for, and characters of one: two or three words are no longer."""
 
-MAX_PHRASE_CHARS = 200
-"""Two or three words are no longer; what is would be compared with a text at each of the places."""
+MAX_PLACES = 300
+"""Places of a text at which a heading is looked for."""
 
 MIN_HEADING_LETTERS, HEADING_CHARS = 8, 120
 """How many letters a question must have to be looked for as a heading, and how long a line is that may be one."""
@@ -34,7 +32,7 @@ MIN_HEADING_LETTERS, HEADING_CHARS = 8, 120
 _NUMBER = re.compile(r"^[\s#*•\-–]*(?:\d+(?:\.\d+){0,4}[.):]?\s)?")
 _OTHERS = re.compile(r"[\W_]+")
 _SPACE = re.compile(r"\s+")
-_SAME = {ord(space): " " for space in "\t\n\r\u00a0\u202f"} | {ord(mark): "'" for mark in "\u2019\u02bc"}
+_SAME = dict.fromkeys("\t\n\r\u00a0\u202f", " ") | dict.fromkeys("\u2019\u02bc", "'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,57 +40,39 @@ class Phrase:
     """
     Neighbours of a question as one text, in lower case.
 
-    *size* is the number of its words, *content* of those that are more than little words. *anchors* are the terms in
-    it: index of the term, and where in the phrase it begins.
+    *size* is the number of its words, *content* of those that are more than little words.
     """
 
     text: str
     size: int
     content: int
-    anchors: tuple[tuple[int, int], ...]
 
 
-def phrases_of(question: str, terms: Sequence[Term], language: str) -> tuple[Phrase, ...]:
-    """Return the pairs and triples of neighbours that have one of *terms* in them, each once."""
+def phrases_of(question: str, language: str) -> tuple[Phrase, ...]:
+    """Return the pairs and triples of neighbours in which there is more than little words, each once."""
     words = words_of(question[:MAX_QUESTION_CHARS], language)
-    places = {term.stem: index for index, term in enumerate(terms)}
-    indices = [_term_of(word, places, language) for word in words]
+    little = [is_empty_word(lowered(word.text), language) for word in words]
     found: dict[str, Phrase] = {}
-    seen: set[str] = set()
     for size in WORTH:
         for first in range(len(words) - size + 1):
-            run, anchors = words[first : first + size], indices[first : first + size]
-            written = question[run[0].start : run[-1].start + len(run[-1].text)]
-            if written in seen or anchors.count(None) == size:
-                continue
-            seen.add(written)
-            phrase = _phrase(question, run, anchors)
-            if len(phrase.text) <= MAX_PHRASE_CHARS:
-                found.setdefault(phrase.text, phrase)
+            last = words[first + size - 1]
+            text = _flat(_SPACE.sub(" ", question[words[first].start : last.start + len(last.text)]))
+            content = little[first : first + size].count(False)
+            if content and len(text) <= MAX_PHRASE_CHARS:
+                found.setdefault(text, Phrase(text, size, content))
             if len(found) == MAX_PHRASES:
                 return tuple(found.values())
     return tuple(found.values())
 
 
-def is_said(phrase: Phrase, text: str, traces: TermPositions) -> bool:
-    """Say whether *phrase* stands in *text*, whatever its case, line breaks and kind of apostrophe."""
-    index, within = min(phrase.anchors, key=lambda anchor: len(traces.hits[anchor[0]]))
-    last = len(phrase.text) - 1
-    heads, tails = _cases(phrase.text[0]), _cases(phrase.text[last])
-    for hit in traces.hits[index][:MAX_PLACES]:
-        start = hit - within
-        end = start + last
-        # Two characters tell most places apart; folding each stretch would take as long as all the rest.
-        if start < 0 or end >= len(text) or text[start] not in heads or text[end] not in tails:
-            continue
-        if _flat(text[start : end + 1]) == phrase.text:
-            return True
-    return False
+def said_in(phrases: Sequence[Phrase], texts: Sequence[str]) -> list[float]:
+    """
+    Return for each of *texts* what the phrases in it are worth: 0 to the sum of `WORTH`.
 
-
-def said_in(phrases: Sequence[Phrase], texts: Sequence[str], traces: Sequence[TermPositions]) -> list[float]:
-    """Return for each of *texts* what the phrases in it are worth: 0 to the sum of `WORTH`."""
-    said = [[is_said(phrase, text, trace) for phrase in phrases] for text, trace in zip(texts, traces, strict=True)]
+    Case, line breaks and kinds of apostrophes make no difference.
+    """
+    flat = [_flat(text) for text in texts]
+    said = [[phrase.text in text for phrase in phrases] for text in flat]
     weights = [_weight(phrase, [row[place] for row in said]) for place, phrase in enumerate(phrases)]
     totals = {size: sum(w for w, p in zip(weights, phrases, strict=True) if p.size == size) or 1.0 for size in WORTH}
     return [
@@ -132,26 +112,8 @@ def _weight(phrase: Phrase, said: Sequence[bool]) -> float:
     return phrase.content * math.log(1 + (len(said) - count + 0.5) / (count + 0.5))
 
 
-def _phrase(question: str, run: Sequence[Word], indices: Sequence[int | None]) -> Phrase:
-    start, end = run[0].start, run[-1].start + len(run[-1].text)
-    anchors = tuple(
-        (index, len(_SPACE.sub(" ", question[start : word.start])))
-        for word, index in zip(run, indices, strict=True)
-        if index is not None
-    )
-    return Phrase(_flat(_SPACE.sub(" ", question[start:end])), len(run), len(anchors), anchors)
-
-
-def _term_of(word: Word, places: Mapping[str, int], language: str) -> int | None:
-    small = lowered(word.text)
-    if is_empty_word(small, language):
-        return None
-    return places.get(small if word.is_identifier else STEMS[small, language])
-
-
-def _cases(character: str) -> str:
-    return character + character.upper()
-
-
 def _flat(text: str) -> str:
-    return lowered(text).translate(_SAME)
+    text = lowered(text)
+    for character, plain in _SAME.items():
+        text = text.replace(character, plain)
+    return text

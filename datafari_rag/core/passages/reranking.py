@@ -84,7 +84,7 @@ def ranked(
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
     field = _Field(terms, rarity_of(terms, traces), best, language, letters_of(question[:MAX_LETTERS]))
-    said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
+    said = said_in(phrases_of(question, language), [document.text for document in documents])
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
     if documents and all(document.rated is not None for document in documents):
         return tuple(sorted(found, key=lambda one: -one.score))

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.passages.phrase_matching import MAX_PHRASES, WORTH, Phrase, is_said, phrases_of, said_in
-from datafari_rag.core.passages.term_matching import terms_of, traces_of
+from datafari_rag.core.passages.phrase_matching import MAX_PHRASES, WORTH, Phrase, phrases_of, said_in
 
 QUESTION = "When is the end of the island lease?"
 
 
 def phrases(question: str = QUESTION, language: str = "en") -> tuple[Phrase, ...]:
-    return phrases_of(question, terms_of(question, language), language)
+    return phrases_of(question, language)
 
 
 def said(text: str, question: str = QUESTION, language: str = "en") -> list[str]:
-    traces = traces_of(terms_of(question, language), text, language)
-    return [phrase.text for phrase in phrases(question, language) if is_said(phrase, text, traces)]
+    return [phrase.text for phrase in phrases(question, language) if any(said_in([phrase], [text]))]
 
 
 def worth(question: str, *texts: str) -> list[float]:
-    traces = [traces_of(terms_of(question, "en"), text, "en") for text in texts]
-    return said_in(phrases(question), texts, traces)
+    return said_in(phrases(question), texts)
 
 
 def test_phrases_are_pairs_and_triples_around_a_word_of_content() -> None:
