@@ -104,12 +104,9 @@ def best_first(worth: Mapping[_Key, float], group: Callable[[_Key], object]) -> 
 
     The best passage of each document comes before all others: one of which nothing is known could not be ranked.
     """
-    order = sorted(worth, key=lambda key: (-worth[key], key))
-    best: dict[object, _Key] = {}
-    for key in order:
-        best.setdefault(group(key), key)
-    sure = dict.fromkeys(best.values())
-    return [*sure, *(key for key in order if key not in sure)]
+    order = sorted(sorted(worth), key=worth.__getitem__, reverse=True)
+    sure = set({group(key): key for key in reversed(order)}.values())
+    return [*(key for key in order if key in sure), *(key for key in order if key not in sure)]
 
 
 def within_budget(parts: Iterable[tuple[_Key, StoredPart | None]]) -> Iterator[tuple[_Key, StoredPart | None]]:
@@ -145,25 +142,23 @@ class PassageWorth:
         be read, of others those with words, what is near, and the beginning.
         """
         counts, favour = self.counts, self.favour
-        worth = {key_of(one, 0): 0.0 for one in counts}
+        own = {one: FAVOURED * favour.get(one, 0.0) for one in counts}
+        worth = {key_of(one, 0): value for one, value in own.items()}
         for one in sorted(counts, key=lambda one: (-favour.get(one, 0.0), one))[:FAVOURITES]:
-            worth.update(dict.fromkeys(range(key_of(one, 1), key_of(one, min(MAX_PARTS, counts[one]))), 0.0))
-            worth[key_of(one, 0)] = SURE
+            worth.update(dict.fromkeys(range(key_of(one, 1), key_of(one, min(MAX_PARTS, counts[one]))), own[one]))
+            worth[key_of(one, 0)] = SURE + own[one]
         for key, score in self.words.items():
-            worth[key] = worth.get(key, 0.0) + score
-            number, last = key % MAX_NUMBER, counts[block_of(key)] - 1
+            block, number = divmod(key, MAX_NUMBER)
+            first = own[block]
+            worth[key] = worth.get(key, first) + score
             if number > 0:
-                worth[key - 1] = worth.get(key - 1, 0.0) + BEFORE * score
-            if number < last:
-                worth[key + 1] = worth.get(key + 1, 0.0) + AFTER * score
+                worth[key - 1] = worth.get(key - 1, first) + BEFORE * score
+            if number < counts[block] - 1:
+                worth[key + 1] = worth.get(key + 1, first) + AFTER * score
         for key, cosine in self.near.items():
-            worth[key] = worth.get(key, 0.0) + self.worth_of_cosine * cosine
-        own = {
-            key: value + FAVOURED * favour.get(block, 0.0)
-            for key, value in worth.items()
-            if (block := block_of(key)) in counts
-        }
-        return best_first(own, block_of)
+            if block_of(key) in own:
+                worth[key] = worth.get(key, own[block_of(key)]) + self.worth_of_cosine * cosine
+        return best_first(worth, block_of)
 
 
 def in_parts(documents: Sequence[Document], question: str, language: str) -> tuple[Document, ...]:

@@ -182,8 +182,8 @@ def without_names(text: str) -> str:
 
 
 def is_row(line: str) -> bool:
-    """Say whether *line*, without its line end, has the form of a row; a row alone is no table yet."""
-    return len(line) <= MAX_ROW_CHARS and _form(line) is not None
+    """Say whether *line*, without its line end, has the form of a row; several lines are none, and a row no table."""
+    return len(line) <= MAX_ROW_CHARS and "\n" not in line and _form(line) is not None
 
 
 def row_lines(text: str, *, are_neighbours: bool) -> list[Span]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.structure import headings_in, path_among
+from datafari_rag.core.text.structure import headings_in, is_row, path_among
 
 MARKED = "# Travel policy\n\nIntro.\n\n## Hotels\nText.\n\n### Limits\n\nBerlin: 150\n\n## Meals\n\nText."
 NUMBERED = "8. Types\n\n8.1. Numbers\n\nText.\n\n8.1.2. Large ones\n\nText.\n\n8.2. Dates\n\nText."
@@ -57,3 +57,15 @@ def test_at_most_three_headings() -> None:
 def test_headings_behind_a_place_are_not_above_it() -> None:
     found = path_among(headings_in(MARKED), MARKED.index("Berlin"))
     assert [MARKED[one.start : one.end] for one in found] == ["Travel policy", "Hotels", "Limits"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param("pump | 7 | open", True, id="cells"),
+        pytest.param("A pump has no valve.", False, id="prose"),
+        pytest.param("The pipe joins words:\n\nprint(a | b)", False, id="several lines, of which one has a bar"),
+    ],
+)
+def test_a_row_is_one_line_with_cells(text: str, *, wanted: bool) -> None:
+    assert is_row(text) is wanted
