@@ -52,7 +52,7 @@ BULLET = re.compile(r"[-*•·▪●○◦■□►➢✓–—#>^]++\s+")
 _OPENING = "\"'«“„‘「『 \t\r\n\u00a0"
 """Signs that may stand before the sign of an item that is quoted."""
 
-_ELISION = re.compile(r"([^\W\d_]{1,2}['’])(?=\w)|(qu['’])(?=\w)", re.IGNORECASE)
+_ELISION = re.compile(r"([^\W\d_]{1,2}['’])(?=\w)|([^\W\d_]{0,6}qu['’])(?=\w)", re.IGNORECASE)
 _BLANKS = re.compile(r"[\u00a0\u2009\u202f]")
 _INVISIBLE = re.compile(f"[{_UNSEEN}]+")
 _SPELLINGS = str.maketrans("’‘‛＇‐‑‒–—―−", "''''-------")
