@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm $(addprefix .venvs/.,langchain llamaindex litellm llamacpp mcp openapi)
 PORT ?= 8080
 
-.PHONY: run wheel test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history mutants
+.PHONY: run wheel test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index large night eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history mutants
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -150,10 +150,18 @@ bench-quick: $(DEV_STAMP) .venvs/.peer-relay
 bench-index: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --index
 
-# A million passages with vectors in a real Solr (Java 17, Maven, 4 GB of heap), filled for at most 50 minutes a run and
-# kept in var/bench; then the search for the nearest under a user's rights.
-bench-vectors: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks.run --vectors
+# A million passages in a real SolrCloud of two nodes (Java 17, Maven, 4 GB of heap), each run for LARGE_MINUTES: what was
+# filled is kept in var/bench, what was measured in bench-results/large.json, and the tables go into docs/sizing.md.
+LARGE_MINUTES ?= 8
+large: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.million --fill 1000000 --minutes $(LARGE_MINUTES) --merge --measure words
+	$(BIN)/python -m benchmarks.million --vectors --fill 1000000 --minutes $(LARGE_MINUTES) --merge --measure nearest both
+	$(BIN)/python -m benchmarks.sizing --write
+
+# A night of mixed traffic over a real SolrCloud, in parts that add up in var/night; lines and picture in docs/sizing.md.
+NIGHT_MINUTES ?= 20
+night: $(DEV_STAMP)
+	$(BIN)/python -m tests.end_to_end.night --minutes $(NIGHT_MINUTES) --write
 
 # The fault matrix with real processes, printed as a table and written into docs/faults.md. About twenty minutes.
 FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py \

@@ -153,17 +153,6 @@ def _solr(name: str, row: Rows) -> Iterator[Goal]:
         yield Goal(f"{name}: mean QTime without → with 50 rights, {who}", wanted, got, is_held)
 
 
-def _passages(name: str, row: Rows) -> Iterator[Goal]:
-    wanted, there = row["wanted"], row["passages"]
-    if there < wanted:
-        yield Goal(name, f"{wanted:,}", f"written so far: {there:,}; run again to continue", None)
-    for who, found in row["rows"].items():
-        got = f"{found['p50']:.1f} / {found['p99']:.1f} ms, best {found['best']:.1f}, CPU of Solr {found['cpu_ms']:.1f}"
-        is_goal = who == "the same user" and there >= wanted
-        limit, is_held = ("≤ 30 ms", found["p50"] <= 30) if is_goal else ("beside", None)
-        yield Goal(f"nearest of {there:,} passages in Solr, {who}, median / p99", limit, got, is_held)
-
-
 def _cost(name: str, row: Rows) -> Iterator[Goal]:
     floor = row["floor"]["ms"]
     for docs, most in {"3 kB": 4, "squad": 5, "cuad": 5, "nq-longdoc": 5}.items():
@@ -205,5 +194,4 @@ _MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Goal]]] = {
     "embedded 100,000": _embedded,
     "embedded 1,000,000": _embedded,
     "Solr 100,000": _solr,
-    "Solr passages": _passages,
 }

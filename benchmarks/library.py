@@ -2,7 +2,7 @@
 A large library that is made up: any number of documents, the same for the same number, and questions to ask of it.
 
 Words are the demo pages' own and made-up rare ones, as often as Zipf's law has them; about 300 of them a document.
-Rights: 2,000 groups, one to eight of them a document, one document in twenty denied to a group.
+Rights: 3,000 groups, one to eight of them a document, one document in twenty denied to a group.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from benchmarks.corpus import texts
 
-GROUPS = 2_000
+GROUPS = 3_000
 WORDS = 60_000
 Document = Mapping[str, object]
 

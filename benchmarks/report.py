@@ -31,7 +31,6 @@ def write(found: Rows, folder: Path) -> str:
         _ratios(rows),
         _table(("beside 15 MB answers", "of", "gap, median / p99 / longest", "late"), _gap(rows.get("gap", {}))),
         _large(rows),
-        _vectors(rows.get("Solr passages", {})),
         _table(("not measured", "of", "why"), _missing(together)),
         _table(SHARES, _shares(rows)),
     ]
@@ -143,20 +142,6 @@ def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines] if lines else []
 
 
-def _vectors(row: Rows) -> list[str]:
-    """Return what the collection of a million passages took to fill, and what it takes."""
-    if "mb" not in row:
-        return []
-    count, per_s = row["passages"], row["passages"] / row["fill_s"]
-    cells = (
-        ("written", f"{count:,} passages in {row['fill_s']:,.0f} s of Solr: {per_s:,.0f} a second"),
-        (
-            "on the disk",
-            f"{row['mb']:,.0f} MB, {row['mb'] * 1000 / count:.1f} kB a passage, {row['segments']} segments",
-        ),
-        ("heap of Solr", row["heap"]),
-    )
-    return _table(("collection of passages in Solr", "measured"), cells)
 
 
 def _plain(text: str) -> str:

@@ -1,7 +1,7 @@
 """
 Measure the service beside its limits and its peers, and write what came out: JSON, Markdown tables, plots.
 
-    python -m benchmarks.run [--quick | --index | --vectors] [--only ROW …] [--targets direct relay service …] [--docs]
+    python -m benchmarks.run [--quick | --index] [--only ROW …] [--targets direct relay service …] [--docs]
 
 Everything is on 127.0.0.1 and bounded in time and count; a row that fails or takes too long says so and the next one is
 run. Stubs and callers are Node programs, so that they take less of the machine than what is measured; the tables say
@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import checking, cost, growth, large, meaning, peering, report, starting, streaming, whole
+from benchmarks import checking, cost, growth, large, peering, report, starting, streaming, whole
 from benchmarks.bench import Bench, TooLong, bounded
 from benchmarks.measuring import Result
 
@@ -65,7 +65,6 @@ ROWS: dict[str, Row] = {
     "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),
     "Solr 100,000": Row(large.real_solr, 420, ("index",)),
     "embedded 1,000,000": Row(large.embedded(1_000_000), 420, ("index",)),
-    "Solr passages": Row(meaning.solr_passages, 3_600, ("vectors",)),
 }
 
 
@@ -102,7 +101,7 @@ def main() -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     options = _options()
-    run = next((name for name in ("quick", "index", "vectors") if getattr(options, name)), "full")
+    run = next((name for name in ("quick", "index") if getattr(options, name)), "full")
     options.out.mkdir(parents=True, exist_ok=True)
     command = "python -m benchmarks.run " + shlex.join(sys.argv[1:])
     began_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -125,7 +124,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
     parser.add_argument("--quick", action="store_true", help="about a minute: fewer and shorter rows")
     parser.add_argument("--index", action="store_true", help="the rows of large indexes")
-    parser.add_argument("--vectors", action="store_true", help="a million passages with vectors in a real Solr")
     parser.add_argument("--only", nargs="*", choices=ROWS, help="these rows alone")
     parser.add_argument("--targets", nargs="*", default=(), help="direct, relay, service or a peer; all when not given")
     parser.add_argument(

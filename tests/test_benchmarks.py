@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from benchmarks.measuring import Target, crowd, measured, streams
 from benchmarks.processes import NotStarted, free_port, running
 from benchmarks.services import HERE, direct, program, stubs
 from datafari_rag.core.access import ACL_FIELDS, is_visible
+from datafari_rag.core.meaning.near_search import stamp_of
 from tests import required
 from tests.loopback import Asked, Reply, serving
 
@@ -253,41 +253,40 @@ def test_search_and_choice_are_measured_without_and_with_vectors(tmp_path: Path)
     assert row["pieces"] > 4 and row["words_ms"] > 0 and row["meaning_ms"] > 0
 
 
-def passages_row(passages: int, p50: float) -> dict[str, Any]:
-    spread = {"p50": p50, "p99": 90.0, "best": 5.0, "cpu_ms": 20.0}
-    facts = {"passages": passages, "wanted": 1_000_000, "fill_s": 1000.0, "mb": 4000.0, "segments": 12, "heap": "4g"}
-    return {**facts, "rows": {"the same user": spread, "no filter": spread}}
-
-
-@pytest.mark.parametrize(
-    ("passages", "p50", "held"),
-    [
-        pytest.param(1_000_000, 29.0, [True, None], id="reached"),
-        pytest.param(1_000_000, 31.0, [False, None], id="missed"),
-        pytest.param(300_000, 9.0, [None, None, None], id="of fewer passages nothing is claimed"),
-    ],
-)
-def test_the_search_for_the_nearest_is_judged_on_a_million_passages(
-    passages: int, p50: float, held: list[bool | None], tmp_path: Path
-) -> None:
-    row = passages_row(passages, p50)
-    assert [goal.is_held for goal in goals({"Solr passages": row})] == held
-    text = report.write({**found(**{"Solr passages": row}), "run": "vectors"}, tmp_path)
-    assert f"| written | {passages:,} passages in 1,000 s of Solr: {passages // 1000:,} a second |" in text
-
-
 def test_made_up_passages_are_the_same_each_time_and_carry_rights() -> None:
-    def first(number: int) -> list[dict[str, Any]]:
-        return [dict(one) for one in itertools.islice(meaning._records(Library(), meaning.made_up(), 0), number)]
+    def first() -> list[dict[str, Any]]:
+        made = meaning.documents(Library(), 0, 3, meaning.made_up())
+        return [dict(row) for one in made for row in one.passages(7)]
 
-    once, again = first(25), first(25)
+    once, again = first(), first()
     vectors = [one.pop("vector_384") for one in once]
     assert [list(one) for one in vectors] == [list(one.pop("vector_384")) for one in again] and once == again
-    assert [one["chunk_index"] for one in once[:11]] == [*range(10), 0]
+    number = meaning.PER_DOCUMENT
+    assert [one["chunk_index"] for one in once] == [*range(number)] * 3
     assert all(
         is_visible({name: one[name] for name in ACL_FIELDS}, frozenset(one["allow_token_document"][:1])) for one in once
     )
     assert not any(is_visible({name: one[name] for name in ACL_FIELDS}, frozenset()) for one in once)
     assert all(abs(float(vector @ vector) - 1) < 1e-5 for vector in vectors)
     # Passages of one document are nearer to each other than to those of the next.
-    assert min(vectors[0] @ one for one in vectors[1:10]) > max(vectors[0] @ one for one in vectors[10:20])
+    own, others = vectors[1:number], vectors[number : 2 * number]
+    assert min(vectors[0] @ one for one in own) > max(vectors[0] @ one for one in others)
+
+
+def test_made_up_passages_are_those_that_a_synchronisation_would_leave() -> None:
+    """Their texts are the document's, one after the other, and so many of them see what its share says."""
+    made = list(meaning.documents(Library(), 0, 40))
+    for one in made:
+        rows = list(one.passages(9))
+        assert "".join(str(row["embedded_content"]) for row in rows) == one.row["exactContent"]
+        assert all(one.row["exactContent"][row["chunk_start"] :].startswith(row["embedded_content"]) for row in rows)  # type: ignore[index]
+        assert {row["stamp"] for row in rows} == {stamp_of("9", None)}
+        assert not any("vector_384" in row for row in rows)
+    seen = {
+        share: sum(
+            is_visible({name: one.row.get(name, ()) for name in ACL_FIELDS}, meaning.reader(share).tokens)
+            for one in made
+        )  # type: ignore[misc]
+        for share in meaning.SHARES
+    }
+    assert seen == {1: 40, 10: 4, 100: 1, 1_000: 1, 10_000: 1}

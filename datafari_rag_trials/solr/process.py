@@ -238,7 +238,7 @@ def _make_collections(nodes: Sequence[int], say: Say) -> None:
                 continue
             say(f"Uploading the config set and creating the collection {collection}…")
             upload = {"action": "UPLOAD", "name": config, "overwrite": "true"}
-            _succeed(session.post(f"{admin}/configs", params=upload, data=_zipped(config_set(packaged)), timeout=60))
+            _succeed(session.post(f"{admin}/configs", params=upload, data=zipped(config_set(packaged)), timeout=60))
             create = {
                 "action": "CREATE",
                 "name": collection,
@@ -260,7 +260,8 @@ def config_set(packaged: str = "conf") -> Mapping[str, bytes]:
     return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
 
 
-def _zipped(files: Mapping[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return *files* as the archive in which Solr takes a config set."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, body in files.items():

@@ -1,0 +1,320 @@
+"""
+What an operator needs for so many documents and readers: constants fitted on small runs, and what these say of others.
+
+    python -m benchmarks.sizing --predict "Words 300,000" --share "1 in 100"    # from the runs of at most a third
+    python -m benchmarks.sizing --plan --documents 1000000 --questions 20 --streams 2000
+    python -m benchmarks.sizing --write                                         # tables and picture of docs/sizing.md
+
+What `benchmarks.million` measured is the input. What grows with the passages (disk, the CPU to fill and of a search by
+words) is `a + b n`, by least squares; the search for the nearest counts the vectors that are compared (`Nearest`). A
+filter that a run did not try costs a search by words the geometric mean of what its two neighbours do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.meaning import PER_DOCUMENT, SHARES
+from benchmarks.measuring import Result
+from benchmarks.million import CALLERS, KINDS, RESULTS, filters
+from benchmarks.soak import write_page
+from benchmarks.starting import PROJECT
+from datafari_rag.adapters.solr.passages import NEAREST
+from datafari_rag_trials.solr.process import SHARDS
+
+PAGE, PICTURE = PROJECT / "docs" / "sizing.md", PROJECT / "docs" / "images" / "sizing.png"
+PREDICTED = PROJECT / "benchmarks" / "predicted.json"
+MARKS = ("<!-- large: written by make large -->", "<!-- end of large -->")
+PLANNED_SHARE = "1 in 10"
+"""The filter of the readers that a plan is for."""
+
+WITHIN = 0.30
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`a + b x`, x by *form* of the number of passages."""
+
+    a: float
+    b: float
+    form: str
+
+    def at(self, passages: int) -> float:
+        """Return what it says of so many passages."""
+        return self.a + self.b * FORMS[self.form](passages)
+
+
+FORMS: Mapping[str, Callable[[float], float]] = {"n": float, "ln n": math.log}
+
+
+def fitted(points: Sequence[tuple[int, float]], form: str) -> Line:
+    """Return the line through *points* by least squares. Raises: ValueError: fewer than two numbers of passages."""
+    xs = [FORMS[form](passages) for passages, _ in points]
+    mean_x, mean_y = sum(xs) / len(xs), sum(y for _, y in points) / len(points)
+    spread = sum((x - mean_x) ** 2 for x in xs)
+    if not spread:
+        raise ValueError("A line needs two runs of different size.")
+    b = sum((x - mean_x) * (y - mean_y) for x, (_, y) in zip(xs, points, strict=True)) / spread
+    return Line(mean_y - b * mean_x, b, form)
+
+
+Get = Callable[[Mapping[str, Result]], float | None]
+Runs = Mapping[int, Mapping[str, Result]]
+
+FILES: Mapping[str, Get] = {
+    "passages on the disk, MB": lambda run: run["facts"].get("passages_mb"),
+    "documents on the disk, MB": lambda run: run["facts"].get("documents_mb"),
+    "Solr's CPU to fill, s": lambda run: run["facts"].get("fill_cpu_s"),
+}
+
+
+def cost_of(kind: str, share: str) -> Get:
+    """Return what finds Solr's CPU of a search: measured, or halfway between the next wider and next tighter filter."""
+    names = [f"1 in {one:,}" for one in SHARES]
+    at = names.index(share)
+
+    def get(run: Mapping[str, Result]) -> float | None:
+        measured = [run.get(f"{kind}, {one}, 1", {}).get("solr_cpu_ms") for one in names]
+        if measured[at] is not None:
+            return float(measured[at])
+        beside = [one for one in measured[max(0, at - 1) : at + 2] if one is not None]
+        return math.sqrt(math.prod(beside)) if len(beside) == 2 else None
+
+    return get
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """
+    Solr's CPU of the search for the 100 nearest: *base* for the request, and *unit* for each vector compared.
+
+    A graph without a filter compares `wide` vectors in a shard, and under a filter that lets one in f through, f times
+    as many: until it has compared as many as there are behind the filter. Then Lucene gives the graph up and compares
+    all of these. So a filter costs at most twice what it lets through, and most where it lets through a few thousand.
+    """
+
+    base: float
+    unit: float
+    wide: Line
+
+    def at(self, passages: int, share: int) -> float:
+        """Return the milliseconds under a filter that lets one passage in *share* through."""
+        behind = passages / share / SHARDS
+        compared = behind if behind <= NEAREST else min(self.wide.at(passages) * share, 2 * behind)
+        return self.base + self.unit * SHARDS * compared
+
+
+def nearest(runs: Runs) -> Nearest:
+    """Return the constants that *runs* give: the filters `1 in 1`, `1 in 10` and `1 in 10,000`."""
+    cost = {
+        share: {n: _known(cost_of("nearest", f"1 in {share:,}"), run) for n, run in runs.items()}
+        for share in (1, 10, 10_000)
+    }
+    base = sum(cost[10_000].values()) / len(runs)
+    units = [(cost[10][n] - base) / (2 * n / 10) for n in runs]
+    unit = sum(units) / len(units)
+    wide = [(n, max(0.0, cost[1][n] - base) / unit / SHARDS) for n in runs]
+    return Nearest(base, unit, fitted(wide, "ln n"))
+
+
+def _known(get: Get, run: Mapping[str, Result]) -> float:
+    value = get(run)
+    if value is None:
+        raise ValueError("A run lacks a filter that the model needs.")
+    return value
+
+
+def quantities(name: str, share: str) -> dict[str, Get]:
+    """Return what is predicted of the runs of *name*, and where a run has it under the filter *share*."""
+    kinds = ("words",) if name == "Words" else ("nearest", "both")
+    return {**FILES, **{f"Solr's CPU of a search, {kind}, ms": cost_of(kind, share) for kind in kinds}}
+
+
+def runs_of(results: Mapping[str, Any], name: str) -> dict[int, Mapping[str, Result]]:
+    """Return the runs of *name* by their passages."""
+    found = {key.rpartition(" ")[2]: run for key, run in results.items() if key.startswith(f"{name} ")}
+    return {int(size.replace(",", "")): run for size, run in sorted(found.items())}
+
+
+def predicted(results: Mapping[str, Any], name: str, passages: int, share: str) -> dict[str, float]:
+    """Return what the runs of *name* with at most a third of *passages* say of a run with so many."""
+    small = {size: run for size, run in runs_of(results, name).items() if size * 3 <= passages}
+
+    def grown(get: Get) -> float:
+        return fitted([(size, _known(get, run)) for size, run in small.items()], "n").at(passages)
+
+    said = {what: grown(get) for what, get in FILES.items()}
+    if name == "Words":
+        return said | {"Solr's CPU of a search, words, ms": grown(cost_of("words", share))}
+    alone = nearest(small).at(passages, int(share.removeprefix("1 in ").replace(",", "")))
+    by_both, by_near = cost_of("both", share), cost_of("nearest", share)
+    rest = grown(lambda run: _known(by_both, run) - _known(by_near, run))
+    return said | {"Solr's CPU of a search, nearest, ms": alone, "Solr's CPU of a search, both, ms": alone + rest}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What shall be there: *busy* is the share of a core's time that is planned for."""
+
+    documents: int
+    passages: int
+    questions_s: float
+    streams: int
+    has_vectors: bool = False
+    replicas: int = 2
+    busy: float = 0.6
+
+
+STREAM_MB, WORKER_MB, STREAMS_OF_WORKER = 0.30, 37, 1_000
+"""Of docs/performance.md: 1,000 open streams of one worker take 339 MB, an idle worker 37."""
+
+
+def plan(wanted: Wanted, results: Mapping[str, Any]) -> Result:
+    """Return what *wanted* needs, from the largest run that was measured, and how far that is from it."""
+    name = "Vectors" if wanted.has_vectors else "Words"
+    runs = runs_of(results, name)
+    largest = max(size for size, run in runs.items() if "facts" in run)
+    facts, kind = runs[largest]["facts"], "both" if wanted.has_vectors else "words"
+    cost = runs[largest][f"{kind}, {PLANNED_SHARE}, 1"]
+    documents = largest / PER_DOCUMENT
+    disk = wanted.passages * facts["passages_mb"] / largest + wanted.documents * facts["documents_mb"] / documents
+    # A search by words grows with what it looks through; shards share that, and each of them adds its own overhead.
+    grown = max(1.0, wanted.passages / largest) if wanted.passages > largest else 1.0
+    solr_cores = wanted.questions_s * cost["solr_cpu_ms"] * grown / 1000 / wanted.busy
+    own_cores = wanted.questions_s * cost["own_cpu_ms"] / 1000 / wanted.busy
+    workers = max(math.ceil(own_cores), math.ceil(wanted.streams / STREAMS_OF_WORKER), 1)
+    return {
+        "disk of Solr, GB": disk * wanted.replicas / 1000,
+        "memory for the files of one replica, GB": disk / 1000,
+        "shards": max(1, math.ceil(wanted.passages / (largest / SHARDS))),
+        "cores of Solr": solr_cores,
+        "workers": workers,
+        "memory of the workers, GB": (workers * WORKER_MB + wanted.streams * STREAM_MB) / 1000,
+        "hours of one core to fill": wanted.passages * facts["fill_cpu_s"] / largest * wanted.replicas / 3600,
+        "extrapolated, times the largest run": wanted.passages / largest,
+    }
+
+
+def tables(results: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the page: what was filled, what searches cost, what was predicted."""
+    return [
+        *_table(("collection", "filled in", "Solr's CPU", "disk", "segments", "memory"), _filled(results)),
+        "",
+        *_table(("search", "filter", *(f"{callers} callers" for callers in CALLERS), "Solr's CPU"), _costs(results)),
+        "",
+        *_table(("what else", "measured"), _others(results)),
+        "",
+        *_table(("predicted", "for", "said", "measured", "off by"), _compared(results)),
+    ]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def _filled(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    for run, found in results.items():
+        facts = found.get("facts")
+        if facts is not None:
+            disk = f"{facts['passages_mb']:,.0f} MB passages, {facts['documents_mb']:,.0f} MB documents"
+            cpu = f"{facts['fill_cpu_s']:,.0f} s + {facts.get('merge_cpu_s', 0):,.0f} s to merge"
+            memory = f"{facts['rss_mb'] / 1000:.1f} GB, heap {facts['heap_mb'] / 1000:.1f}"
+            yield run, f"{facts['fill_s'] / 60:.1f} min", cpu, disk, f"{facts['passages_segments']}", memory
+
+
+def _costs(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    for name in ("Words", "Vectors"):
+        size, run = max(runs_of(results, name).items(), default=(0, {}))
+        for kind in KINDS:
+            for share in filters():
+                cells = [run.get(f"{kind}, {share}, {callers}") for callers in CALLERS]
+                if any(cells):
+                    shown = [f"{one['p50']:.0f} / {one['p99']:.0f}" if one else "-" for one in cells]
+                    first = next(one for one in cells if one)
+                    yield f"{kind}, {size:,}", share, *shown, f"{first['solr_cpu_ms']:.1f} ms"
+
+
+def _others(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    for run, found in results.items():
+        for name, one in found.items():
+            if "tokens" in name:
+                yield (
+                    f"{run}: {name}",
+                    f"{one['p50']:.0f} / {one['p99']:.0f} ms, Solr's CPU {one['solr_cpu_ms']:.0f} ms",
+                )
+            elif name.startswith(("sync", "switch")):
+                yield f"{run}: {name}", ", ".join(f"{key} {_shown(value)}" for key, value in one.items())
+
+
+def _shown(value: object) -> str:
+    return f"{value:,.1f}" if isinstance(value, float) else str(value)
+
+
+def _compared(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    for run, said in json.loads(PREDICTED.read_text(encoding="utf-8")).items() if PREDICTED.exists() else ():
+        name, _, size = run.rpartition(" ")
+        found = runs_of(results, name).get(int(size.replace(",", "")))
+        known = quantities(name, said["share"])
+        for what, value in said["values"].items():
+            measured = None if found is None else known[what](found)
+            off = "not measured" if measured is None else f"{100 * (value / measured - 1):+.0f} %"
+            yield f"{what}, {said['share']}", run, f"{value:,.1f}", _shown(measured), off
+
+
+def draw(results: Mapping[str, Any], file: Path) -> None:
+    """Draw Solr's CPU of a search by the number of passages, a line for each kind and filter."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(KINDS), figsize=(10, 3.5), layout="constrained")
+    for axis, kind in zip(axes, KINDS, strict=True):
+        for share in filters():
+            runs = runs_of(results, "Words" if kind == "words" else "Vectors")
+            points = [(n, run[at]["solr_cpu_ms"]) for n, run in runs.items() if (at := f"{kind}, {share}, 1") in run]
+            axis.plot([n for n, _ in points], [ms for _, ms in points], marker="o", label=share)
+        axis.set(xscale="log", ylim=(0, None), title=kind, xlabel="passages", ylabel="Solr's CPU of a search, ms")
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize="small")
+    figure.savefig(file, dpi=100)
+
+
+def main() -> None:
+    """Predict, plan, or write the page."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
+    parser.add_argument("--predict", help="a run that is not measured yet: Words 300,000")
+    parser.add_argument("--share", default="1 in 100", help="the filter of that run")
+    parser.add_argument("--plan", action="store_true", help="what is needed")
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--questions", type=float, default=10.0, help="a second")
+    parser.add_argument("--streams", type=int, default=1_000)
+    parser.add_argument("--vectors", action="store_true")
+    parser.add_argument("--write", action="store_true", help="put tables and picture into docs/sizing.md")
+    options = parser.parse_args()
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    if options.predict:
+        name, _, size = options.predict.rpartition(" ")
+        said = {"share": options.share, "values": predicted(results, name, int(size.replace(",", "")), options.share)}
+        known = json.loads(PREDICTED.read_text(encoding="utf-8")) if PREDICTED.exists() else {}
+        PREDICTED.write_text(json.dumps({**known, options.predict: said}, indent=1) + "\n", encoding="utf-8")
+    if options.plan:
+        passages = options.documents * PER_DOCUMENT
+        wanted = Wanted(options.documents, passages, options.questions, options.streams, options.vectors)
+        for what, value in plan(wanted, results).items():
+            print(f"{what}: {value:,.1f}")
+    lines = tables(results)
+    print("\n".join(lines))
+    if options.write:
+        write_page(lines, PAGE, marks=MARKS)
+        draw(results, PICTURE)
+
+
+if __name__ == "__main__":
+    main()
