@@ -30,6 +30,9 @@ SHARES = (1, 10, 100, 1_000, 10_000)
 TOKENS = 50
 """Rights of a reader."""
 
+MEMBER, MEMBERS_SHARE = 20, 33
+"""Rights of a user as they come, groups by chance, and the share of the documents that these let through: 1 in 33."""
+
 Rows = np.ndarray[Any, np.dtype[np.float32]]
 
 

@@ -7,7 +7,7 @@ What an operator needs for so many documents and readers: constants fitted on sm
 
 What `benchmarks.million` measured is the input. What grows with the passages (disk, the CPU to fill and of a search by
 words) is `a + b n`, by least squares; the search for the nearest counts the vectors that are compared (`Nearest`). A
-filter that a run did not try costs a search by words the geometric mean of what its two neighbours do.
+filter that a run did not try is between its two neighbours, by the logarithms of share and cost.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.meaning import PER_DOCUMENT, SHARES
+from benchmarks.meaning import PER_DOCUMENT
 from benchmarks.measuring import Result
 from benchmarks.million import CALLERS, KINDS, RESULTS, filters
 from benchmarks.soak import write_page
@@ -75,18 +75,27 @@ FILES: Mapping[str, Get] = {
 
 
 def cost_of(kind: str, share: str) -> Get:
-    """Return what finds Solr's CPU of a search: measured, or halfway between the next wider and next tighter filter."""
-    names = [f"1 in {one:,}" for one in SHARES]
-    at = names.index(share)
+    """Return what finds Solr's CPU of a search: measured, or between the next wider and the next tighter filter."""
+    wanted = _number(share)
 
     def get(run: Mapping[str, Result]) -> float | None:
-        measured = [run.get(f"{kind}, {one}, 1", {}).get("solr_cpu_ms") for one in names]
-        if measured[at] is not None:
-            return float(measured[at])
-        beside = [one for one in measured[max(0, at - 1) : at + 2] if one is not None]
-        return math.sqrt(math.prod(beside)) if len(beside) == 2 else None
+        head, tail = f"{kind}, 1 in ", ", 1"
+        names = [name for name in run if name.startswith(head) and name.endswith(tail)]
+        known = {_number(name.removeprefix(f"{kind}, ").removesuffix(tail)): run[name]["solr_cpu_ms"] for name in names}
+        if wanted in known:
+            return float(known[wanted])
+        wider, tighter = [one for one in known if one < wanted], [one for one in known if one > wanted]
+        if not wider or not tighter:
+            return None
+        low, high = max(wider), min(tighter)
+        part = math.log(wanted / low) / math.log(high / low)
+        return float(known[low] ** (1 - part) * known[high] ** part)
 
     return get
+
+
+def _number(share: str) -> int:
+    return int(share.removeprefix("1 in ").replace(",", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +112,30 @@ class Nearest:
     unit: float
     wide: Line
 
-    def at(self, passages: int, share: int) -> float:
+    def at(self, passages: int, share: int, shards: int = SHARDS) -> float:
         """Return the milliseconds under a filter that lets one passage in *share* through."""
-        behind = passages / share / SHARDS
-        compared = behind if behind <= NEAREST else min(self.wide.at(passages) * share, 2 * behind)
-        return self.base + self.unit * SHARDS * compared
+        behind, wide = passages / share / shards, self.wide.at(passages * SHARDS // shards)
+        compared = behind if behind <= NEAREST else min(wide * share, 2 * behind)
+        return self.base + self.unit * shards * compared
 
 
 def nearest(runs: Runs) -> Nearest:
     """Return the constants that *runs* give: the filters `1 in 1`, `1 in 10` and `1 in 10,000`."""
     cost = {
         share: {n: _known(cost_of("nearest", f"1 in {share:,}"), run) for n, run in runs.items()}
-        for share in (1, 10, 10_000)
+        for share in (1, 10_000)
     }
     base = sum(cost[10_000].values()) / len(runs)
-    units = [(cost[10][n] - base) / (2 * n / 10) for n in runs]
+    units = _units(runs)
     unit = sum(units) / len(units)
     wide = [(n, max(0.0, cost[1][n] - base) / unit / SHARDS) for n in runs]
     return Nearest(base, unit, fitted(wide, "ln n"))
+
+
+def _units(runs: Runs) -> list[float]:
+    """Return the milliseconds of a vector that each run gives: under `1 in 10` twice what is behind it is compared."""
+    base, tenth = cost_of("nearest", "1 in 10,000"), cost_of("nearest", "1 in 10")
+    return [(_known(tenth, run) - _known(base, run)) / (2 * n / 10) for n, run in runs.items()]
 
 
 def _known(get: Get, run: Mapping[str, Result]) -> float:
@@ -139,23 +154,27 @@ def quantities(name: str, share: str) -> dict[str, Get]:
 def runs_of(results: Mapping[str, Any], name: str) -> dict[int, Mapping[str, Result]]:
     """Return the runs of *name* by their passages."""
     found = {key.rpartition(" ")[2]: run for key, run in results.items() if key.startswith(f"{name} ")}
-    return {int(size.replace(",", "")): run for size, run in sorted(found.items())}
+    return dict(sorted((int(size.replace(",", "")), run) for size, run in found.items()))
 
 
 def predicted(results: Mapping[str, Any], name: str, passages: int, share: str) -> dict[str, float]:
     """Return what the runs of *name* with at most a third of *passages* say of a run with so many."""
-    small = {size: run for size, run in runs_of(results, name).items() if size * 3 <= passages}
+    return said({n: run for n, run in runs_of(results, name).items() if n * 3 <= passages}, name, passages, share)
+
+
+def said(runs: Runs, name: str, passages: int, share: str, shards: int = SHARDS) -> dict[str, float]:
+    """Return what *runs* of *name* say of so many *passages* under the filter *share*."""
 
     def grown(get: Get) -> float:
-        return fitted([(size, _known(get, run)) for size, run in small.items()], "n").at(passages)
+        return fitted([(n, _known(get, run)) for n, run in runs.items()], "n").at(passages)
 
-    said = {what: grown(get) for what, get in FILES.items()}
+    found = {what: grown(get) for what, get in FILES.items()}
     if name == "Words":
-        return said | {"Solr's CPU of a search, words, ms": grown(cost_of("words", share))}
-    alone = nearest(small).at(passages, int(share.removeprefix("1 in ").replace(",", "")))
+        return found | {"Solr's CPU of a search, words, ms": grown(cost_of("words", share))}
+    alone = nearest(runs).at(passages, _number(share), shards)
     by_both, by_near = cost_of("both", share), cost_of("nearest", share)
     rest = grown(lambda run: _known(by_both, run) - _known(by_near, run))
-    return said | {"Solr's CPU of a search, nearest, ms": alone, "Solr's CPU of a search, both, ms": alone + rest}
+    return found | {"Solr's CPU of a search, nearest, ms": alone, "Solr's CPU of a search, both, ms": alone + rest}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,30 +193,30 @@ class Wanted:
 STREAM_MB, WORKER_MB, STREAMS_OF_WORKER = 0.30, 37, 1_000
 """Of docs/performance.md: 1,000 open streams of one worker take 339 MB, an idle worker 37."""
 
+ANSWER_MS = 20
+"""Of docs/performance.md: the service's CPU for an answer over real documents is 25 ms, 5 of them for its search."""
+
 
 def plan(wanted: Wanted, results: Mapping[str, Any]) -> Result:
-    """Return what *wanted* needs, from the largest run that was measured, and how far that is from it."""
-    name = "Vectors" if wanted.has_vectors else "Words"
+    """Return what *wanted* needs by all that was measured, and how many times the largest run that is."""
+    name, kind = _name(wanted), "both" if wanted.has_vectors else "words"
     runs = runs_of(results, name)
-    largest = max(size for size, run in runs.items() if "facts" in run)
-    facts, kind = runs[largest]["facts"], "both" if wanted.has_vectors else "words"
-    cost = runs[largest][f"{kind}, {PLANNED_SHARE}, 1"]
-    documents = largest / PER_DOCUMENT
-    disk = wanted.passages * facts["passages_mb"] / largest + wanted.documents * facts["documents_mb"] / documents
-    # A search by words grows with what it looks through; shards share that, and each of them adds its own overhead.
-    grown = max(1.0, wanted.passages / largest) if wanted.passages > largest else 1.0
-    solr_cores = wanted.questions_s * cost["solr_cpu_ms"] * grown / 1000 / wanted.busy
-    own_cores = wanted.questions_s * cost["own_cpu_ms"] / 1000 / wanted.busy
-    workers = max(math.ceil(own_cores), math.ceil(wanted.streams / STREAMS_OF_WORKER), 1)
+    largest = max(runs)
+    shards = math.ceil(wanted.passages / (largest / SHARDS))
+    found = said(runs, name, wanted.passages, PLANNED_SHARE, shards)
+    disk_gb = (found["passages on the disk, MB"] + found["documents on the disk, MB"]) / 1000
+    own_ms = runs[largest][f"{kind}, {PLANNED_SHARE}, 1"]["own_cpu_ms"] + ANSWER_MS
+    own_cores = wanted.questions_s * own_ms / 1000 / wanted.busy
+    workers = max(math.ceil(own_cores), math.ceil(wanted.streams / STREAMS_OF_WORKER))
     return {
-        "disk of Solr, GB": disk * wanted.replicas / 1000,
-        "memory for the files of one replica, GB": disk / 1000,
-        "shards": max(1, math.ceil(wanted.passages / (largest / SHARDS))),
-        "cores of Solr": solr_cores,
+        "shards, none larger than one that was measured": shards,
+        "disk of Solr, all replicas, GB": disk_gb * wanted.replicas,
+        "memory for the files of one replica, GB": disk_gb,
+        "cores of Solr": wanted.questions_s * found[f"Solr's CPU of a search, {kind}, ms"] / 1000 / wanted.busy,
         "workers": workers,
         "memory of the workers, GB": (workers * WORKER_MB + wanted.streams * STREAM_MB) / 1000,
-        "hours of one core to fill": wanted.passages * facts["fill_cpu_s"] / largest * wanted.replicas / 3600,
-        "extrapolated, times the largest run": wanted.passages / largest,
+        "hours of one core to fill, all replicas": found["Solr's CPU to fill, s"] * wanted.replicas / 3600,
+        "times the largest run that was measured": wanted.passages / largest,
     }
 
 
@@ -210,8 +229,59 @@ def tables(results: Mapping[str, Any]) -> list[str]:
         "",
         *_table(("what else", "measured"), _others(results)),
         "",
+        *_table(("constant", "over the runs, least to most"), _constants(results)),
+        "",
         *_table(("predicted", "for", "said", "measured", "off by"), _compared(results)),
+        "",
+        *_planned(results),
     ]
+
+
+def _constants(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    """Yield the constants of the model as each run has them, from the least to the most."""
+    for name in ("Words", "Vectors"):
+        runs = runs_of(results, name)
+        for what, get in FILES.items():
+            told = sorted(1000 * value / n for n, run in runs.items() if (value := get(run)) is not None)
+            unit = "ms" if what.endswith("s") else "kB"
+            if told:
+                yield f"{what.rpartition(',')[0]}, a passage, {name}", f"{told[0]:.2f} to {told[-1]:.2f} {unit}"
+    known = {
+        n: run for n, run in runs_of(results, "Vectors").items() if cost_of("nearest", "1 in 10,000")(run) is not None
+    }
+    if len(known) > 1:
+        model, units = nearest(known), sorted(_units(known))
+        yield "a vector compared", f"{1000 * units[0]:.2f} to {1000 * units[-1]:.2f} µs"
+        yield "a request for the nearest", f"{model.base:.1f} ms"
+        yield (
+            "vectors compared without a filter, a shard",
+            ", ".join(f"{model.wide.at(n):,.0f} of {n:,}" for n in known),
+        )
+
+
+PLANS = (
+    Wanted(60_000, 1_000_000, questions_s=10, streams=1_000),
+    Wanted(60_000, 1_000_000, questions_s=10, streams=1_000, has_vectors=True),
+    Wanted(1_000_000, 10_000_000, questions_s=20, streams=2_000),
+    Wanted(1_000_000, 10_000_000, questions_s=20, streams=2_000, has_vectors=True),
+)
+"""What the page plans for: two replicas, readers who see a tenth, cores that are busy for six tenths of the time."""
+
+
+def _planned(results: Mapping[str, Any]) -> list[str]:
+    found = [(one, plan(one, results)) for one in PLANS if len(runs_of(results, _name(one))) > 1]
+    if not found:
+        return []
+    heads = [
+        f"{one.documents:,} documents, {one.passages:,} passages{' with vectors' * one.has_vectors}" for one, _ in found
+    ]
+    asked = [f"{one.questions_s:.0f}, {one.streams:,}" for one, _ in found]
+    rows = [(what, *(_shown(float(each[what])) for _, each in found)) for what in found[0][1]]
+    return _table(("needed, with two replicas", *heads), [("questions a second, open streams", *asked), *rows])
+
+
+def _name(wanted: Wanted) -> str:
+    return "Vectors" if wanted.has_vectors else "Words"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -257,14 +327,14 @@ def _shown(value: object) -> str:
 
 
 def _compared(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
-    for run, said in json.loads(PREDICTED.read_text(encoding="utf-8")).items() if PREDICTED.exists() else ():
+    for run, one in json.loads(PREDICTED.read_text(encoding="utf-8")).items() if PREDICTED.exists() else ():
         name, _, size = run.rpartition(" ")
         found = runs_of(results, name).get(int(size.replace(",", "")))
-        known = quantities(name, said["share"])
-        for what, value in said["values"].items():
+        known = quantities(name, one["share"])
+        for what, value in one["values"].items():
             measured = None if found is None else known[what](found)
             off = "not measured" if measured is None else f"{100 * (value / measured - 1):+.0f} %"
-            yield f"{what}, {said['share']}", run, f"{value:,.1f}", _shown(measured), off
+            yield f"{what}, {one['share']}", run, f"{value:,.1f}", _shown(measured), off
 
 
 def draw(results: Mapping[str, Any], file: Path) -> None:
@@ -301,9 +371,9 @@ def main() -> None:
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     if options.predict:
         name, _, size = options.predict.rpartition(" ")
-        said = {"share": options.share, "values": predicted(results, name, int(size.replace(",", "")), options.share)}
+        one = {"share": options.share, "values": predicted(results, name, int(size.replace(",", "")), options.share)}
         known = json.loads(PREDICTED.read_text(encoding="utf-8")) if PREDICTED.exists() else {}
-        PREDICTED.write_text(json.dumps({**known, options.predict: said}, indent=1) + "\n", encoding="utf-8")
+        PREDICTED.write_text(json.dumps({**known, options.predict: one}, indent=1) + "\n", encoding="utf-8")
     if options.plan:
         passages = options.documents * PER_DOCUMENT
         wanted = Wanted(options.documents, passages, options.questions, options.streams, options.vectors)

@@ -25,7 +25,9 @@ from datafari_rag_trials.solr.process import config_set, zipped
 
 FIELD = f"vector_{DIMENSIONS}"
 QUESTIONS = 100
-SHIPPED = f'name="{FIELD}" class="solr.DenseVectorField" vectorDimension="{DIMENSIONS}" similarityFunction="cosine"'
+SHIPPED = (
+    f'name="{FIELD}" class="solr.DenseVectorField" vectorDimension="{DIMENSIONS}" similarityFunction="dot_product"'
+)
 
 HNSW = ' knnAlgorithm="hnsw" hnswMaxConnections="16"'
 
@@ -50,7 +52,7 @@ VARIANTS = {
     "as shipped, a commit every 15 s": Variant(commit_every=MANY),
     "as shipped, one commit": Variant(),
     "one commit, ramBufferSizeMB 256": Variant(config={"<ramBufferSizeMB>64": "<ramBufferSizeMB>256"}),
-    "one commit, dot_product": Variant(schema={SHIPPED: SHIPPED.replace("cosine", "dot_product")}),
+    "one commit, cosine": Variant(schema={SHIPPED: SHIPPED.replace("dot_product", "cosine")}),
     "one commit, hnswBeamWidth 50": Variant(
         schema={f'{SHIPPED}{HNSW} hnswBeamWidth="100"': f'{SHIPPED}{HNSW} hnswBeamWidth="50"'}
     ),

@@ -76,11 +76,11 @@ def test_the_constants_of_the_nearest_are_found_again_in_what_they_say() -> None
 
 def test_a_plan_says_how_far_it_is_from_what_was_measured() -> None:
     found = plan(Wanted(documents=12_500, passages=200_000, questions_s=60, streams=1_500), RESULTS)
-    assert found["extrapolated, times the largest run"] == 2
-    assert found["shards"] == 4
-    assert found["cores of Solr"] == pytest.approx(60 * 0.022 / 0.6)
-    assert found["workers"] == 2
-    assert found["disk of Solr, GB"] == pytest.approx(0.6)
+    assert found["times the largest run that was measured"] == 2
+    assert found["shards, none larger than one that was measured"] == 4
+    assert found["cores of Solr"] == pytest.approx(60 * 0.021 / 0.6)
+    assert found["workers"] == 3
+    assert found["disk of Solr, all replicas, GB"] == pytest.approx(0.6)
 
 
 def test_the_tables_name_every_run_and_its_filter() -> None:

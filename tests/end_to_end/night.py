@@ -25,7 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -287,7 +287,7 @@ def main() -> int:
     if options.minutes:
         part = Part(seed=1_000 + number)
         run(part, options.minutes, options.kill_minutes * 60)
-        (FOLDER / f"part-{number:03}.json").write_text(json.dumps(asdict(part), indent=1), encoding="utf-8")
+        (FOLDER / f"part-{number:03}.json").write_text(json.dumps(vars(part), indent=1), encoding="utf-8")
     parts = [
         Part(**{**kept, "answers": Counter(kept["answers"]), "done": Counter(kept["done"])})
         for kept in (json.loads(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("part-*.json")))
