@@ -166,8 +166,8 @@ class Pair:
     def passages_of(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the versions of documents that their first passages were cut from, as they can be found."""
         params = {
-            "q": "{!terms f=parent_doc v=$ids}",
-            "ids": ",".join(ids),
+            "q": "{!terms f=parent_doc v=$named}",
+            "named": ",".join(ids),
             "fq": "chunk_index:[0 TO 0]",
             "rows": "1000",
         }

@@ -157,8 +157,8 @@ def access_of(user: User) -> Filter:
 
 def filters() -> dict[str, Filter]:
     """Return the filters that are measured, by the share of the documents that they let through."""
-    members = {f"1 in {MEMBERS_SHARE}": access_of(User("member", rights(7, MEMBER)))}
-    return {"open": OPEN} | {f"1 in {share:,}": access_of(reader(share)) for share in SHARES} | members
+    users = {**{share: reader(share) for share in SHARES}, MEMBERS_SHARE: User("member", rights(7, MEMBER))}
+    return {"open": OPEN} | {f"1 in {share:,}": access_of(users[share]) for share in sorted(users)}
 
 
 def measure(
@@ -283,13 +283,9 @@ def sync(pair: Pair, *, per_s: int, seconds: float) -> Iterator[tuple[str, Resul
         running.terminate()
         running.communicate()
         ages = changes.ages_s
-        lag = {
-            "written": changes.written,
-            "found": len(ages),
-            "left": len(changes.pending),
-            "oldest_s": changes.oldest_s,
-        }
-        yield f"sync, {per_s} documents a second", lag | {"median_s": median(ages) if ages else None}
+        age = {"s old in the median": median(ages) if ages else None, "s the oldest": changes.oldest_s}
+        counts = {"changes": changes.written, "found": len(ages), "never found": len(changes.pending)}
+        yield f"sync, {per_s} documents a second", counts | age
         yield "sync, after the kill", _round(pair, conf)
 
 
@@ -303,8 +299,9 @@ def _round(pair: Pair, conf: Path) -> Result:
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=900).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    took = {"s": time.monotonic() - began, "solr_cpu_s": pair.cloud.cpu_s() - cpu_s}
-    return took | {"own_cpu_s": after.ru_utime + after.ru_stime - own.ru_utime - own.ru_stime, "said": said.strip()}
+    took = {"s": time.monotonic() - began, "s of Solr's CPU": pair.cloud.cpu_s() - cpu_s}
+    own_s = after.ru_utime + after.ru_stime - own.ru_utime - own.ru_stime
+    return took | {"s of its own": own_s, "": said.strip()}
 
 
 def switch(live: Pair, *, passages: int) -> Iterator[tuple[str, Result]]:

@@ -142,8 +142,6 @@ def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines] if lines else []
 
 
-
-
 def _plain(text: str) -> str:
     """Return *text* as a cell: one line, no bars."""
     return re.sub(r"\s+", " ", text.replace("|", "/"))[:400]

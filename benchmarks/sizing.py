@@ -225,7 +225,7 @@ def tables(results: Mapping[str, Any]) -> list[str]:
     return [
         *_table(("collection", "filled in", "Solr's CPU", "disk", "segments", "memory"), _filled(results)),
         "",
-        *_table(("search", "filter", *(f"{callers} callers" for callers in CALLERS), "Solr's CPU"), _costs(results)),
+        *_table(("search", "filter", *(f"callers: {callers}" for callers in CALLERS), "Solr's CPU"), _costs(results)),
         "",
         *_table(("what else", "measured"), _others(results)),
         "",
@@ -319,11 +319,13 @@ def _others(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
                     f"{one['p50']:.0f} / {one['p99']:.0f} ms, Solr's CPU {one['solr_cpu_ms']:.0f} ms",
                 )
             elif name.startswith(("sync", "switch")):
-                yield f"{run}: {name}", ", ".join(f"{key} {_shown(value)}" for key, value in one.items())
+                yield f"{run}: {name}", ", ".join(f"{_shown(value)} {key}" for key, value in one.items())
 
 
 def _shown(value: object) -> str:
-    return f"{value:,.1f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return "-" if value is None else str(value)
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
 
 
 def _compared(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
@@ -344,15 +346,17 @@ def draw(results: Mapping[str, Any], file: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(KINDS), figsize=(10, 3.5), layout="constrained")
+    figure, axes = plt.subplots(1, len(KINDS), figsize=(11, 4), layout="constrained")
     for axis, kind in zip(axes, KINDS, strict=True):
         for share in filters():
             runs = runs_of(results, "Words" if kind == "words" else "Vectors")
             points = [(n, run[at]["solr_cpu_ms"]) for n, run in runs.items() if (at := f"{kind}, {share}, 1") in run]
             axis.plot([n for n, _ in points], [ms for _, ms in points], marker="o", label=share)
         axis.set(xscale="log", ylim=(0, None), title=kind, xlabel="passages", ylabel="Solr's CPU of a search, ms")
+        axis.set_xticks(list(runs), [f"{n:,}" for n in runs])
+        axis.minorticks_off()
         axis.grid(alpha=0.3)
-    axes[0].legend(fontsize="small")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(filters()))
     figure.savefig(file, dpi=100)
 
 
