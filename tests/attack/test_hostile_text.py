@@ -201,6 +201,7 @@ THROUGH = {
     "core.passages.extracts.paths_of": "core.passages.extracts.extracts_for",
     "core.passages.reranking.best_row": "core.passages.reranking.ranked",
     "core.text.sentences.first_spans": "core.passages.extracts.bounds_in",
+    "core.text.sentences.small_sentences": "core.citations.verification.CheckedExtract.finding",
     "core.text.sentences.spans_or_blocks": "core.whole.central_sentences.weigh",
     "core.text.structure.begins_with_row": "core.text.structure.tables_in",
     "core.text.structure.ends_with_row": "core.text.structure.tables_in",

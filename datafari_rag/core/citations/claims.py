@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 
 from datafari_rag.core.citations.labels import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import is_quotation_in, quotations
-from datafari_rag.core.text.sentences import code_spans, spans
+from datafari_rag.core.text.sentences import code_spans, small_sentences, spans
 
 MAX_MARKS = 500
 """So many marks of an answer are resolved; those behind them are text."""
@@ -117,8 +117,9 @@ class _Sentences:
     def __init__(self, text: str, marks: Sequence[Mark]) -> None:
         self._text, self._marks, self._struck = text, marks, _struck(text)
         quotes = [span for span in quotations(text) if not _marks_between(marks, *span)]
+        masked = _masked(text, marks, quotes)
         # However long: what is cut off could turn what is left.
-        self.spans = spans(_masked(text, marks, quotes), longest=len(text))
+        self.spans = [part for one in spans(masked, longest=len(text)) for part in small_sentences(masked, *one)]
 
     def claim(self, span: tuple[int, int], has_content: Callable[[str], bool]) -> Claim | None:
         """Return the claim of the sentence *span*, None where it states nothing."""

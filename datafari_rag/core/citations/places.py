@@ -20,7 +20,7 @@ from datafari_rag.core.citations.units import BULLET, Unit, same, units_in
 from datafari_rag.core.documents import HIGHLIGHTING, Extract
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.language import Language
-from datafari_rag.core.text.sentences import first_spans, spans
+from datafari_rag.core.text.sentences import first_spans, small_sentences, spans
 from datafari_rag.core.text.structure import (
     cells_of,
     has_tables,
@@ -315,7 +315,8 @@ class SourceText:
             if may_have_rows and is_row(self.text[start:end]):
                 yield SourceSentence(start, end, start, is_row=True)
                 continue
-            for first, last in self._lines(start, end) if "\n" in self.text[start:end] else ((start, end),):
+            lines = self._lines(start, end) if "\n" in self.text[start:end] else ((start, end),)
+            for first, last in (one for line in lines for one in small_sentences(self.text, *line)):
                 bullet = BULLET.match(self.text, first, last)
                 mark = bullet.end() if bullet else first
                 is_item = mark > first or _NUMBERED.match(self.text, first, last) is not None

@@ -51,10 +51,8 @@ WINDOW = 3
 RUN_REACH = 2
 """So many sentences before the one with a word of a claim's first sentence may that be in several lines."""
 
-MAX_LOOKED = 40
-"""So many places of a document are aligned with a claim, and MAX_WINDOWS compared for a likeness."""
-
-MAX_WINDOWS = 8
+MAX_LOOKED, MAX_WINDOWS = 40, 8
+"""So many places of a document are aligned with a claim, and so many compared for a likeness."""
 
 MAX_CELLS = 20_000
 """So many cells an alignment may have: sentences of contracts have a few thousand, the same word over and over more."""

@@ -46,6 +46,7 @@ _COUNTED = re.compile(
 )
 """What German counts with a point behind the number."""
 
+_STOP_BEFORE_SMALL = re.compile(r"(?<=\w)\.\s++(?=[^\W\d_])")
 _ROMAN = re.compile(r"[IVXLC]+\b")
 _BARE = re.compile(r"['’\"«“”„‘(\[¿¡]")
 _LONGEST = max(map(len, (*_ALWAYS, *_BEFORE_NUMBERS)))
@@ -338,6 +339,21 @@ def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
     return high if limit >= last else _cut(text, begin + least_chars, limit)
 
 
+def small_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences in one of *text*, from *start* to *end*, that begin in small letters behind a full stop."""
+    begin = start
+    for stop in _STOP_BEFORE_SMALL.finditer(text, start, end):
+        after = stop.end()
+        if (
+            text[after].islower()
+            and _is_beginning(text, after)
+            and not is_abbreviated(text, begin, stop.start(), after)
+        ):
+            yield begin, stop.start() + 1
+            begin = after
+    yield begin, end
+
+
 def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
     return _spans_in(text, low, high, tables_in(text, low, high))
 
@@ -405,13 +421,9 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
     while following in _OPENERS and after + 1 < len(text):
         after += 1
         following = text[after]
-    if not (following.isalnum() or following in _BULLETS):
+    if following.islower() or not (following.isalnum() or following in _BULLETS):
         return False
-    is_full_stop = run[0] == "." and not run.startswith("..")
-    # There are texts that begin their sentences in small letters.
-    if following.islower() and not (is_full_stop and _is_beginning(text, after)):
-        return False
-    if not is_full_stop:
+    if run[0] != "." or run.startswith(".."):
         return True
     stop = text.rfind(".", begin, after)
     if stop - begin <= _CAPTION_CHARS and _CAPTION.fullmatch(text, begin, stop) is not None:

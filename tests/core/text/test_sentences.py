@@ -14,6 +14,7 @@ from datafari_rag.core.text.sentences import (
     bounds_around,
     first_spans,
     index_at,
+    small_sentences,
     spans,
 )
 from tests.core.sentence_samples import SAMPLES
@@ -50,8 +51,6 @@ def test_hand_split_samples_are_split_with_few_errors(language: str) -> None:
         ("A\n\nB", ["A", "B"]),
         ("Title\nText of it", ["Title", "Text of it"]),
         ("lower case\ngoes on", ["lower case\ngoes on"]),
-        ("It may rain. the fee is low. an hour is free.", ["It may rain.", "the fee is low.", "an hour is free."]),
-        ("Lund et al. in 1998, approx. the same", ["Lund et al. in 1998, approx. the same"]),
         ("It was built. Also,\nPostgres95 ran.", ["It was built.", "Also,\nPostgres95 ran."]),
         ("The default is ten.\nother_age (integer)", ["The default is ten.", "other_age (integer)"]),
         ("It is set in the\n/etc/motd file. Good.", ["It is set in the\n/etc/motd file.", "Good."]),
@@ -65,6 +64,21 @@ def test_hand_split_samples_are_split_with_few_errors(language: str) -> None:
 )
 def test_a_text_becomes_sentences(text: str, sentences: list[str]) -> None:
     assert [text[start:end] for start, end in spans(text)] == sentences
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It may rain.", "the fee is low.", "an hour is free."],
+        ["Lund et al. in 1998, approx. the same"],
+        ["He left... the door was open."],
+        ["The file a.txt. is open"],
+    ],
+    ids=repr,
+)
+def test_a_sentence_may_begin_in_small_letters_behind_a_full_stop(sentences: list[str]) -> None:
+    text = f"- {' '.join(sentences)}"
+    assert [text[start:end] for start, end in small_sentences(text, 2, len(text))] == sentences
 
 
 @given(st.text("aB. \n!?。-1(\"'", max_size=300))
