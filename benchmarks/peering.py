@@ -24,6 +24,7 @@ PACES: Mapping[str, Callable[[Bench, Stubs, Target], Result]] = {
     "50 callers": lambda bench, behind, target: paced(bench, behind, target, "50 callers"),
     "instant": at_once,
     "100x10": lambda bench, behind, target: streaming.paced(bench, behind, target, "100x10"),
+    "300x50": lambda bench, behind, target: streaming.paced(bench, behind, target, "300x50"),
 }
 
 
