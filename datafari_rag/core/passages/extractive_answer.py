@@ -73,6 +73,7 @@ SHORT_CHARS = 40
 
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
 _PLAIN_QUOTES = ("“", "”")
+_QUOTE_ENDS = " \xa0\"'»”“’)"
 _EDGES = " \t|"
 
 _GAP = "\n\n"
@@ -320,9 +321,10 @@ def _rate(one: Sentence) -> float:
 
 
 def _is_asking(one: Sentence, seen: Sequence[SeenText]) -> bool:
-    """Say whether *one* is a heading or a question, which say what is told elsewhere."""
+    """Say whether *one* is a heading or a question, quoted or not, which say what is told elsewhere."""
     text = seen[one.place].text
-    return text[one.end - 1] in "?？؟" or is_heading(text, one.start, one.end)
+    is_question = text[one.start : one.end].rstrip(_QUOTE_ENDS).endswith(("?", "？", "؟"))
+    return is_question or is_heading(text, one.start, one.end)
 
 
 def _joined(chosen: Sequence[Sentence], seen: Sequence[SeenText]) -> tuple[Sentence, ...]:

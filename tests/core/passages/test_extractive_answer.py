@@ -196,6 +196,12 @@ def test_headings_and_questions_are_not_said_where_there_is_more() -> None:
     assert said == "“The museum opens at nine every day but Monday.” [1]"
 
 
+def test_a_question_that_a_document_quotes_is_not_said() -> None:
+    text = 'The guide asks: "Who opens the museum, and when is the museum open?" The museum opens at nine every day.'
+    said = answer("When is the museum open?", extracts(text), language="en")
+    assert said == "“The museum opens at nine every day.” [1]"
+
+
 def test_a_heading_is_said_where_there_is_nothing_else() -> None:
     said = answer("When is the museum open?", extracts("Opening hours of the museum"), language="en")
     assert said == "“Opening hours of the museum” [1]"
