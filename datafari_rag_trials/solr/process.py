@@ -392,9 +392,10 @@ def _is_alive(process: Process) -> bool:
 def _began(pid: int) -> str:
     """Return when the process began, "" when there is none (or only what its parent has not yet looked at)."""
     try:
-        # The program's name is in brackets and may contain any text; fields 3 (state) and 22 (start) follow it.
+        # The program's name is in brackets and may contain any text; fields 3 (state), 20 (threads) and 22 (start)
+        # follow it. While a thread is left after the first one, Java's own way to end, ports are still in use.
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        return "" if fields[0] in "ZX" else fields[19]
+        return "" if fields[0] in "ZX" and int(fields[17]) < 2 else fields[19]
     except OSError:
         if Path("/proc/self/stat").exists():
             return ""

@@ -228,3 +228,29 @@ def test_flags_of_the_folders_own_file_come_last_and_so_win(tmp_path: Path) -> N
     (tmp_path / solr_process.JAVA_OPTIONS).write_text("-Xmx4g\n-XX:TieredStopAtLevel=4\n", encoding="utf-8")
     assert solr_process.java_flags(tmp_path, 1)[-2:] == ("-Xmx4g", "-XX:TieredStopAtLevel=4")
     assert "-XX:TieredStopAtLevel=1" in solr_process.java_flags(tmp_path, 1)[:-2]
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+print("begun", flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_program_lives_as_long_as_any_of_its_threads(tmp_path: Path) -> None:
+    """Its ports are in use until the last one ends, and the next start needs them."""
+    with subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            stat = Path(f"/proc/{child.pid}/stat")
+            until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z")
+            began = stat.read_text().rpartition(")")[2].split()[19]
+            process = {"role": "node1", "pid": child.pid, "began": began, "port": 1}
+            (tmp_path / "running.json").write_text(json.dumps({"url": "", "processes": [process]}))
+            assert solr_process.status(tmp_path) is not None
+        finally:
+            child.kill()
+        child.wait()
+        assert solr_process.status(tmp_path) is None
