@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from datafari_rag.core.answer.output_filter import SafeLinks
+from datafari_rag.core.answer.output_filter import MAX_BRACKETS, SafeLinks
 from tests.growth import too_fast
 
 URL = "https://docs.example/a.pdf"
@@ -52,6 +52,7 @@ CASES = [
     pytest.param("\ufeff [b]: https://e.example", "\ufeff [b] : https://e.example", id="behind a mark of byte order"),
     pytest.param("#[b]: https://e.example", "#[b] : https://e.example", id="a definition in a heading"),
     pytest.param("as [1]: says", "as [1]: says", id="a colon behind a mark inside a line stays"),
+    pytest.param("as x]: y", "as x] : y", id="and not behind a bracket that is no mark's"),
     pytest.param("[![i](u)](v) [[1]](u)", "i [1]", id="links in links"),
     pytest.param("[x][(evil)](u)", "[x] (evil)", id="what is left over makes no new link"),
     pytest.param("<[](u)img src=x>", "< img src=x>", id="nor a new tag"),
@@ -234,3 +235,11 @@ def test_what_is_special_is_looked_at_once_however_often_it_comes(unit: str) -> 
         return links.feed(text) + links.end()
 
     assert too_fast(filtered, lambda chars: (unit * chars)[:chars], 40_000, worth_s=0.01) == ""
+
+
+def test_behind_the_last_bracket_that_is_looked_at_pieces_stay_in_their_order() -> None:
+    assert shown("<b>" * MAX_BRACKETS, "!", "`", "x").endswith("!`x")
+
+
+def test_a_backslash_at_the_end_of_a_piece_belongs_to_the_backtick_of_the_next() -> None:
+    assert shown("x", " a\\", "`b<c`") == "x a\\`b‹c`"
