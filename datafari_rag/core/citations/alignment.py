@@ -24,12 +24,10 @@ UNIT_CHARS = 3
 """The longest word behind a number that is taken for its unit, so that another one contradicts: mg, km, USD."""
 
 
-def _common_of(code: str) -> frozenset[str]:
-    """Return the words that say nothing by themselves in the languages of *code*."""
-    return frozenset().union(*[FUNCTION_WORDS[one] for one in code.split("+")])
-
-
-COMMON = Remembered(_common_of, 64)
+COMMON: Remembered[str, frozenset[str]] = Remembered(
+    lambda code: frozenset().union(*[FUNCTION_WORDS[one] for one in code.split("+")]), 64
+)
+"""The words that say nothing by themselves in the languages of a code."""
 
 
 class UnitRow:
@@ -292,8 +290,10 @@ def _keep(found: dict[int, Alignment], at: int, one: Alignment) -> None:
 
 def _is_whole(one: Alignment, claim: UnitRow, place: UnitRow) -> bool:
     last = len(place.units) - 1
-    # What is cut off is cut off of both.
+    # What is cut off is cut off of both. Behind a denial only another clause is left out.
     is_end = place.is_end(one.last) or (one.last == last and not claim.ends)
+    denied = place.language.denial.places(place.words[one.first : one.last + 1]) if one.last < last else []
+    is_end = is_end and (not denied or place.language.openers.at(place.words, one.last + 1) > 0)
     if not is_end or not (place.language.is_known or (one.first == 0 and one.last == last)):
         return False
     return not place.turns(0, one.first) and not place.turns(one.last + 1, last + 1)

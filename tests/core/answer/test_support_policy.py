@@ -17,7 +17,7 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.settings.table import Settings
 
-FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, on deck."
+FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, but birds are."
 TRUE, FALSE, ALSO = "The ferry leaves at nine [1]. ", "Cats travel free of charge [1]. ", "A ticket costs 12 euros."
 NEAR_TRUE = "On Sundays at nine leaves the ferry [1]. "
 REMARKED_NEAR = "On Sundays at nine leaves the ferry (close to the documents, not proved) [1]."
