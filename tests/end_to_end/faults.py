@@ -19,6 +19,7 @@ from tests.cutting import Wire, wire_to
 from tests.end_to_end.processes import Running, service, stub_llm
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.real_solr import running
+from tests.waiting import HANGS_S
 
 PATIENCE_S = 1.0
 """The limit of Solr and the authority; a fault may take it once to connect and once to wait, and no longer."""
@@ -216,7 +217,7 @@ def _forward(url: str) -> Callable[[Asked], Reply]:
     place = urlsplit(url).netloc
 
     def forward(asked: Asked) -> Reply:
-        line = http.client.HTTPConnection(place, timeout=60)
+        line = http.client.HTTPConnection(place, timeout=HANGS_S)
         try:
             target = asked.path + (f"?{urlencode(asked.query, doseq=True)}" if asked.query else "")
             kind = {name: value for name, value in asked.headers.items() if name.lower() == "content-type"}

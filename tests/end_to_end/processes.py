@@ -15,7 +15,7 @@ from pathlib import Path
 
 import requests
 
-from tests.waiting import until
+from tests.waiting import HANGS_S, until
 
 STOP_S = 120.0
 
@@ -48,7 +48,7 @@ class Running:
 
     def get(self, path: str, *, stream: bool = False, **headers: str) -> requests.Response:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.session.get(f"{self.url}{path}", headers=named, timeout=60, stream=stream)
+        return self.session.get(f"{self.url}{path}", headers=named, timeout=HANGS_S, stream=stream)
 
     def logged(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")

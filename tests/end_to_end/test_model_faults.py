@@ -107,7 +107,7 @@ CELLS: list[Cell] = [
     *both("null content", "null", "noAnswer", 428),
     *both("empty content", "empty", "noAnswer", 428),
     *both("tool calls", "tools", "noAnswer", 428),
-    *both("length without text", "empty-length", "noAnswer", 428),
+    *both("length without text", "empty-length", "onlyThoughts", 502),
     Cell("length", "length", False, False, None, 200, WHOLE),
     later("length", "length", None, 200, WHOLE),
     Cell("no [DONE]", "nodone", False, False, None, 200, WHOLE),

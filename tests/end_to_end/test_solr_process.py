@@ -78,9 +78,10 @@ def test_a_solr_and_its_zookeeper_end_with_the_process_that_they_were_started_fo
 
 
 def is_running(process: solr_process.Process) -> bool:
-    """Say whether the program of that number is there and is no zombie."""
+    """Say whether a thread of the program of that number is there, be it not the first one."""
     try:
-        return Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+        fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return fields[0] not in "ZX" or int(fields[17]) > 1
     except OSError:
         return False
 
