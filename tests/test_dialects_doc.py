@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.query.chat_overrides import OVERRIDES
+from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.routes import ROUTES
 from tests.fakes import app_of, fake_snapshot
 
@@ -34,4 +34,4 @@ def test_overrides_that_are_named_exist() -> None:
     table = PAGE[PAGE.index("| override |") : PAGE.index("Text files sent along")]
     rows = [line.split("|")[1] for line in table.splitlines()[2:] if line.startswith("|")]
     named = {name for row in rows for name in re.findall(r"`([a-z0-9_]+)`", row)}
-    assert named <= set(OVERRIDES)
+    assert named <= set(SENTENCES)

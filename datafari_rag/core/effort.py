@@ -10,10 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 Effort = Literal["none", "minimal", "low", "medium"]
 EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium")
+
+MAX_WHOLE = 2**53 - 1
+"""Largest whole number that every JSON reader takes as it is."""
+
+MaxSearches = Annotated[int, Meta(ge=1, le=MAX_WHOLE)]
+MaxCount = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
+MaxSeconds = Annotated[float, Meta(ge=0, le=1e300)]
+"""What a caller may say of a limit, however the request is written; the highest second is any that is a number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ As the RAG chat protocol, but for the key `sessionState`, errors that are object
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.errors import BadRequest, RagError
+from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Event, Failed
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat
@@ -19,13 +17,10 @@ from datafari_rag.protocols.chat_reply_parts import Json, session_state, status_
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
-JSON_PART = "json"
-"""Name of the multipart field that holds what else is the body."""
-
 
 def parse(incoming: Incoming, settings: Settings) -> Ask:
     """Read the ask; the path says whether it is streamed. Raises: BadRequest, NoQuery, QueryTooLong, ContextTooLong."""
-    return ask_of(_decoded(incoming), settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
+    return ask_of(incoming, settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
@@ -50,13 +45,3 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
 def failure_line(error: RagError) -> Json:
     """Return the line that ends a broken stream."""
     return {"error": {"code": error.label, "message": error.reason}}
-
-
-def _decoded(incoming: Incoming) -> Incoming:
-    """Return the request with the JSON of its multipart field as body. Raises: BadRequest."""
-    if incoming.body is not None or JSON_PART not in incoming.form:
-        return incoming
-    try:
-        return replace(incoming, body=json.loads(incoming.form[JSON_PART][0]))
-    except (ValueError, RecursionError) as error:
-        raise BadRequest("The part json must hold JSON.", field=JSON_PART) from error

@@ -25,10 +25,10 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.model.prompt import ESTIMATE, Window, checked
 from datafari_rag.core.query import conversation
-from datafari_rag.core.query.chat_overrides import applied
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.protocols.overrides import applied
 from datafari_rag.protocols.records import about, read
 from datafari_rag.protocols.request import Incoming
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, inspect
@@ -45,12 +45,14 @@ _PLACE = re.compile(r"`\$([^`]*)`\Z")
 _STEP = re.compile(r"\.([^.\[]+)|\[([0-9]+|\.\.\.)\]")
 
 
-def read(record: type[Record], values: object, *, whole: str | None = None, is_deep: bool = False) -> Record:
+def read(
+    record: type[Record], values: object, *, whole: str | None = None, is_deep: bool = False, path: str = ""
+) -> Record:
     """
     Return *values* as *record*; names that it does not have are ignored unless it forbids them.
 
     An error names the field of the record that does not fit, with *is_deep* also the place in it. *whole* is what the
-    values are together, where they are a part of the request.
+    values are together, where they are a part of the request, and *path* what their names begin with there.
 
     Raises:
         NoQuery, QueryTooLong: a question is absent or too long.
@@ -60,7 +62,16 @@ def read(record: type[Record], values: object, *, whole: str | None = None, is_d
     try:
         return msgspec.convert(values, record)
     except msgspec.ValidationError as error:
-        raise _misfit(str(error), record, values, whole=whole, is_deep=is_deep) from None
+        place = _path_in(str(error))
+    kind, misfit, named, steps = inspect.type_info(record), cast("Any", values), None, list(_STEP.finditer(place))
+    for step in steps:
+        kind, misfit = _inner(kind, misfit, step[1], step[2])
+        named = _note(kind, "field") or named
+    shown = f"{path}{place.lstrip('.')}" if steps else ""
+    named = named and path + named
+    field = named or (shown if is_deep or not steps else path + steps[0][0].lstrip(".")) or whole
+    subject = f"Each value of {shown[:-5]}" if shown.endswith("[...]") else shown or whole or "The body"
+    raise _error(kind, misfit, field, subject=named or subject)
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
@@ -112,19 +123,6 @@ def _with_parts(schema: Any, parts: Mapping[str, Json]) -> Any:
     if "$ref" in schema:
         return _with_parts(parts[schema["$ref"]], parts)
     return {key: _with_parts(one, parts) for key, one in schema.items()}
-
-
-def _misfit(message: str, record: type, values: Any, *, whole: str | None, is_deep: bool) -> RagError:
-    """Return the error for the place that *message* names."""
-    path = _path_in(message)
-    kind, named, steps = inspect.type_info(record), None, list(_STEP.finditer(path))
-    for step in steps:
-        kind, values = _inner(kind, values, step[1], step[2])
-        named = _note(kind, "field") or named
-    shown = path.lstrip(".")
-    field = named or (shown if is_deep or not steps else steps[0][0].lstrip(".")) or whole
-    subject = f"Each value of {shown[:-5]}" if shown.endswith("[...]") else shown or whole or "The body"
-    return _error(kind, values, field, subject=named or subject)
 
 
 def _path_in(message: str) -> str:

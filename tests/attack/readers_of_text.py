@@ -44,7 +44,6 @@ from datafari_rag.core.passages import extracts as candidate_regions
 from datafari_rag.core.passages import extracts as snippet
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.query import (
-    chat_overrides,
     conversation,
     dates,
     filter_queries,
@@ -72,7 +71,7 @@ from datafari_rag.core.text import words as tokenizer
 from datafari_rag.core.text.language import spoken
 from datafari_rag.core.whole import central_sentences, proved_summary
 from datafari_rag.core.whole import central_sentences as pieces
-from datafari_rag.protocols import chat, chat_request, grounding, ragapi, solr_select
+from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select
 from datafari_rag.protocols.ai import action as asking
 from datafari_rag.protocols.ai import conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
@@ -380,10 +379,10 @@ READERS: dict[str, Reader] = {
     "core.passages.term_matching.traces_of, its own words": lambda text: term_matching.traces_of(
         term_matching.terms_of(text[:300], "en"), text, "en"
     ),
-    "core.query.chat_overrides.applied": lambda text: chat_overrides.applied(
+    "protocols.overrides.applied": lambda text: overrides.applied(
         Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
     ),
-    "core.query.chat_overrides.instructed": lambda text: chat_overrides.instructed(text, text),
+    "core.query.plan.instructed": lambda text: plan.instructed(text, text),
     "core.query.conversation.is_follow_up": lambda text: [
         conversation.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
     ],

@@ -219,7 +219,7 @@ THROUGH = {
     "core.query.plan.query_prompt_for": "core.query.plan.with_query",
     "core.ask.narrowings": "protocols.solr_select.parse",
     "protocols.retrieval.parse": "core.query.filter_queries.restriction_of",
-    "core.query.chat_overrides.searching": "core.query.chat_overrides.applied",
+    "protocols.overrides.read_steps": "protocols.overrides.applied",
     "core.steps.planning.plan_prompt": "core.model.prompt.instructions_for",
     "core.steps.planning.tools_prompt": "core.model.prompt.instructions_for",
     "core.query.filter_queries.misread_field": "core.query.filter_queries.restriction_of",

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.errors import BadRequest, ModelBusy, RagError, leaves
+from datafari_rag.core.errors import ModelBusy, RagError, leaves
 from datafari_rag.core.events import Failed
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ai_chat_protocol
-from datafari_rag.protocols.request import Incoming
 from tests.protocols.values import ANSWER, asking, context, events, request
 
 
@@ -45,17 +44,6 @@ def test_every_failure_is_an_object(error: RagError) -> None:
 
 def test_a_busy_model_keeps_its_status() -> None:
     assert ai_chat_protocol.failure(ModelBusy(), Settings())[0] == 503
-
-
-def test_the_body_of_a_multipart_request_is_its_json_part() -> None:
-    incoming = Incoming("/api/chat", form={"json": ('{"messages":[{"role":"user","content":"q","files":[]}]}',)})
-    assert ai_chat_protocol.parse(incoming, Settings()).question == "q"
-
-
-@pytest.mark.parametrize("text", ["{", "", "[" * 100_000])
-def test_a_json_part_that_is_no_json_is_refused(text: str) -> None:
-    with pytest.raises(BadRequest):
-        ai_chat_protocol.parse(Incoming("/api/chat", form={"json": (text,)}), Settings())
 
 
 @pytest.mark.parametrize(("path", "is_streamed"), [("/api/chat", False), ("/api/chat/stream", True)])

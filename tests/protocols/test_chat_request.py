@@ -89,7 +89,7 @@ BAD: list[tuple[str, object, str]] = [
     (
         "an override",
         asking(context={"overrides": {"top": 0}}),
-        "context.overrides.top must be an integer between 1 and 50.",
+        "context.overrides.top must be a whole number of at least 1.",
     ),
 ]
 

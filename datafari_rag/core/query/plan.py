@@ -15,7 +15,6 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, narrowings
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.model.refusals import CONVERSATION
-from datafari_rag.core.query.chat_overrides import instructed
 from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import visible
@@ -230,6 +229,13 @@ def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iter
             index=ask.index,
             is_whole=settings.rag_extract != "passages",
         )
+
+
+def instructed(template: str | None, instructions: str) -> str:
+    """Return *instructions* as a template of the request changes them: replaced, or with ">>>" in front added to."""
+    if template is None:
+        return instructions
+    return f"{instructions}\n{template[3:]}" if template.startswith(">>>") else template
 
 
 def prompt_for(

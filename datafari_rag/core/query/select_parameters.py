@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import (
-    ANSWER_FORMATS,
-    LINE_BREAKS,
     MAX_DOCUMENTS,
     MAX_ID_CHARS,
     AnswerFormat,
@@ -24,7 +25,7 @@ from datafari_rag.core.ask import (
     Restriction,
     narrowings,
 )
-from datafari_rag.core.effort import EFFORTS, Effort
+from datafari_rag.core.effort import Effort, MaxCount, MaxSearches, MaxSeconds
 from datafari_rag.core.errors import BadRequest, TooManyValues
 from datafari_rag.core.query.filter_queries import misread_field, restriction_of
 from datafari_rag.core.search_request import MAX_ROWS, Browse
@@ -161,8 +162,6 @@ def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
 
 
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
-_NUMBER = re.compile(r"[0-9]{1,9}")
-_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _EXCLUSION = re.compile(r"^\{!ex=[A-Za-z0-9_.,-]{1,100}\}")
 _SEPARATORS = re.compile(r"[,\s]+")
 _TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
@@ -174,10 +173,14 @@ class _Scope:
     acl_fields: frozenset[str]
 
 
+Reading = Callable[[Sequence[str], _Scope], tuple[Any, bool]]
+"""What the values of a name become, None without an effect, and whether all of them fit."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     becomes: str | None
-    read: Callable[[Sequence[str], _Scope], tuple[Any, bool]]
+    read: Reading
     says: str
     refused: str = "An invalid value is ignored."
 
@@ -200,38 +203,27 @@ def _flag(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     return (True, True) if word in _TRUE else (False, word in _FALSE)
 
 
-def _format(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    word = values[0].strip().lower() if values else ""
-    known = next((name for name in ANSWER_FORMATS if name == word), None)
-    return known, known is not None or word == ""
+def _value(kind: Any) -> Reading:
+    """Return how a value of *kind* is read: as in a JSON body, where the same value that does not fit is an error."""
+
+    def read(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+        try:
+            return msgspec.convert(values[0].strip() if values else "", kind, strict=False), True
+        except msgspec.ValidationError:
+            return None, False
+
+    return read
 
 
-def _linebreaks(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    word = values[0].strip().lower() if values else ""
-    known = next((name for name in LINE_BREAKS if name == word), None)
-    return known, known is not None or word == ""
+def _choice(kind: Any) -> Reading:
+    """Return how a word of *kind* is read, in any case; an empty one is none."""
+    reader = _value(kind)
 
+    def read(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+        word = values[0].strip().lower() if values else ""
+        return reader([word], scope) if word else (None, True)
 
-def _effort(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    word = values[0].strip().lower() if values else ""
-    known = next((name for name in EFFORTS if name == word), None)
-    return known, known is not None or word == ""
-
-
-def _limit(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    number = _number(values)
-    return number, number is not None
-
-
-def _seconds(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    text = values[0].strip() if values else ""
-    number = float(text) if _SECONDS.fullmatch(text) else None
-    return number, number is not None
-
-
-def _positive(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    number = _number(values)
-    return (number, True) if number else (None, False)
+    return read
 
 
 def _language(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
@@ -240,19 +232,9 @@ def _language(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     return code, code is not None or word == ""
 
 
-def _start(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    number = _number(values)
-    return (number, True) if number is not None and number <= MAX_START else (None, False)
-
-
 def _rows(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    number = _number(values)
-    return (None, False) if number is None else (min(number, MAX_ROWS), True)
-
-
-def _number(values: Sequence[str]) -> int | None:
-    text = values[0].strip() if values else ""
-    return int(text) if _NUMBER.fullmatch(text) else None
+    number, is_whole = _value(MaxCount)(values, scope)
+    return number if number is None else min(number, MAX_ROWS), is_whole
 
 
 def _sort(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
@@ -328,24 +310,24 @@ READERS: Mapping[str, _Reader] = {
     "action": _Reader(
         "action", _word, "rag for an answer; absent or search for a plain search.", "Any other value: 400."
     ),
-    "format": _Reader("answer_format", _format, "bulletpoint, text, stepbystep or default."),
+    "format": _Reader("answer_format", _choice(AnswerFormat), "bulletpoint, text, stepbystep or default."),
     "linebreaks": _Reader(
         "linebreaks",
-        _linebreaks,
+        _choice(LineBreaks),
         "escaped, newline or html: how line breaks are written in the message; absent: linebreaks of rag.reply.",
     ),
     "lang": _Reader("language", _language, "Language of the answer."),
     "stream": _Reader("is_streamed", _flag, "true: events, one per line."),
     "trace": _Reader("wants_trace", _flag, "true: the answer shows how it was made."),
     "effort": _Reader(
-        "effort", _effort, "none, minimal, low or medium: in how many steps is searched; absent: rag.effort."
+        "effort", _choice(Effort), "none, minimal, low or medium: in how many steps is searched; absent: rag.effort."
     ),
     "max_searches": _Reader(
-        "max_searches", _positive, "Most searches of these steps, from 1; the settings have their own limit."
+        "max_searches", _value(MaxSearches), "Most searches of these steps, from 1; the settings have their own limit."
     ),
-    "max_model_calls": _Reader("max_model_calls", _limit, "Most calls of the model before the answer."),
-    "max_tokens": _Reader("max_tokens", _limit, "Most tokens of the model before the answer."),
-    "max_seconds": _Reader("max_seconds", _seconds, "How long after the question further steps may begin."),
+    "max_model_calls": _Reader("max_model_calls", _value(MaxCount), "Most calls of the model before the answer."),
+    "max_tokens": _Reader("max_tokens", _value(MaxCount), "Most tokens of the model before the answer."),
+    "max_seconds": _Reader("max_seconds", _value(MaxSeconds), "How long after the question further steps may begin."),
     "id": _Reader(None, _word, "A search session; not a document."),
     "fq": _Reader(
         "restrictions", _restrictions, "field:value or field:[a TO b] on a field of solr.facets.", _OF_FILTERS
@@ -356,7 +338,7 @@ READERS: Mapping[str, _Reader] = {
         "The id of a document, repeated: only these are searched. Blank alone: nothing is found.",
         f"More than {MAX_DOCUMENTS}, or a longer id than {MAX_ID_CHARS} characters: 400.",
     ),
-    "start": _Reader("start", _start, "First hit."),
+    "start": _Reader("start", _value(Annotated[int, Meta(ge=0, le=MAX_START)]), "First hit."),
     "rows": _Reader("rows", _rows, "Hits per page, at most 100."),
     "sort": _Reader("sort", _sort, "score, title or last_modified, asc or desc.", _OF_MANY),
     "facet": _Reader("is_counted", _flag, "true: count facet.field."),

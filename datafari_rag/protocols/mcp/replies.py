@@ -34,7 +34,6 @@ from datafari_rag.core.errors import (
     TooManyRequests,
 )
 from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources, WorkEvent
-from datafari_rag.core.query.chat_overrides import searching
 from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
@@ -474,8 +473,9 @@ def _question(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
     turns = [*given.history, Turn("user", given.question)]
     body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
-    ask = searching(ask, {"effort": None if given.effort is UNSET else given.effort}, settings, names=("effort",))
-    return replace(ask, restrictions=restrictions_of(given.filters, facets_of(settings)), documents=given.basket)
+    effort = None if given.effort is UNSET else given.effort
+    narrowed = restrictions_of(given.filters, facets_of(settings))
+    return replace(ask, restrictions=narrowed, documents=given.basket, effort=effort)
 
 
 def _summary(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:

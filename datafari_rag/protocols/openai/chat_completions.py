@@ -11,6 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, TokenBudget
 from datafari_rag.core.errors import (
@@ -28,8 +31,6 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts,
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.query import conversation
-from datafari_rag.core.query.chat_overrides import OF_SEARCH as OVERRIDDEN
-from datafari_rag.core.query.chat_overrides import searching
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols import chat_request
@@ -55,6 +56,8 @@ from datafari_rag.protocols.openai.renderings import (
     source_events,
     status_event,
 )
+from datafari_rag.protocols.overrides import SearchSteps, affected, read_steps
+from datafari_rag.protocols.records import about, read, unknown_names
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 
 NO_MODEL = "There is no language model here for this task."
@@ -114,16 +117,15 @@ TASK_PROMPTS = (
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 """Roles that are read, and what they count as; any other passes the request through."""
 
+MAX_MODEL_CHARS = 256
+"""Longest name of a model: what a server has shown of a model that it was asked for is kept by the name."""
+
+_SENT_ON = "Passed to the model."
 SENT_ON = ("top_p", "stop", "seed", "response_format", "presence_penalty", "frequency_penalty", "stream_options")
 """Parameters that go to the model as they came."""
 
 TOOLS = ("tools", "functions")
 
-_READ = frozenset(
-    {"model", "messages", "index_name", "context_token_ratio", "n", "stream", "temperature", "max_tokens"}
-    | {"max_completion_tokens", *TOOLS, *SENT_ON}
-    | {"documents", "effort", "max_searches", "max_model_calls", "max_seconds"}
-)
 _MAX_NOTED = 20
 _MAX_SHOWN = 100
 _MAX_RATIO_SHOWN = 40
@@ -131,10 +133,69 @@ _MAX_RATIO_SHOWN = 40
 MAX_PARTS = 100
 """Most parts of one message's content."""
 
-MAX_MODEL_CHARS = 256
-"""Longest name of a model: what a server has shown of a model that it was asked for is kept by the name."""
-
 NO_PROMPT = "There must be a user prompt since the latest assistant message."
+
+
+IndexName = Annotated[str | None, about("Answer from the documents of this index.")]
+Ratio = Annotated[
+    Annotated[float, Meta(ge=RATIO_LOWEST, le=RATIO_HIGHEST)] | None,
+    about("Share of the free context that documents may use."),
+]
+ModelName = Annotated[
+    Annotated[str, Meta(max_length=MAX_MODEL_CHARS)] | None, about("Absent: the service's default model.")
+]
+
+
+class RoutedRequest(Struct, frozen=True):
+    """What decides where a request goes, checked before everything else and in those that are passed through too."""
+
+    index_name: IndexName = None
+    context_token_ratio: Ratio = None
+    model: ModelName = None
+
+
+class GenerationRequest(SearchSteps, frozen=True, kw_only=True):
+    """What all requests of /v1 say of the answer."""
+
+    stream: bool | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+
+
+class CompletionRequest(GenerationRequest, frozen=True, kw_only=True):
+    """OpenAI's request. Without index_name it is passed to the model unchanged; the model then checks the types."""
+
+    index_name: IndexName = None
+    context_token_ratio: Ratio = None
+    model: ModelName = None
+    messages: Annotated[
+        Any,
+        about(
+            "Roles user, assistant, system, developer; any other is passed through to the model.",
+            extra_json_schema={
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "object", "properties": {"role": {"type": "string"}}, "required": ["role"]},
+            },
+        ),
+    ]
+    n: Annotated[Any, about("1 if documents are searched.", extra_json_schema={"type": ["integer", "null"]})] = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_completion_tokens: Annotated[Annotated[int, Meta(ge=1)] | None, about("Read as max_tokens.")] = None
+    top_p: Annotated[Any, about(_SENT_ON)] = None
+    stop: Annotated[Any, about(_SENT_ON)] = None
+    seed: Annotated[Any, about(_SENT_ON)] = None
+    response_format: Annotated[Any, about(_SENT_ON)] = None
+    presence_penalty: Annotated[Any, about(_SENT_ON)] = None
+    frequency_penalty: Annotated[Any, about(_SENT_ON)] = None
+    stream_options: Annotated[Any, about(_SENT_ON)] = None
+    tools: Annotated[
+        Any,
+        about(
+            "Left out if documents are requested (X-RAG-Ignored); otherwise passed to the model.",
+            extra_json_schema={"type": ["array", "null"], "items": {}},
+        ),
+    ] = None
+    functions: Annotated[Any, about("As tools.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +225,7 @@ class OwnParameters:
     max_tokens: int | None
     sampling: Mapping[str, object]
     ignored: tuple[str, ...]
+    steps: SearchSteps
 
 
 def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
@@ -175,29 +237,37 @@ def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
         NoSuchModel: this caller may not use `model`.
         BadRequest: ratio, n or model cannot be taken.
     """
-    index = _index(body.get("index_name"), settings)
-    ratio = _ratio(body.get("context_token_ratio"))
-    ours = our_model(body.get("model"), settings)
+    try:
+        routed = read(RoutedRequest, body)
+    except BadRequest as error:
+        if error.field == "context_token_ratio":
+            raise _no_ratio(body["context_token_ratio"]) from None
+        raise
+    index, ratio = routed.index_name or None, routed.context_token_ratio
+    if index is not None and index not in settings.openai_indexes:
+        raise NoSuchIndex(f"No such index: '{index[:_MAX_SHOWN]}' exists.", field="index_name")
+    ours = our_model(routed.model, settings)
     if index is not None or ours is not None:
         _check_n(body.get("n"))
     if ours is not None:
-        is_plain = index is None and body.get("context_token_ratio") is None
-        return Parameters(ours.index if index is None else index, ratio, None, ours, is_plain)
-    return Parameters(index, ratio, _model(body.get("model"), settings))
+        is_plain = index is None and ratio is None
+        return Parameters(index or ours.index, RATIO if ratio is None else ratio, None, ours, is_plain)
+    name = routed.model or None
+    if name is not None and settings.openai_models and name not in settings.openai_models:
+        raise NoSuchModel.named(name)
+    return Parameters(index, RATIO if ratio is None else ratio, name)
 
 
 def own_parameters(body: Mapping[str, object]) -> OwnParameters:
     """Return the parameters for the model if documents are requested. Raises: BadRequest."""
-    is_streamed = body.get("stream")
-    if is_streamed is not None and not isinstance(is_streamed, bool):
-        raise BadRequest("stream must be true or false.", field="stream")
-    name = "max_tokens" if body.get("max_tokens") is not None else "max_completion_tokens"
+    given = read_steps(CompletionRequest, body)
     return OwnParameters(
-        is_streamed=bool(is_streamed),
-        temperature=temperature_of(body.get("temperature")),
-        max_tokens=max_tokens_of(body.get(name), name),
+        is_streamed=bool(given.stream),
+        temperature=given.temperature,
+        max_tokens=given.max_completion_tokens if given.max_tokens is None else given.max_tokens,
         sampling={key: body[key] for key in SENT_ON if body.get(key) is not None},
-        ignored=tuple(str(key)[:60] for key in body if key not in _READ)[:_MAX_NOTED],
+        ignored=tuple(unknown_names(CompletionRequest, body))[:_MAX_NOTED],
+        steps=given,
     )
 
 
@@ -288,26 +358,12 @@ def _kind_of(part: object) -> str:
     return kind[:60] if isinstance(kind, str) else "content"
 
 
-def _index(name: object, settings: Settings) -> str | None:
-    if name is None or name == "":
-        return None
-    if not isinstance(name, str):
-        raise BadRequest("index_name must be a string.", field="index_name")
-    if name not in settings.openai_indexes:
-        raise NoSuchIndex(f"No such index: '{name[:_MAX_SHOWN]}' exists.", field="index_name")
-    return name
-
-
-def _ratio(value: object) -> float:
-    if value is None:
-        return RATIO
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and RATIO_LOWEST <= value <= RATIO_HIGHEST:
-        return float(value)
-    is_plain = value is None or isinstance(value, (str, int, float))
+def _no_ratio(value: object) -> BadRequest:
+    is_plain = isinstance(value, (str, int, float))
     # As JSON has it, so that a number in quotation marks is seen to be none.
     shown = json.dumps(value)[:_MAX_RATIO_SHOWN] if is_plain else type(value).__name__
     reason = f"Invalid context_token_ratio: {shown}. Must be between {RATIO_LOWEST} and {RATIO_HIGHEST}."
-    raise BadRequest(reason, field="context_token_ratio")
+    return BadRequest(reason, field="context_token_ratio")
 
 
 def _check_n(value: object) -> None:
@@ -317,34 +373,6 @@ def _check_n(value: object) -> None:
         raise BadRequest("n must be 1.", field="n")
     if value > 1:
         raise BadRequest("n > 1 is not supported.", field="n")
-
-
-def _model(name: object, settings: Settings) -> str | None:
-    if name is None or name == "":
-        return None
-    if not isinstance(name, str) or len(name) > MAX_MODEL_CHARS or not is_unicode(name):
-        raise BadRequest(f"model must be a string of at most {MAX_MODEL_CHARS} characters.", field="model")
-    if settings.openai_models and name not in settings.openai_models:
-        raise NoSuchModel.named(name)
-    return name
-
-
-def temperature_of(value: object) -> float | None:
-    """Return the temperature, None when it is absent. Raises: BadRequest."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2:
-        raise BadRequest("temperature must be a number between 0 and 2.", field="temperature")
-    return float(value)
-
-
-def max_tokens_of(value: object, name: str) -> int | None:
-    """Return the most tokens of an answer, which the request calls *name*; None when absent. Raises: BadRequest."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BadRequest(f"{name} must be an integer of at least 1.", field=name)
-    return value
 
 
 def _is_text(content: object) -> bool:
@@ -388,7 +416,8 @@ def ask_from(
     question, history = said
     row = task_of(question, history)
     if row is None:
-        return _ask(said, parameters, own, incoming=incoming, settings=settings)
+        ask = _ask(said, parameters, own, incoming=incoming, settings=settings)
+        return affected(ask, own.steps, settings)
     ask = Ask(
         question=question,
         history=history,
@@ -400,15 +429,6 @@ def ask_from(
         ignored=own.ignored,
     )
     return Task(ask, row.answer)
-
-
-STEPS = tuple(name for name in OVERRIDDEN if name != "max_tokens")
-"""What a body may say of search in steps; `max_tokens` bounds the answer here, as everywhere on /v1."""
-
-
-def stepping(read: Ask | Task, body: Mapping[str, object], settings: Settings) -> Ask | Task:
-    """Return *read* with the effort and the limits that *body* names. Raises: BadRequest."""
-    return read if isinstance(read, Task) else searching(read, body, settings, names=STEPS)
 
 
 def styled(read: Ask | Task, style: object) -> Ask | Task:
@@ -472,7 +492,11 @@ def _warned(ask: Ask, wanted: int | None) -> Ask:
     return replace(ask, warnings=(lowered,))
 
 
-OUR_KEYS = ("index_name", "context_token_ratio", *(name for name in STEPS if name != "documents"))
+OUR_KEYS = (
+    "index_name",
+    "context_token_ratio",
+    *(name for name in SearchSteps.__struct_fields__ if name != "documents"),
+)
 """Keys that a model's server does not know: they never leave here. Some servers have their own `documents`."""
 
 CHAT_HEADER = "x-openwebui-chat-id"
@@ -514,8 +538,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
     style = CompletionStyle(None if parameters.ours is None else parameters.ours.name)
     if wants_source_events(incoming, settings):
         style = replace(style, has_source_events=True)
-    read = ask_from(said, parameters, own, incoming=incoming, settings=settings)
-    return styled(stepping(read, body, settings), style)
+    return styled(ask_from(said, parameters, own, incoming=incoming, settings=settings), style)
 
 
 def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:

@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from datafari_rag.core.answer import conversations as memory
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import BadRequest, NoSuchModel, RagError, TooManyValues
+from datafari_rag.core.errors import BadRequest, NoSuchModel, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.model.prompt import RATIO
 from datafari_rag.core.settings.table import Settings
@@ -29,31 +32,78 @@ from datafari_rag.protocols.chat_request import softened as softened
 from datafari_rag.protocols.openai.chat_completions import (
     MAX_PARTS,
     ROLES,
+    GenerationRequest,
     OwnParameters,
     Parameters,
     Said,
     ask_from,
-    max_tokens_of,
     split,
-    stepping,
     styled,
-    temperature_of,
 )
 from datafari_rag.protocols.openai.models import OurModel, our_model
 from datafari_rag.protocols.openai.models import failure as failure
 from datafari_rag.protocols.openai.renderings import Cited, search_results, url_citations
+from datafari_rag.protocols.overrides import read_steps
+from datafari_rag.protocols.records import about
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
 
 Body = Mapping[str, object]
 
-RESULTS = "file_search_call.results"
 ID_PREFIX = "resp_"
 
-MAX_METADATA, MAX_KEY_CHARS, MAX_VALUE_CHARS = 16, 64, 512
-
-_TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
 _GIVEN_BACK = frozenset({"file_search_call", "reasoning"})
 """Items of an earlier output that clients send along and that are not part of the conversation."""
+
+Metadata = Annotated[
+    dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)
+]
+
+
+class InputPart(Struct, frozen=True):
+    """A part of a message; what a model refused to say has no text here."""
+
+    type: Literal["input_text", "output_text", "text", "refusal"]
+    text: str | UnsetType = UNSET
+
+
+class InputItem(Struct, frozen=True):
+    """One message of the conversation."""
+
+    role: Literal["user", "assistant", "system", "developer"]
+    content: str | Annotated[list[InputPart], Meta(max_length=MAX_PARTS)]
+    type: Literal["message"] = "message"
+
+
+class TextFormat(Struct, frozen=True):
+    """The form of the answer; other members are the schema's."""
+
+    type: Annotated[Literal["text", "json_object", "json_schema"], Meta(extra={"field": "text.format"})]
+
+
+class ResponseText(Struct, frozen=True):
+    """How the answer is written."""
+
+    format: Annotated[TextFormat | None, about("text, json_object or json_schema.")] = None
+
+
+class ResponseRequest(GenerationRequest, frozen=True, kw_only=True):
+    """OpenAI's request for a response. Any other parameter that would change the answer is refused by name."""
+
+    input: Annotated[
+        str | Annotated[list[InputItem | None], Meta(max_length=MAX_MESSAGES)],
+        about("The question, or items of type message."),
+    ]
+    model: Annotated[str | None, about("A model of this service. Absent: the default model.")] = None
+    instructions: str | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
+    text: ResponseText | None = None
+    metadata: Annotated[
+        Metadata | None, Meta(extra={"field": "metadata", "must": "an object of at most 16 short strings"})
+    ] = None
+    include: Annotated[list[Literal["file_search_call.results"]] | None, Meta(extra={"field": "include"})] = None
+    store: Annotated[bool | None, about("true needs chat.memory.enabled.")] = None
+    previous_response_id: Annotated[Any, about("Needs chat.memory.enabled.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,64 +123,56 @@ class ResponseEcho:
 def check_served(body: Body) -> None:
     """Reject requests that are not completely supported. Raises: BadRequest, with the unsupported name."""
     for name, value in body.items():
-        if value is None or name in READ or name in WITHOUT_EFFECT:
+        if value is None or name in (*ResponseRequest.__struct_fields__, *WITHOUT_EFFECT):
             continue
         if name not in NEUTRAL or value not in NEUTRAL[name]:
             raise _not_served(str(name)[:60])
 
 
-def echo_of(body: Body, settings: Settings) -> ResponseEcho:
-    """Return what the response repeats. Raises: BadRequest, NoSuchModel."""
-    is_stored, previous = body.get("store"), body.get("previous_response_id")
-    for name, value in (("store", is_stored), ("previous_response_id", previous)):
-        if value not in (None, False) and not settings.chat_memory_enabled:
-            raise BadRequest(f"{name} is not supported here: conversations are not stored.", field=name)
-    if not isinstance(is_stored, bool | None):
-        raise BadRequest("store must be true or false.", field="store")
+def request_in(body: Body) -> ResponseRequest:
+    """Return what *body* says, its items without those that are given back. Raises: BadRequest, TooManyValues."""
+    items = body.get("input")
+    if isinstance(items, list):
+        items = [None if isinstance(one, Mapping) and _is_given_back(one) else one for one in items]
+    return read_steps(ResponseRequest, {**body, "input": items}, is_deep=True)
+
+
+def echo_of(given: ResponseRequest, body: Body, ours: OurModel) -> ResponseEcho:
+    """Return what the response repeats, as it was sent."""
     return ResponseEcho(
-        model=model_of(body, settings).name,
-        instructions=_instructions(body.get("instructions")),
-        metadata=_metadata(body.get("metadata")),
+        model=ours.name,
+        instructions=given.instructions or None,
+        metadata=given.metadata or {},
         top_p=body.get("top_p"),
         text=body.get("text"),
-        has_results=_has_results(body.get("include")),
-        is_stored=bool(is_stored),
-        previous_id=None if previous is None else str(previous),
+        has_results=bool(given.include),
+        is_stored=bool(given.store),
+        previous_id=None if given.previous_response_id is None else str(given.previous_response_id),
     )
 
 
-def model_of(body: Body, settings: Settings) -> OurModel:
-    """Return this service's model that answers; the default is the main model. Raises: NoSuchModel, BadRequest."""
-    name = body.get("model")
-    if name is None or name == "":
-        return OurModel(settings.openai_client.model)
-    ours = our_model(name, settings)
-    if ours is None:
-        raise NoSuchModel.named(name) if isinstance(name, str) else BadRequest("model must be a string.", field="model")
-    return ours
-
-
-def parameters_of(body: Body, settings: Settings) -> tuple[Parameters, OwnParameters]:
-    """Return index and model, and the parameters for the model. Raises: BadRequest, NoSuchModel."""
-    ours = model_of(body, settings)
-    is_streamed = body.get("stream")
-    if not isinstance(is_streamed, bool | None):
-        raise BadRequest("stream must be true or false.", field="stream")
-    sampling = {"top_p": _top_p(body.get("top_p")), "response_format": _response_format(body.get("text"))}
-    own = OwnParameters(
-        is_streamed=bool(is_streamed),
-        temperature=temperature_of(body.get("temperature")),
-        max_tokens=max_tokens_of(body.get("max_output_tokens"), "max_output_tokens"),
+def own_parameters(given: ResponseRequest, body: Body) -> OwnParameters:
+    """Return the parameters for the model."""
+    sampling = {"top_p": body.get("top_p"), "response_format": _response_format(body.get("text"))}
+    return OwnParameters(
+        is_streamed=bool(given.stream),
+        temperature=given.temperature,
+        max_tokens=given.max_output_tokens,
         sampling={name: value for name, value in sampling.items() if value is not None},
         ignored=tuple(name for name in body if name in WITHOUT_EFFECT),
+        steps=given,
     )
-    return Parameters(ours.index, RATIO, None, ours, is_plain=True), own
 
 
-def turns_of(body: Body, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Said:
+def turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Said:
     """Return the question and the turns before it, those of an earlier response first. Raises: BadRequest, NoQuery."""
-    question, turns = split(_turns(body.get("input")), field="input")
-    system = [] if echo.instructions is None else [ChatMessage("system", echo.instructions)]
+    if isinstance(given.input, str):
+        sent = [_turn("user", given.input, "input")]
+    else:
+        items = [(item, f"input[{place}].content") for place, item in enumerate(given.input) if item is not None]
+        sent = [_turn(ROLES[item.role], _text(item, path), path) for item, path in items]
+    question, turns = split(sent, field="input")
+    system = [] if echo.instructions is None else [_turn("system", echo.instructions, "instructions")]
     return question, (*system, *_recalled(echo.previous_id, incoming, settings), *turns)
 
 
@@ -146,31 +188,9 @@ def _recalled(previous_id: str | None, incoming: Incoming, settings: Settings) -
     )
 
 
-def _turns(value: object) -> list[ChatMessage]:
-    if isinstance(value, str):
-        return [_turn("user", value, "input")]
-    if not isinstance(value, list):
-        raise BadRequest("input must be a string or a list of items.", field="input")
-    if len(value) > MAX_MESSAGES:
-        raise TooManyValues.of("input", MAX_MESSAGES)
-    items = [(f"input[{place}]", item) for place, item in enumerate(value)]
-    return [_item(item, path) for path, item in items if not (isinstance(item, Mapping) and _is_given_back(item))]
-
-
 def _is_given_back(item: Body) -> bool:
     kind = item.get("type")
     return isinstance(kind, str) and kind in _GIVEN_BACK
-
-
-def _item(item: object, path: str) -> ChatMessage:
-    if not isinstance(item, Mapping):
-        raise BadRequest(f"{path} must be an object.", field=path)
-    kind, role = item.get("type", "message"), item.get("role")
-    if kind != "message":
-        raise _not_served(f"{path}.type")
-    if not isinstance(role, str) or role not in ROLES:
-        raise BadRequest(f"{path}.role must be user, assistant, system or developer.", field=f"{path}.role")
-    return _turn(ROLES[role], _text(item.get("content"), f"{path}.content"), f"{path}.content")
 
 
 def _turn(role: str, text: str, path: str) -> ChatMessage:
@@ -179,94 +199,32 @@ def _turn(role: str, text: str, path: str) -> ChatMessage:
     return ChatMessage(role, text)
 
 
-def _text(content: object, path: str) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise BadRequest(f"{path} must be a string or a list of parts.", field=path)
-    if len(content) > MAX_PARTS:
-        raise TooManyValues.of(path, MAX_PARTS)
-    return "\n".join(_parts(content, path))
-
-
-def _parts(content: Sequence[object], path: str) -> list[str]:
+def _text(item: InputItem, path: str) -> str:
+    if isinstance(item.content, str):
+        return item.content
     texts = []
-    for place, part in enumerate(content):
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        text = part.get("text") if isinstance(part, Mapping) else None
-        if kind == "refusal":
+    for place, part in enumerate(item.content):
+        if part.type == "refusal":
             continue
-        if not isinstance(kind, str) or kind not in _TEXT_PARTS:
-            raise _not_served(f"{path}[{place}].type")
-        if not isinstance(text, str):
+        if part.text is UNSET:
             raise BadRequest(f"{path}[{place}].text must be a string.", field=f"{path}[{place}].text")
-        texts.append(text)
-    return texts
-
-
-def _instructions(value: object) -> str | None:
-    if value is not None and (not isinstance(value, str) or not is_unicode(value)):
-        raise BadRequest("instructions must be a string.", field="instructions")
-    return value or None
-
-
-def _metadata(value: object) -> Mapping[str, object]:
-    if value is None:
-        return {}
-    if isinstance(value, Mapping) and len(value) <= MAX_METADATA and all(map(_is_pair, value.items())):
-        return value
-    raise BadRequest("metadata must be an object of at most 16 short strings.", field="metadata")
-
-
-def _is_pair(pair: tuple[object, object]) -> bool:
-    key, text = pair
-    is_key = isinstance(key, str) and len(key) <= MAX_KEY_CHARS
-    return is_key and isinstance(text, str) and len(text) <= MAX_VALUE_CHARS
-
-
-def _has_results(value: object) -> bool:
-    if value is None:
-        return False
-    if not isinstance(value, list) or any(one != RESULTS for one in value):
-        raise BadRequest(f"include can only contain {RESULTS}.", field="include")
-    return bool(value)
-
-
-def _top_p(value: object) -> object:
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1):
-        return value
-    raise BadRequest("top_p must be a number between 0 and 1.", field="top_p")
+        texts.append(part.text)
+    return "\n".join(texts)
 
 
 def _response_format(text: object) -> object:
     """Return chat completions' `response_format` for the `text.format` of responses; None for plain text."""
-    if text is None:
+    wanted = text.get("format") if isinstance(text, Mapping) else None
+    if not isinstance(wanted, Mapping) or wanted["type"] == "text":
         return None
-    if not isinstance(text, Mapping):
-        raise BadRequest("text must be an object.", field="text")
-    wanted = text.get("format")
-    kind = wanted.get("type") if isinstance(wanted, Mapping) else None
-    if wanted is None or kind == "text":
-        return None
-    if kind == "json_object":
+    if wanted["type"] == "json_object":
         return {"type": "json_object"}
-    if kind != "json_schema" or not isinstance(wanted, Mapping):
-        raise _not_served("text.format")
     return {"type": "json_schema", "json_schema": {key: value for key, value in wanted.items() if key != "type"}}
 
 
 def _not_served(name: str) -> BadRequest:
     return BadRequest(f"{name} is not supported here.", field=name)
 
-
-READ = frozenset(
-    (
-        *("model", "input", "instructions", "stream", "temperature", "top_p", "max_output_tokens", "text", "metadata"),
-        *("include", "store", "previous_response_id"),
-        *("documents", "effort", "max_searches", "max_model_calls", "max_seconds"),
-    )
-)
-"""Parameters that are read."""
 
 WITHOUT_EFFECT = frozenset(
     ("user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "stream_options")
@@ -299,11 +257,19 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     """
     body = body_of(incoming)
     check_served(body)
-    echo = echo_of(body, settings)
-    parameters, own = parameters_of(body, settings)
-    said = turns_of(body, echo, incoming=incoming, settings=settings)
-    read = ask_from(said, parameters, own, incoming=incoming, settings=settings)
-    return styled(stepping(read, body, settings), echo)
+    for name in ("store", "previous_response_id"):
+        if body.get(name) not in (None, False) and not settings.chat_memory_enabled:
+            raise BadRequest(f"{name} is not supported here: conversations are not stored.", field=name)
+    given = request_in(body)
+    name = given.model or settings.openai_client.model
+    ours = our_model(name, settings)
+    if ours is None:
+        raise NoSuchModel.named(name)
+    parameters = Parameters(ours.index, RATIO, None, ours, is_plain=True)
+    echo = echo_of(given, body, ours)
+    said = turns_of(given, echo, incoming=incoming, settings=settings)
+    asked = ask_from(said, parameters, own_parameters(given, body), incoming=incoming, settings=settings)
+    return styled(asked, echo)
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:

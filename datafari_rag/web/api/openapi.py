@@ -20,13 +20,15 @@ from werkzeug.routing import Map, Rule
 
 from datafari_rag import resources
 from datafari_rag.core.errors import leaves
-from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai.action import AiRequest
 from datafari_rag.protocols.ai.conversations import ConversationTitle
 from datafari_rag.protocols.chat_request import ChatRequest, ChoicesRequest
 from datafari_rag.protocols.grounding import GroundingRequest
+from datafari_rag.protocols.openai.chat_completions import CompletionRequest
+from datafari_rag.protocols.openai.responses import ResponseRequest
+from datafari_rag.protocols.overrides import Overrides
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.protocols.retrieval import RetrieveRequest
 from datafari_rag.web.api.exchange import WorkerContext
@@ -153,23 +155,15 @@ def requests() -> Json:
 def _schemas(settings: Settings) -> Json:
     """Return the schemas that are written down with what the settings and the table of overrides decide."""
     schemas: Json = {**written()["schemas"], **requests()}
-    overrides = {name: _nullable(dict(row.kind.schema)) | {"description": row.says} for name, row in OVERRIDES.items()}
-    overrides["top"] |= {"maximum": settings.chat_limits.top}
-    schemas["Overrides"] = schemas["Overrides"] | {"properties": overrides}
+    properties = schemas["Overrides"]["properties"]
+    top = {"type": ["integer", "null"], "minimum": 1, "maximum": settings.chat_limits.top}
+    schemas["Overrides"] |= {
+        "properties": properties | {"top": {"description": properties["top"]["description"]} | top}
+    }
     completion = schemas["CompletionRequest"]
     index = completion["properties"]["index_name"] | {"enum": [*settings.openai_indexes, None]}
     schemas["CompletionRequest"] = completion | {"properties": completion["properties"] | {"index_name": index}}
     return schemas
-
-
-def _nullable(schema: Json) -> Json:
-    """Return what *schema* allows, or null: in requests null is the same as absent."""
-    if "enum" in schema:
-        return schema | {"enum": [*schema["enum"], None]}
-    if "type" not in schema:
-        return {"anyOf": [schema, {"type": "null"}]} if schema else schema
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    return schema | {"type": [*kinds, "null"]}
 
 
 def _path(rule: Rule) -> str:
@@ -252,5 +246,15 @@ def _ref(name: str) -> Json:
 
 REF = "#/components/schemas/{name}"
 
-RECORDS = (AiRequest, ChatRequest, ChoicesRequest, ConversationTitle, GroundingRequest, RetrieveRequest)
+RECORDS = (
+    AiRequest,
+    ChatRequest,
+    ChoicesRequest,
+    CompletionRequest,
+    ConversationTitle,
+    GroundingRequest,
+    Overrides,
+    ResponseRequest,
+    RetrieveRequest,
+)
 """The bodies that callers send."""

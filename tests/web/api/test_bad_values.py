@@ -20,10 +20,10 @@ from flask import Response
 from flask.testing import FlaskClient
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.records import OpenaiClient, RequestRates
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api import exchange
 from tests.fakes import FakeModel, app_of, fake_snapshot
 
@@ -186,7 +186,7 @@ BODIES: dict[str, tuple[str, object]] = {
         "/api/chat",
         {
             "messages": [{"role": "user", "content": QUESTION}],
-            "context": {"overrides": {**dict.fromkeys(OVERRIDES), "other": 1}},
+            "context": {"overrides": {**dict.fromkeys(SENTENCES), "other": 1}},
             "sessionState": {"a": 1},
         },
     ),

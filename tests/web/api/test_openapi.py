@@ -28,9 +28,9 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
-from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.records import ChatLimits, OpenaiClient, ReplyShape
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api.openapi import written
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
@@ -113,7 +113,7 @@ STATIC_FILES = {"/static/mark.svg", "/static/page.css", "/static/fresh.js"}
 
 
 def test_every_override_and_every_failure_is_in_it(document: Any) -> None:
-    assert set(document["components"]["schemas"]["Overrides"]["properties"]) == set(OVERRIDES)
+    assert set(document["components"]["schemas"]["Overrides"]["properties"]) == set(SENTENCES)
     statuses = set(document["paths"]["/search/select"]["get"]["responses"])
     assert {str(kind.code) for kind in leaves()} <= statuses
 

@@ -10,9 +10,10 @@ import pytest
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.effort import NO_LIMITS, StepLimits
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.query.chat_overrides import OF_SEARCH, OVERRIDES, applied, instructed, searching
+from datafari_rag.core.query.plan import instructed
 from datafari_rag.core.settings.records import ChatClient
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.overrides import SENTENCES, SearchSteps, affected, applied, read_steps
 
 SETTINGS = Settings()
 
@@ -95,7 +96,6 @@ BAD: list[tuple[str, object]] = [
     ("prompt_template", "x" * 20_001),
     ("prompt_template", "\ud800"),
     ("minimum_search_score", -1),
-    ("minimum_search_score", float("inf")),
     ("minimum_reranker_score", "x"),
     ("include_category", ["a"]),
     ("exclude_category", "x" * 201),
@@ -128,7 +128,7 @@ BAD: list[tuple[str, object]] = [
 
 @pytest.mark.parametrize(("name", "value"), BAD, ids=[f"{name} {str(value)[:12]!r}" for name, value in BAD])
 def test_a_value_that_does_not_fit_is_named(name: str, value: object) -> None:
-    with pytest.raises(BadRequest, match=rf"^context\.overrides\.{name} must be ") as refused:
+    with pytest.raises(BadRequest, match=rf"^context\.overrides\.{name}(\[0\])? must be ") as refused:
         applied(Ask("q"), {name: value}, SETTINGS)
     assert refused.value.field == f"context.overrides.{name}"
 
@@ -144,10 +144,11 @@ def test_effort_and_limits_reach_the_ask() -> None:
 
 
 def test_a_dialect_without_overrides_names_its_own_field() -> None:
-    ask = searching(Ask("q"), {"effort": "minimal", "max_tokens": 5, "top": 2}, SETTINGS, names=("effort",))
+    given = read_steps(SearchSteps, {"effort": "minimal", "max_tokens": 5, "top": 2})
+    ask = affected(Ask("q"), given, SETTINGS)
     assert (ask.effort, ask.limits, ask.max_documents) == ("minimal", NO_LIMITS, None)
-    with pytest.raises(BadRequest, match=r"^max_searches must be an integer from 1 up") as refused:
-        searching(Ask("q"), {"max_searches": 0}, SETTINGS, names=OF_SEARCH)
+    with pytest.raises(BadRequest, match=r"^max_searches must be a whole number from 1 to ") as refused:
+        read_steps(SearchSteps, {"max_searches": 0})
     assert refused.value.field == "max_searches"
 
 
@@ -190,7 +191,7 @@ SAMPLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", OVERRIDES)
+@pytest.mark.parametrize("name", SENTENCES)
 def test_every_row_says_a_sentence(name: str) -> None:
     candidates: list[object] = [SAMPLE.get(name, True), 1, "texts"]
     for value in candidates:
