@@ -15,7 +15,7 @@ from flask import Flask, request
 from datafari_rag import resources
 from datafari_rag.adapters.conversation_file import ConversationFile
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.identity.factory import DemoIdentity, configured_identity, token_identity_for_agents
+from datafari_rag.adapters.identity import DemoIdentity, configured_identity, token_identity_for_agents
 from datafari_rag.adapters.judge import judge_for
 from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.loop_watch import watch_loop
@@ -23,15 +23,12 @@ from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
-from datafari_rag.adapters.observability.tracing_switch import is_wanted
+from datafari_rag.adapters.observability.tracing import is_wanted
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.reranker import reranker_for
-from datafari_rag.adapters.rights.authority import UNWATCHED, RightsWatch
-from datafari_rag.adapters.rights.factory import rights_source
-from datafari_rag.adapters.rights.revocations import RevocationFile
-from datafari_rag.adapters.settings.editor import SettingsEditor
-from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
+from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch, rights_source
+from datafari_rag.adapters.settings.file import SettingsEditor, SettingsFile, SettingsSnapshot
 from datafari_rag.adapters.settings.places import unusable
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
@@ -50,7 +47,7 @@ from datafari_rag.web.app import register
 from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
 from datafari_rag.web.pages import demo as demo_users
 from datafari_rag.web.runtime import ServiceSnapshot
-from datafari_rag.web.signing import Signer
+from datafari_rag.web.user import Signer
 
 if TYPE_CHECKING:
     from datafari_rag.adapters.observability.tracing import Tracing

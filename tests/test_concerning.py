@@ -16,7 +16,7 @@ MODULES = sorted(path for path in Path("datafari_rag").rglob("*.py") if path.nam
         ("core/access.py", "core/test_revocation.py"),
         ("stepping.py", "stepping/test_run.py"),
         ("invoke_service.py", "invoke_service/test_invoke.py"),
-        ("web/admin/questions.py", "web/admin/test_questions.py"),
+        ("web/admin/usage.py", "web/admin/test_questions.py"),
     ],
     ids=["by its name", "by what it imports", "by its folder", "a module with a folder of tests", "beside it"],
 )

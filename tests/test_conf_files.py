@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, packaged_instructions, snapshot_of
+from datafari_rag.adapters.settings.file import SettingsSnapshot, packaged_instructions, snapshot_of
 from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, GONE, WITHOUT_EFFECT
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties, on_one_screen

@@ -18,7 +18,7 @@ import pytest
 import requests
 import yaml
 
-from datafari_rag.adapters.settings.snapshot import snapshot_of
+from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import free_port, service
 from tests.loopback import Asked, Reply, serving

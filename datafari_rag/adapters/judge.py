@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datafari_rag.adapters.http.json_endpoint import Failing, JsonEndpoint, NoReply
+from datafari_rag.adapters.http.exchange import Failing, JsonEndpoint, NoReply
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, JudgeLabel, SecondJudge, Verdict
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from datafari_rag.adapters.http.json_endpoint import Failing, JsonEndpoint, NoReply
+from datafari_rag.adapters.http.exchange import Failing, JsonEndpoint, NoReply
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import EmbeddingError
 from datafari_rag.core.meaning.reranker import Reranker, RerankFailure, RerankLabel, RerankScale, scale_of

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from datafari_rag.adapters.private_files import group_with_rights
-from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
+from datafari_rag.adapters.settings.file import SettingsFile, StartRefused, snapshot_of
+from datafari_rag.bootstrap import Runtime
+from datafari_rag.commands.ask import NEEDED
+from datafari_rag.commands.terminal import CONF, DocumentId
+from datafari_rag.core.answer.text_check import checked_against
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.reference import as_properties
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.folding import clean
+from datafari_rag.protocols import grounding
+from datafari_rag.protocols.grounding import Found, Wanted
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.grounding import documents_for, found_for
+from datafari_rag.web.user import Signer, user_for
 
 
 @click.command(
@@ -68,3 +84,111 @@ def shared_with(settings: Settings) -> Iterator[str]:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+COLOURS = {"verified": "green", "supported": "cyan", "near": "yellow", "unsupported": "yellow", "contradicted": "red"}
+
+
+@click.command("check-answer")
+@click.argument("text", type=click.File(encoding="utf-8"), default="-")
+@click.option(
+    "--fact",
+    "facts",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A text file (UTF-8) to check against; repeatable.",
+)
+@click.option(
+    "--document",
+    "ids",
+    type=DocumentId(),
+    multiple=True,
+    metavar="ID|PATH",
+    help="A document of the index to check against; repeatable.",
+)
+@CONF
+@click.option("--user", help="Read the documents as this user. [default: anonymous]")
+@click.option("--threshold", default=str(grounding.DEFAULT_THRESHOLD), help="Minimum strength of cited proofs, 0 to 1.")
+@click.option(
+    "--judge",
+    "has_judge",
+    is_flag=True,
+    help="Let the second judge of --conf (answer.judge.*) judge facts, too; documents are judged as the service does.",
+)
+@click.option("--json", "is_json", is_flag=True, help="Print the response of POST /grounding/check instead.")
+def check_answer(
+    text: TextIO,
+    facts: tuple[Path, ...],
+    ids: tuple[str, ...],
+    conf: Path,
+    user: str | None,
+    threshold: str,
+    **how: bool,
+) -> None:
+    """
+    Check each sentence of TEXT, a file or - for standard input, against facts or documents.
+
+    \b
+    Examples:
+      datafari-rag check-answer answer.txt --fact handbook.txt --fact leave.txt
+      datafari-rag ask "…" | datafari-rag check-answer --document doc-7 --user alice --conf conf/rag.properties
+    \b
+    Exit codes: 0 every sentence is proved; 1 some are not, or the check failed; 2 wrong usage.
+    """  # noqa: D301 # click reads \b
+    try:
+        body: dict[str, object] = {"answerCandidate": text.read(), "groundingSpec": {"citationThreshold": threshold}}
+        body |= {"facts": [_fact(path) for path in facts]} if facts else {}
+        body |= {"documentIds": list(ids)} if ids else {}
+        wanted = grounding.parse(Incoming("", body=body))
+        found = _found(wanted, conf, user, has_judge=how["has_judge"])
+    except UnicodeDecodeError as error:
+        raise click.ClickException("Text and facts must be UTF-8 text files; index others first.") from error
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from refused
+    except RagError as error:
+        click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
+        sys.exit(1)
+    told = grounding.reply(wanted, found)
+    if how["is_json"]:
+        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+    else:
+        _show(wanted, found, told)
+    sys.exit(0 if told["supportScore"] in (1.0, None) else 1)
+
+
+def _fact(path: Path) -> dict[str, object]:
+    return {"factText": path.read_text("utf-8-sig"), "attributes": {"title": path.name, "uri": path.as_posix()}}
+
+
+def _found(wanted: Wanted, conf: Path, user: str | None, *, has_judge: bool) -> Found:
+    """Return what is proved; settings are read only for documents and the judge. Raises: RagError, StartRefused."""
+    if not wanted.ids and not has_judge:
+        return Found(checked_against(wanted.candidate, wanted.facts, is_cleaned=True), wanted.facts)
+    file = SettingsFile(conf)
+    file.snapshot().require(*NEEDED)
+    snapshot = Runtime(file, Signer("")).snapshot()
+    read, missing = documents_for(wanted.ids, user_for(VerifiedIdentity(user), snapshot), snapshot)
+    return replace(found_for(wanted.candidate, [*wanted.facts, *read], snapshot), missing=missing)
+
+
+def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:
+    """Print each sentence after its status, in colours where a terminal shows them, then its proofs and the share."""
+    titles = {document.id: document.title or document.id for document in found.documents}
+    for sentence in found.check.sentences:
+        status = grounding.status_of(sentence, wanted)
+        words = _one_line(wanted.candidate[sentence.start : sentence.end])
+        coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
+        click.echo(f"{coloured}{words}{' (second judge)' if sentence.is_by_second else ''}")
+        for proof in (*grounding.proofs_of(sentence, wanted), *sentence.against, *sentence.close):
+            click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
+    for missing in found.missing:
+        click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)
+    if found.second is not None and found.second.failure is not None:
+        click.echo(f"{found.second.failure.label}: {found.second.failure.reason}", err=True)
+    score = told["supportScore"]
+    click.echo("No sentence needs proof." if score is None else f"Proved: {score:.0%}")
+
+
+def _one_line(text: str) -> str:
+    """Return *text* on one line, without what a terminal would obey, or turn round, in place of showing it."""
+    return clean(" ".join(text.split()), is_full=False)[0]

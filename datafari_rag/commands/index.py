@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
+from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.commands.terminal import CONF, counted, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED

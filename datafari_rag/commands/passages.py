@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters.settings.snapshot import StartRefused
+from datafari_rag.adapters.settings.file import StartRefused
 from datafari_rag.adapters.solr.factory import passage_store_for
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.index import settings_for

@@ -43,8 +43,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
         ClickException: the settings cannot be served, or the port cannot be opened; the lines say why.
     """
     from datafari_rag.adapters.observability.logs import configure
-    from datafari_rag.adapters.settings.file import SettingsFile
-    from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
+    from datafari_rag.adapters.settings.file import SettingsFile, StartRefused, snapshot_of
     from datafari_rag.web.ops.request_context import request_id
 
     overrides = {key: str(value) for key, value in options.items() if value is not None}
@@ -114,7 +113,7 @@ def llm_service(port: int, host: str, **options: str) -> None:
 
 def _application(options: Mapping[str, str]) -> Application:
     from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
-    from datafari_rag.adapters.settings.snapshot import packaged_instructions
+    from datafari_rag.adapters.settings.file import packaged_instructions
     from datafari_rag.core.settings.table import Settings
     from datafari_rag.invoke_service import ServiceDefaults, application
 

@@ -17,11 +17,10 @@ from datafari_rag.core.errors import UnsupportedMediaType as WrongType
 from datafari_rag.core.identity import authority_of, is_known
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.exchange import DialectRoute, WorkerContext, failure_response
-from datafari_rag.web.forms import FORM_BYTES, MAX_PAIRS, MAX_PARTS, URLENCODED
 from datafari_rag.web.ops import cors
 from datafari_rag.web.ops.metrics import FinishedRequest
 from datafari_rag.web.pages.routes import PAGES
-from datafari_rag.web.request_values import bodyless
+from datafari_rag.web.request_values import FORM_BYTES, MAX_PAIRS, MAX_PARTS, URLENCODED, bodyless
 from datafari_rag.web.responses import failure, json_response, plain, with_error_headers
 from datafari_rag.web.routes import OPENAI, ROUTES
 

@@ -22,22 +22,19 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admission import OPEN_PATHS, admit, refused
-from datafari_rag.web.api.answer_events import internal
-from datafari_rag.web.api.answers import answer_of
+from datafari_rag.web.api.answers import answer_of, internal
 from datafari_rag.web.api.exchange import Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.openapi import openapi_view
-from datafari_rag.web.forms import CountedRequest
 from datafari_rag.web.ops import cors, health, request_context
 from datafari_rag.web.ops.cors import missing
 from datafari_rag.web.ops.metrics import LastFailures, Metrics
-from datafari_rag.web.ops.open_streams import Streams
-from datafari_rag.web.ops.rate_limits import RateLimits
+from datafari_rag.web.ops.rate_limits import RateLimits, Streams
+from datafari_rag.web.pages.rendering import static_file
 from datafari_rag.web.pages.routes import PAGES
-from datafari_rag.web.pages.static_files import static_file
-from datafari_rag.web.request_values import bodyless, whole_request
+from datafari_rag.web.request_values import CountedRequest, bodyless, whole_request
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.runtime import EditableSettings, Service
-from datafari_rag.web.signing import Signer
+from datafari_rag.web.user import Signer
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 

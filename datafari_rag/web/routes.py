@@ -15,8 +15,7 @@ from datafari_rag.web import conversations as view
 from datafari_rag.web.api import documents, grounding
 from datafari_rag.web.api.exchange import DialectRoute, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
-from datafari_rag.web.api.model_relay import relay
-from datafari_rag.web.api.models import MODELS
+from datafari_rag.web.api.models import MODELS, relay
 from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT, retrieve_view
 from datafari_rag.web.responses import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE
 

@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
+from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.errors import RagError

@@ -17,7 +17,7 @@ from typing import ClassVar
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.factory import ExtractiveModel
 from datafari_rag.adapters.reranker import reranker_for
-from datafari_rag.adapters.settings.snapshot import snapshot_of
+from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import counter_for, model_for, retriever_for
 from datafari_rag.core.access import ANONYMOUS, User

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.http.json_endpoint import MAX_REPLY_BYTES
+from datafari_rag.adapters.http.exchange import MAX_REPLY_BYTES
 from datafari_rag.adapters.judge import MAX_PAIRS, EndpointJudge, JudgeOptions, judge_for
 from datafari_rag.core.answer.second_judge import JUDGE_FAILURES, Doubt, JudgeFailure, Verdict
 from datafari_rag.core.settings.addresses import Tls

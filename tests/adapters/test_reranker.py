@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.http.json_endpoint import MAX_REPLY_BYTES
+from datafari_rag.adapters.http.exchange import MAX_REPLY_BYTES
 from datafari_rag.adapters.reranker import (
     EndpointReranker,
     RerankerOptions,

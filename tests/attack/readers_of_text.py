@@ -77,10 +77,12 @@ from datafari_rag.protocols.ai import conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp import replies as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
-from datafari_rag.protocols.openai import chat_completions, models, responses
+from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.openai import chat_completions as task_prompts
+from datafari_rag.protocols.openai import renderings as models
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.pages import markdown, results
+from datafari_rag.web.pages import results
+from datafari_rag.web.pages import results as markdown
 
 Reader = Callable[[str], object]
 
@@ -547,7 +549,7 @@ READERS: dict[str, Reader] = {
         chosen=("model", "messages"),
         model=text,
     ),
-    "protocols.openai.models.our_model": lambda text: models.our_model(f"{text}/{text}", Settings()),
+    "protocols.openai.renderings.our_model": lambda text: models.our_model(f"{text}/{text}", Settings()),
     "protocols.openai.responses.parse": lambda text: responses.parse(
         Incoming(path="/v1/responses", body={"input": text[:4_000], "instructions": text[:20_000]}), Settings()
     ),
@@ -563,8 +565,8 @@ READERS: dict[str, Reader] = {
         Settings(),
         lambda value: len(str(value)),
     ),
-    "web.pages.markdown.html_of": badges,
-    "web.pages.markdown.html_of, no citations": lambda text: markdown.html_of(
+    "web.pages.results.html_of": badges,
+    "web.pages.results.html_of, no citations": lambda text: markdown.html_of(
         text, markdown.PlacedCitations([], [], {})
     ),
     "web.pages.results.hits_of": lambda text: results.hits_of(

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from datafari_rag.adapters.rights.authority import MAX_ANSWER_BYTES, AuthorityLimits, AuthorityRights
+from datafari_rag.adapters.rights import MAX_ANSWER_BYTES, AuthorityLimits, AuthorityRights
 from datafari_rag.core.errors import AuthorityError
 from tests.adapters.http.test_single_flight import together
 from tests.attack.report import Record, judge

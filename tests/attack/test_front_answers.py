@@ -13,7 +13,7 @@ import pytest
 import requests
 from click.testing import CliRunner
 
-from datafari_rag.commands.audit import audit
+from datafari_rag.commands.records import audit
 from tests.attack.report import Record, judge
 from tests.end_to_end.processes import Running, service
 from tests.loopback import Asked, Reply, serving

@@ -260,7 +260,7 @@ THROUGH = {
     "protocols.mcp.tools.restrictions_of": "core.query.filter_queries.restriction_of",
     "protocols.mcp.replies.links": "protocols.mcp.replies.address_of",
     "protocols.openai.chat_completions.wants_source_events": "protocols.openai.chat_completions.parse",
-    "protocols.openai.models.found": "protocols.openai.models.our_model",
+    "protocols.openai.renderings.found": "protocols.openai.renderings.our_model",
     "protocols.openai.chat_completions.fallback": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.relayed": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.relayed_chunk": "protocols.openai.chat_completions.parse",
@@ -279,9 +279,7 @@ THROUGH = {
     "protocols.openai.chat_completions.messages_of": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.must_bypass": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.turns_of": "protocols.openai.chat_completions.parse",
-    "protocols.openai.chat_completions.max_tokens_of": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.ask_from": "protocols.openai.chat_completions.parse",
-    "protocols.openai.chat_completions.stepping": "protocols.openai.chat_completions.parse",
     "protocols.openai.responses.turns_of": "protocols.openai.responses.parse",
 }
 """Functions that are tried through another one: function → the row of the table that runs it."""

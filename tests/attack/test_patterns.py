@@ -35,7 +35,7 @@ BOUNDED = {
 """Patterns that may repeat in a repetition, or next to another: why no text makes them slow."""
 
 AT_ONE_PLACE = {
-    "adapters.settings.properties_text._HEAD": "matched at the beginning of a line of the settings",
+    "adapters.settings.file._HEAD": "matched at the beginning of a line of the settings",
     "adapters.solr.zookeeper._NODE": "matched with the whole name of a node",
     "core.answer.support_policy._MARKS": "matched behind a sentence, and it never gives back what it took",
     "core.answer.output_filter._TITLED": "matched with the whole of a target of at most 2,000 characters",
@@ -48,7 +48,7 @@ AT_ONE_PLACE = {
     "core.query.filter_queries._CLOSE": "matched at one place of a filter of at most 10,000 characters",
     "core.query.filter_queries._FIELD": "matched at one place of a filter of at most 10,000 characters",
     "core.query.filter_queries._OR": "matched at one place of a filter of at most 10,000 characters",
-    "web.pages.markdown._ROW": "matched with the whole of a line",
+    "web.pages.results._ROW": "matched with the whole of a line",
     "core.citations.links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.answer.output_filter._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
     "core.answer.output_filter._WORDS": "matched behind a parenthesis, up to 300 characters of it",
@@ -57,19 +57,19 @@ AT_ONE_PLACE = {
     "core.identity._TARGET": "matched at the beginning of a request's target, which it goes through once",
     "core.query.filter_queries._ONE": "matched at one place of a filter of at most 10,000 characters",
     "core.text.sentences._ITEM": "matched at the beginning of a line, which it goes through once",
-    "web.pages.markdown._BLOCK": "matched with the whole of a line",
-    "web.pages.markdown._FENCE": "matched with the whole of a line",
+    "web.pages.results._BLOCK": "matched with the whole of a line",
+    "web.pages.results._FENCE": "matched with the whole of a line",
     "core.solr.schema._CLASS": "matched with the whole name of a class in Solr's schema",
 }
 """Patterns that are never looked for in a long text: they are tried at its beginning, and not at each place of it."""
 
 _SETTINGS = "what an administrator wrote"
 INLINE = {
-    "adapters.rights.authority._tokens": "ends of lines",
-    "adapters.settings.properties_text._add": _SETTINGS,
-    "adapters.settings.properties_text._line": _SETTINGS,
-    "adapters.settings.snapshot._too_open": _SETTINGS,
-    "adapters.settings.snapshot.resolve": _SETTINGS,
+    "adapters.rights._tokens": "ends of lines",
+    "adapters.settings.file._add": _SETTINGS,
+    "adapters.settings.file._line": _SETTINGS,
+    "adapters.settings.file._too_open": _SETTINGS,
+    "adapters.settings.file.resolve": _SETTINGS,
     "core.citations.labels.numbers_in": "one class",
     "core.model.refusals.named": "the name of a parameter of ours, escaped; the text is cut",
     "core.model.replies._number": "digits with a bound, in a header with a bound",

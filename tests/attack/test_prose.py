@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.web.pages.markdown import MAX_LINES, PlacedCitations, html_of
+from datafari_rag.web.pages.results import MAX_LINES, PlacedCitations, html_of
 from tests.attack.hostile import grown, text_of, units
 from tests.attack.report import Record, judge
 from tests.growth import APART, MOST, WORTH_S

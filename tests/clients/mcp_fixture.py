@@ -21,8 +21,7 @@ from datafari_rag.core.errors import NoAnswer
 from datafari_rag.protocols.mcp.messages import CAPABILITIES_KEY, MISSING_CAPABILITY, RpcRequest
 from datafari_rag.protocols.mcp.replies import progress, succeeded
 from datafari_rag.protocols.mcp.tools import Tool
-from datafari_rag.web.api.mcp import mcp_view
-from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
+from datafari_rag.web.api.mcp import OFFERED, Call, Offered, mcp_view
 from datafari_rag.web.responses import EVENTS, json_response, plain
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.commands.demo.index import settings_of_model
-from datafari_rag.commands.doctor.command import doctor
+from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelInputTooLong, OnlyThoughts

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
-from datafari_rag.commands.audit import audit
+from datafari_rag.commands.records import audit
 from datafari_rag.core.answer.audit_record import AuditKey
 from tests.end_to_end.matrix import Record, tell
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from datafari_rag.commands.check_answer import check_answer
+from datafari_rag.commands.check import check_answer
 from tests.loopback import Asked, Reply, serving
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.ledgers import FILE, SqliteLedger
 from datafari_rag.adapters.machine import MACHINE
-from datafari_rag.commands.costs import costs
+from datafari_rag.commands.records import costs
 from datafari_rag.core.accounts import CostRow, TokenUse, period_at
 
 

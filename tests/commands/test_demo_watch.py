@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from datafari_rag.adapters.embedded.schema import VERSION_FILE, created, exists
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.settings.snapshot import snapshot_of
+from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.commands.demo import command
 from datafari_rag.commands.demo.watch import TOLD_EVERY_S, ProgressFile, demo_watch, state_of
 from tests.waiting import until

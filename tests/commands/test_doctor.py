@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.commands.doctor.command import doctor
+from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.answer.conversations import ConversationLimits
 from tests.adapters.model.test_endpoint_learning import OPENAI

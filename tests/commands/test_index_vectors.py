@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.snapshot import snapshot_of
+from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import create_app, retriever_for
 from datafari_rag.core.access import ANONYMOUS, filter_for

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.question_file import QuestionFile
-from datafari_rag.commands.report import report
+from datafari_rag.commands.records import report
 from datafari_rag.core.answer.question_report import KeptQuestion
 
 

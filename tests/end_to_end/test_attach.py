@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
-from datafari_rag.commands.doctor.command import doctor
+from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for
 from datafari_rag.core.search_request import Browse, Content, Search, Step
 from datafari_rag.core.settings.table import Settings

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from datafari_rag.adapters.solr.client import Node, SolrConnection, TooManyClauses
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
-from datafari_rag.commands.doctor.command import doctor
+from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import restriction_of

@@ -13,7 +13,7 @@ import requests
 from click.testing import CliRunner
 
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.commands.audit import audit
+from datafari_rag.commands.records import audit
 from tests.end_to_end.processes import Running, service
 from tests.security.test_fuzz import CORPUS
 

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from datafari_rag.adapters.settings.snapshot import StartRefused
+from datafari_rag.adapters.settings.file import StartRefused
 from datafari_rag.bootstrap import create_app
 from tests.loopback import Asked, Loopback, Reply, serving
 

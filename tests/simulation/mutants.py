@@ -21,7 +21,7 @@ from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict, ModelChai
 from datafari_rag.adapters.model.endpoint import ReadDeadline
 from datafari_rag.adapters.observability import audit_trail
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
-from datafari_rag.adapters.rights.authority import AuthorityRights
+from datafari_rag.adapters.rights import AuthorityRights
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.core.access import filter_for
 from datafari_rag.core.answer.audit_record import record_of
@@ -30,8 +30,7 @@ from datafari_rag.core.events import Failed
 from datafari_rag.core.solr import parameters
 from datafari_rag.ports import Ending
 from datafari_rag.web.api import exchange
-from datafari_rag.web.ops.open_streams import StreamPlace, Streams
-from datafari_rag.web.ops.rate_limits import RateLimits
+from datafari_rag.web.ops.rate_limits import RateLimits, StreamPlace, Streams
 from datafari_rag.web.user import RightsOfRequest
 from tests.simulation.world import Outcome, run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.web.signing import Signer
+from datafari_rag.web.user import Signer
 
 SIGNER = Signer("a secret of the server")
 

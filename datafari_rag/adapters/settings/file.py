@@ -6,29 +6,444 @@ A request takes one `SettingsSnapshot`; it never changes under the request. A ba
 
 from __future__ import annotations
 
+import codecs
 import fcntl
+import json
 import logging
 import os
+import re
 import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 
-from datafari_rag.adapters.settings.properties_text import decoded, edited, entries_of
-from datafari_rag.adapters.settings.snapshot import (
-    SettingsSnapshot,
-    SettingsSource,
-    StartRefused,
-    located,
-    parsed,
-    signature_of,
-    snapshot_of,
-)
+import javaproperties
+
+from datafari_rag.adapters.settings.places import unusable
+from datafari_rag.core.messages import message
+from datafari_rag.core.query.dates import iso_at
+from datafari_rag.core.settings.checks import valid
+from datafari_rag.core.settings.linter import Entry, lint
 from datafari_rag.core.settings.other_keys import ALIASES
-from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.parsing import Problem, bad_value
+from datafari_rag.core.settings.row import SettingRow
+from datafari_rag.core.settings.table import HIDDEN, Settings, row_for, without_password
+
+_BAD_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?![0-9A-Fa-f]{4})")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_HEAD = re.compile(r"\s*[^\s=:\\]+\s*[=:][ \t\f]*")
+
+FLAW = "Write a backslash twice; \\u needs four hexadecimal digits."
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesText:
+    """A properties file's text, and what is needed to write it back as it was: encoding and byte order mark."""
+
+    text: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+
+    def encoded(self) -> bytes:
+        """Return the bytes of the file."""
+        return self.mark + self.text.encode(self.encoding)
+
+
+def decoded(data: bytes) -> PropertiesText:
+    """Return *data* as text: UTF-8 where it is that, else Latin-1 as Java reads properties files."""
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    try:
+        return PropertiesText(data[len(mark) :].decode("utf-8"), "utf-8", mark)
+    except UnicodeDecodeError:
+        return PropertiesText(data.decode("latin-1"), "latin-1")
+
+
+def entries_of(text: str) -> tuple[Entry, ...]:
+    """Return every key with its value and line, in order; one that cannot be read has a flaw."""
+    flawed: set[int] = set()
+    while True:
+        try:
+            return tuple(_entries(text, flawed))
+        except javaproperties.InvalidUEscapeError:
+            text = _repaired(text, flawed)
+
+
+def edited(text: str, changes: Mapping[str, str | None]) -> str:
+    """
+    Return *text* with *changes* (key → value; None comments the key out): comments, order and spacing stay.
+
+    A new key goes behind its commented-out default where there is one, else to the end. Values are written in ASCII,
+    so that the file means the same in UTF-8 and in Latin-1.
+    """
+    end = found[0] if (found := _LINE_END.search(text)) else "\n"
+    parts = [(element, element.source) for element in javaproperties.parse(text)]
+    sources = [source for _, source in parts]
+    for key, value in changes.items():
+        places = [i for i, (element, _) in enumerate(parts) if _names(element, key)]
+        if places:
+            sources[places[-1]] = _rewritten(sources[places[-1]], key, value=value) + end
+            for place in places[:-1] if value is None else ():
+                sources[place] = _commented(sources[place])
+        elif value is not None:
+            _add(sources, key, line=_line(key, value) + end)
+    return "".join(sources)
+
+
+def _entries(text: str, flawed: set[int]) -> list[Entry]:
+    entries, line = [], 1
+    for element in javaproperties.parse(text):
+        if isinstance(element, javaproperties.KeyValue):
+            lines = range(line, line + len(_LINE_END.split(element.source.rstrip("\r\n"))))
+            flaw = FLAW if flawed.intersection(lines) else ""
+            entries.append(Entry(line, element.key, element.value, flaw))
+        line += len(_LINE_END.findall(element.source))
+    return entries
+
+
+def _repaired(text: str, flawed: set[int]) -> str:
+    """Double the first bad backslash, and note its line: every problem is reported, not only the first."""
+    bad = [(found.end(1), _line_start(text, found.start())) for found in _BAD_ESCAPE.finditer(text)]
+    place, start = next((found for found in bad if text[found[1] :].lstrip()[:1] not in ("#", "!")), bad[0])
+    flawed.add(1 + len(_LINE_END.findall(text[:start])))
+    return f"{text[:place]}\\{text[place:]}"
+
+
+def _line_start(text: str, place: int) -> int:
+    return max(text.rfind("\n", 0, place), text.rfind("\r", 0, place)) + 1
+
+
+def _names(element: object, key: str) -> bool:
+    return isinstance(element, javaproperties.KeyValue) and ALIASES.get(element.key, element.key) == key
+
+
+def _rewritten(source: str, key: str, *, value: str | None) -> str:
+    if value is None:
+        return _commented(source).rstrip("\r\n")
+    head = _HEAD.match(source)
+    if head is None or head[0].strip(" \t\f=:") != key:
+        return _line(key, value)
+    return head[0].lstrip("\r\n") + _line(key, value).partition("=")[2]
+
+
+def _commented(source: str) -> str:
+    return "".join("#" + line.lstrip() for line in source.splitlines(keepends=True))
+
+
+def _add(sources: list[str], key: str, *, line: str) -> None:
+    default = re.compile(rf"\s*[#!]\s*{re.escape(key)}\s*[=:]")
+    place = next((i for i, source in enumerate(sources) if default.match(source)), len(sources) - 1)
+    if sources and not sources[place].endswith(("\n", "\r")):
+        sources[place] += line[len(line.rstrip("\r\n")) :]
+    sources.insert(place + 1, line)
+
+
+def _line(key: str, value: str) -> str:
+    """Write one line as people do: of what the library escapes, only what would be read differently stays so."""
+    written: str = javaproperties.join_key_value(key, value, ensure_ascii=True)
+    return re.sub(r"\\(.)", lambda found: found[1] if found[1] in ":=#!" else found[0], written)
+
+
+HISTORY_BYTES = 200_000
+"""How much of the end of the log is read for the page."""
+
+
+class SettingsEditor:
+    """`web.service.Keeper` over one settings file; *wall* gives seconds since the epoch."""
+
+    def __init__(self, file: SettingsFile, wall: Callable[[], float]) -> None:
+        """Read nothing yet."""
+        self._file, self._wall = file, wall
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file, without its folder."""
+        return self._file.path.name if self._file.path else ""
+
+    def written(self) -> Mapping[str, str]:
+        """Return the unresolved texts of the file by key; the last of several counts."""
+        return self._file.written()
+
+    def fixed(self) -> Collection[str]:
+        """Return the keys that the command line decides, whatever the file says."""
+        return self._file.fixed()
+
+    def preview(self, changes: Mapping[str, str | None]) -> SettingsSnapshot:
+        """Return the settings as the file would give them after *changes*; nothing is written."""
+        return self._file.preview(changes)
+
+    def save(self, changes: Mapping[str, str | None], who: str) -> tuple[Problem, ...]:
+        """
+        Write *changes* and log them under *who*; return the problems that stopped it, none when it is done.
+
+        Raises:
+            OSError: the file or its log cannot be written.
+        """
+        before = self.written()
+        try:
+            self._file.save(changes)
+        except SettingsRejected as rejected:
+            return rejected.problems
+        self._log(before, changes, who)
+        return ()
+
+    def history(self) -> Sequence[Mapping[str, object]]:
+        """Return the latest savings, the newest first: at, who, changes of {key, from, to}."""
+        path = self._log_path()
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - HISTORY_BYTES))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except OSError:
+            return []
+        return [row for row in map(_row, reversed(lines)) if row is not None]
+
+    def _log(self, before: Mapping[str, str], changes: Mapping[str, str | None], who: str) -> None:
+        made = [{"key": key, "from": _shown(key, before.get(key)), "to": _shown(key, changes[key])} for key in changes]
+        at = iso_at(self._wall())
+        line = json.dumps({"at": at, "who": who, "changes": made}, ensure_ascii=False)
+        handle = os.open(self._log_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            os.write(handle, line.encode() + b"\n")
+        finally:
+            os.close(handle)
+
+    def _log_path(self) -> Path:
+        path = self._file.path or Path("rag.properties")
+        return path.with_name(f"{path.name}.changes.jsonl")
+
+
+def _shown(key: str, text: str | None) -> str | None:
+    row = row_for(key)
+    if text is None:
+        return None
+    return HIDDEN if row is None or row.is_secret else without_password(text)
+
+
+def _row(line: str) -> Mapping[str, object] | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+INSTRUCTIONS = "rag-instructions.txt"
+
+MAX_SECRET_CHARS = 65_536
+
+Signature = tuple[tuple[int, ...] | None, ...]
+"""State of some files: of each the time in nanoseconds, size, number and mode; None for one that is not there."""
+
+
+class StartRefused(Exception):
+    """The service cannot start with these settings; *lines* say why, one problem each."""
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        """Hold the lines."""
+        self.lines = lines
+        super().__init__("\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSnapshot:
+    """
+    The settings as one request uses them from its beginning to its end.
+
+    *instructions* is the text for the model. *problems* are those of the file these settings come from. *watched*
+    are the files on which they depend, *signature* their state when they were read. *name* is the file as it was
+    named, for messages.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    problems: tuple[Problem, ...] = ()
+    instructions: str = ""
+    name: str = ""
+    watched: tuple[str, ...] = ()
+    signature: Signature = ()
+
+    @property
+    def bad_setting(self) -> str | None:
+        """Return why every answer fails, safe to show; None when answers can be given."""
+        first = next((problem for problem in self.problems if problem.stops and problem.is_of_answers), None)
+        return None if first is None else first.sentence
+
+    def lines(self) -> tuple[str, ...]:
+        """Return every problem as `FILE:LINE: message`."""
+        return tuple(located(problem, self.name) for problem in self.problems)
+
+    def require(self, *prefixes: str) -> None:
+        """
+        Fail when a setting with one of *prefixes* cannot be used.
+
+        Raises:
+            StartRefused: with the lines of those problems.
+        """
+        wrong = [problem for problem in self.problems if problem.stops and problem.key.startswith(prefixes)]
+        if wrong:
+            raise StartRefused(tuple(located(problem, self.name) for problem in wrong))
+
+    def require_startable(self) -> None:
+        """
+        Refuse to serve under settings that are not those of answers and cannot be used (contract §8).
+
+        Raises:
+            StartRefused: with the lines of those problems.
+        """
+        wrong = [problem for problem in self.problems if problem.stops and not problem.is_of_answers]
+        if wrong:
+            raise StartRefused(tuple(located(problem, self.name) for problem in wrong))
+
+
+def located(problem: Problem, name: str) -> str:
+    """Return *problem* as `FILE:LINE: message`; a warning or a note is marked as such."""
+    place = f"{name}:{problem.line}" if problem.line else name
+    return f"{place}: {'' if problem.severity == 'error' else f'{problem.severity}: '}{problem.message}"
+
+
+def snapshot_of(
+    path: str | Path | None, *, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> SettingsSnapshot:
+    """
+    Return the settings of the file *path* as it is now; None means no file, all defaults.
+
+    *overrides* (key → text) come from a command line and win over the file.
+
+    Raises:
+        StartRefused: the file cannot be read.
+    """
+    folder = Path() if path is None else Path(path).resolve().parent
+    source = SettingsSource(folder, environ)
+    data = b"" if path is None else source.read_settings(Path(path))
+    return parsed(data, source, name=str(path or "settings"), overrides=overrides or {})
+
+
+class SettingsSource:
+    """What is outside of the file: environment and other files; remembers which files were read."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        """Start relative paths at *folder*."""
+        self.folder = folder
+        self.environ = environ
+        self.watched: dict[str, tuple[int, ...] | None] = {}
+
+    def read_settings(self, path: Path) -> bytes:
+        """Return the bytes of the properties file. Raises: StartRefused."""
+        try:
+            return self.read(path)
+        except IsADirectoryError:
+            raise StartRefused((f"{path}: this is a folder, a properties file is expected",)) from None
+        except FileNotFoundError:
+            raise StartRefused(
+                (f"{path}: there is no such file; name one that exists, or a folder that `demo FOLDER` has served",)
+            ) from None
+        except OSError:
+            raise StartRefused((f"{path}: the file cannot be read",)) from None
+
+    def read(self, path: Path) -> bytes:
+        """Return the bytes of *path*, and watch it from now on. Raises: OSError."""
+        self.watched[str(path)] = _state(path)
+        return path.read_bytes()
+
+    def resolve(self, row: SettingRow, text: str) -> str:
+        """Return *text* with its references resolved. Raises: ValueError, naming the reference, never a value."""
+        text = re.sub(r"\$\{([^{}]*)\}", self._variable, text)
+        if row.is_secret and text.strip().startswith("file:"):
+            return self._secret(text.strip().removeprefix("file:"))
+        return text
+
+    def _variable(self, found: re.Match[str]) -> str:
+        value = self.environ.get(found[1])
+        if value is None:
+            raise ValueError(message("The environment variable {name} is not set.", name=found[1]))
+        return value
+
+    def _secret(self, named: str) -> str:
+        try:
+            text = self.read(self.folder / named).decode("utf-8")
+        except (OSError, ValueError):
+            raise ValueError(message("The file {name} cannot be read.", name=named)) from None
+        if len(text) > MAX_SECRET_CHARS:
+            raise ValueError(message("The file {name} is too long for a secret.", name=named))
+        return text.strip()
+
+
+def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping[str, str]) -> SettingsSnapshot:
+    """Return the settings of a file whose bytes are *data*; *overrides* win over it."""
+    entries = entries_of(decoded(data).text)
+    replaced = [Entry(0, key, text) for key, text in overrides.items()]
+    kept = [entry for entry in entries if entry.key not in overrides]
+    settings, problems = lint([*kept, *replaced], resolve=source.resolve, folder=str(source.folder))
+    problems += tuple(_too_open(entries, source, name=name))
+    lines = {entry.key: entry.line for entry in entries}
+    problems += tuple(
+        Problem(key, f"{key}: {why}", line=lines.get(key, 0), kind="place") for key, why in unusable(settings)
+    )
+    instructions, failure = _instructions(source)
+    if failure is not None:
+        problems += (failure,)
+    ordered = tuple(sorted(problems, key=lambda problem: problem.line))
+    return SettingsSnapshot(
+        settings, ordered, instructions, name, tuple(source.watched), tuple(source.watched.values())
+    )
+
+
+def _instructions(source: SettingsSource) -> tuple[str, Problem | None]:
+    path = source.folder / INSTRUCTIONS
+    try:
+        return decoded(source.read(path)).text.strip(), None
+    except FileNotFoundError:
+        return packaged_instructions(), None
+    except OSError:
+        wanted = valid(message("paths of text files that can be read"))
+        problem = bad_value(INSTRUCTIONS, str(path), wanted=wanted)
+        return packaged_instructions(), Problem(
+            "rag.addInstructions", problem.message, sentence=problem.sentence, line=1
+        )
+
+
+def packaged_instructions() -> str:
+    """Return the instructions that come with the package."""
+    return resources.files("datafari_rag.resources").joinpath("conf", INSTRUCTIONS).read_text("utf-8").strip()
+
+
+def _too_open(entries: tuple[Entry, ...], source: SettingsSource, *, name: str) -> Iterator[Problem]:
+    """Warn of secrets that every user of the machine can read: in the file itself, or in a file it names."""
+    for entry in entries:
+        row = row_for(entry.key)
+        value = entry.value.strip()
+        if row is None or not row.is_secret or not value or re.fullmatch(r"\$\{[^{}]*\}", value):
+            continue
+        path = source.folder / value.removeprefix("file:") if value.startswith("file:") else Path(name)
+        if _is_open(path):
+            advice = f"{path} contains a secret and every user of this machine can read it: run chmod o-r on it."
+            yield Problem(entry.key, advice, "warning", line=entry.line, kind="advice")
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & stat.S_IROTH)
+    except OSError:
+        return False
+
+
+def signature_of(watched: tuple[str, ...]) -> Signature:
+    """Return the state of the files *watched* now."""
+    return tuple(_state(Path(path)) for path in watched)
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
+
 
 __all__ = ["SettingsFile", "SettingsRejected", "SettingsSnapshot", "StartRefused"]
 

@@ -99,7 +99,7 @@ def _keep_endpoint(conf: Path, endpoint: str) -> None:
 def _endpoint(model: str) -> str:
     """Return the setting for *model*. Raises: ClickException: it is not here, or nothing that runs it."""
     from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA
-    from datafari_rag.commands.model.embedding_models import KNOWN_MODELS, default_folder, is_there
+    from datafari_rag.commands.model import KNOWN_MODELS, default_folder, is_there
     from datafari_rag.core.settings.embeddings import ONNX
 
     try:

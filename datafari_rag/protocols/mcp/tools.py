@@ -2,7 +2,7 @@
 The tools that agents may call, one row each: their names, their texts, and the records of what they take and give.
 
 The schemas that agents see are those of the records by which arguments are read. What a tool does is the edge's
-(`web/api/mcp_tools.py`). Every tool only reads, and reads as its caller.
+(`web/api/mcp.py`). Every tool only reads, and reads as its caller.
 """
 
 from __future__ import annotations

@@ -46,16 +46,19 @@ from datafari_rag.protocols.chat_reply_parts import (
     with_facts,
 )
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, body_of
-from datafari_rag.protocols.openai.models import OurModel, may_pass_through, our_model, upstream_names
-from datafari_rag.protocols.openai.models import failure as failure
 from datafari_rag.protocols.openai.renderings import (
     Cited,
+    OurModel,
+    may_pass_through,
     nested_citations,
     nodes_of,
+    our_model,
     search_results,
     source_events,
     status_event,
+    upstream_names,
 )
+from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.overrides import SearchSteps, affected, read_steps
 from datafari_rag.protocols.records import about, read, unknown_names
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
@@ -237,30 +240,27 @@ def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
         NoSuchModel: this caller may not use `model`.
         BadRequest: ratio, n or model cannot be taken.
     """
-    try:
-        routed = read(RoutedRequest, body)
-    except BadRequest as error:
-        if error.field == "context_token_ratio":
-            raise _no_ratio(body["context_token_ratio"]) from None
-        raise
-    index, ratio = routed.index_name or None, routed.context_token_ratio
+    routed = _routed(body)
+    index = routed.index_name or None
+    ratio = RATIO if routed.context_token_ratio is None else routed.context_token_ratio
     if index is not None and index not in settings.openai_indexes:
         raise NoSuchIndex(f"No such index: '{index[:_MAX_SHOWN]}' exists.", field="index_name")
     ours = our_model(routed.model, settings)
     if index is not None or ours is not None:
         _check_n(body.get("n"))
     if ours is not None:
-        is_plain = index is None and ratio is None
-        return Parameters(index or ours.index, RATIO if ratio is None else ratio, None, ours, is_plain)
-    name = routed.model or None
-    if name is not None and settings.openai_models and name not in settings.openai_models:
-        raise NoSuchModel.named(name)
-    return Parameters(index, RATIO if ratio is None else ratio, name)
+        is_plain = index is None and body.get("context_token_ratio") is None
+        return Parameters(index or ours.index, ratio, None, ours, is_plain)
+    if routed.model and settings.openai_models and routed.model not in settings.openai_models:
+        raise NoSuchModel.named(routed.model)
+    return Parameters(index, ratio, routed.model or None)
 
 
 def own_parameters(body: Mapping[str, object]) -> OwnParameters:
     """Return the parameters for the model if documents are requested. Raises: BadRequest."""
-    given = read_steps(CompletionRequest, body)
+    # The other name is not even looked at where max_tokens is there.
+    unread = {"max_completion_tokens": None} if body.get("max_tokens") is not None else {}
+    given = read_steps(CompletionRequest, {**body, **unread})
     return OwnParameters(
         is_streamed=bool(given.stream),
         temperature=given.temperature,
@@ -358,12 +358,18 @@ def _kind_of(part: object) -> str:
     return kind[:60] if isinstance(kind, str) else "content"
 
 
-def _no_ratio(value: object) -> BadRequest:
-    is_plain = isinstance(value, (str, int, float))
+def _routed(body: Mapping[str, object]) -> RoutedRequest:
+    """Return what decides where *body* goes; a ratio is refused in KAITO's words. Raises: BadRequest."""
+    try:
+        return read(RoutedRequest, body)
+    except BadRequest as error:
+        if error.field != "context_token_ratio":
+            raise
+    value = body["context_token_ratio"]
     # As JSON has it, so that a number in quotation marks is seen to be none.
-    shown = json.dumps(value)[:_MAX_RATIO_SHOWN] if is_plain else type(value).__name__
+    shown = json.dumps(value)[:_MAX_RATIO_SHOWN] if isinstance(value, (str, int, float)) else type(value).__name__
     reason = f"Invalid context_token_ratio: {shown}. Must be between {RATIO_LOWEST} and {RATIO_HIGHEST}."
-    return BadRequest(reason, field="context_token_ratio")
+    raise BadRequest(reason, field="context_token_ratio")
 
 
 def _check_n(value: object) -> None:

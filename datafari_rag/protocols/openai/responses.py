@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -40,9 +40,8 @@ from datafari_rag.protocols.openai.chat_completions import (
     split,
     styled,
 )
-from datafari_rag.protocols.openai.models import OurModel, our_model
-from datafari_rag.protocols.openai.models import failure as failure
-from datafari_rag.protocols.openai.renderings import Cited, search_results, url_citations
+from datafari_rag.protocols.openai.renderings import Cited, OurModel, our_model, search_results, url_citations
+from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.overrides import read_steps
 from datafari_rag.protocols.records import about
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
@@ -90,7 +89,7 @@ class ResponseRequest(GenerationRequest, frozen=True, kw_only=True):
     """OpenAI's request for a response. Any other parameter that would change the answer is refused by name."""
 
     input: Annotated[
-        str | Annotated[list[InputItem | None], Meta(max_length=MAX_MESSAGES)],
+        str | Annotated[list[InputItem], Meta(max_length=MAX_MESSAGES)],
         about("The question, or items of type message."),
     ]
     model: Annotated[str | None, about("A model of this service. Absent: the default model.")] = None
@@ -130,11 +129,19 @@ def check_served(body: Body) -> None:
 
 
 def request_in(body: Body) -> ResponseRequest:
-    """Return what *body* says, its items without those that are given back. Raises: BadRequest, TooManyValues."""
+    """Return what *body* says; an item that is given back is empty. Raises: BadRequest, TooManyValues."""
     items = body.get("input")
     if isinstance(items, list):
-        items = [None if isinstance(one, Mapping) and _is_given_back(one) else one for one in items]
+        items = [{"role": "user", "content": ""} if _is_given_back(one) else _with_kinds(one) for one in items]
     return read_steps(ResponseRequest, {**body, "input": items}, is_deep=True)
+
+
+def _with_kinds(item: object) -> object:
+    """Return *item* with an object for each of its parts: what is none has no type, which is what an error names."""
+    parts = item.get("content") if isinstance(item, Mapping) else None
+    if not isinstance(item, Mapping) or not isinstance(parts, list):
+        return item
+    return {**item, "content": [part if isinstance(part, Mapping) else {} for part in parts]}
 
 
 def echo_of(given: ResponseRequest, body: Body, ours: OurModel) -> ResponseEcho:
@@ -169,7 +176,9 @@ def turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, 
     if isinstance(given.input, str):
         sent = [_turn("user", given.input, "input")]
     else:
-        items = [(item, f"input[{place}].content") for place, item in enumerate(given.input) if item is not None]
+        sent_items = cast("list[object]", body_of(incoming)["input"])
+        places = [place for place, one in enumerate(sent_items) if not _is_given_back(one)]
+        items = [(given.input[place], f"input[{place}].content") for place in places]
         sent = [_turn(ROLES[item.role], _text(item, path), path) for item, path in items]
     question, turns = split(sent, field="input")
     system = [] if echo.instructions is None else [_turn("system", echo.instructions, "instructions")]
@@ -188,8 +197,8 @@ def _recalled(previous_id: str | None, incoming: Incoming, settings: Settings) -
     )
 
 
-def _is_given_back(item: Body) -> bool:
-    kind = item.get("type")
+def _is_given_back(item: object) -> bool:
+    kind = item.get("type") if isinstance(item, Mapping) else None
     return isinstance(kind, str) and kind in _GIVEN_BACK
 
 

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The answer's Markdown as elements, built node by node: no markup of the answer is ever parsed by the browser.
- * `web/pages/markdown.py` makes the same for pages without script.
+ * `web/pages/results.py` makes the same for pages without script.
  */
 import { element, own } from "./element.js";
 

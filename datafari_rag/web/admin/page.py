@@ -29,13 +29,12 @@ from datafari_rag.web.admin.status import charts_of, counts_of, state_of
 from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.pages.messages import admin_words, chart_names, script_words
-from datafari_rag.web.pages.rendering import PageReader, Translate, page, reader_of
+from datafari_rag.web.pages.rendering import PageReader, Translate, compressed, page, reader_of
 from datafari_rag.web.pages.search import PAGE
-from datafari_rag.web.pages.static_files import compressed
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.runtime import EditableSettings, ServiceSnapshot
-from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+from datafari_rag.web.user import TOKEN_FIELD, TOKEN_HEADER
 
 AT_START = frozenset(
     {

@@ -20,7 +20,7 @@ from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.pages.rendering import PageReader, reader_of
 from datafari_rag.web.request_values import headers_of, incoming_from
 from datafari_rag.web.responses import json_response, plain
-from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+from datafari_rag.web.user import TOKEN_FIELD, TOKEN_HEADER
 
 log = logging.getLogger(__name__)
 

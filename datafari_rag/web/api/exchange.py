@@ -30,14 +30,12 @@ from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.ops import request_context
 from datafari_rag.web.ops.metrics import FinishedRequest, LastFailures, Metrics
-from datafari_rag.web.ops.open_streams import StartQueue, Streams
-from datafari_rag.web.ops.rate_limits import RateLimits, address_of
+from datafari_rag.web.ops.rate_limits import RateLimits, StartQueue, Streams, address_of
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import Encoding, json_response, with_error_headers
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
-from datafari_rag.web.signing import Signer
 from datafari_rag.web.spending import Spending, counted
-from datafari_rag.web.user import RightsOfRequest
+from datafari_rag.web.user import RightsOfRequest, Signer
 
 log = logging.getLogger(__name__)
 

@@ -7,24 +7,201 @@ Nothing is kept between two requests. Every tool reads as its caller, by the sam
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from flask import Response, g, request
 
-from datafari_rag.core.errors import BadRequest, BadSetting, NotAllowed, NotAuthenticated, NotFound
+from datafari_rag.core.access import User
+from datafari_rag.core.ask import Ask, TokenBudget
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.errors import BadRequest, BadSetting, NoDocuments, NotAllowed, NotAuthenticated, NotFound
+from datafari_rag.core.events import Sources
 from datafari_rag.core.identity import authority_of, is_same, normalized
+from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.pipeline import fetch, sources_for
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.mcp import messages, replies
+from datafari_rag.protocols.mcp import replies as results
 from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
-from datafari_rag.protocols.mcp.replies import AnswerCall
+from datafari_rag.protocols.mcp.replies import AnswerCall, Room, succeeded, tool_result
+from datafari_rag.protocols.mcp.tools import (
+    TOOLS,
+    CheckArguments,
+    FetchArguments,
+    SearchArguments,
+    Tool,
+    restrictions_of,
+)
+from datafari_rag.protocols.records import Record, distinct, read
 from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.api.mcp_tools import NAME, OFFERED, Call, Offered
+from datafari_rag.web.api.grounding import documents_for, found_for, work_units
 from datafari_rag.web.ops import request_context
 from datafari_rag.web.request_values import incoming_from, watch_client
 from datafari_rag.web.responses import EVENTS, json_response, plain
+from datafari_rag.web.runtime import ServiceSnapshot
+
+RESULT_TOKENS = 2_000
+"""Most tokens of one result of a tool: what an agent can read of several calls beside its own work."""
+
+PASSAGE_SHARE = 0.6
+"""Share of a search's result that its passages may take; the rest is for ids, titles, addresses and places."""
+
+PASSAGE_TOKENS = 300
+"""Most tokens of one passage of a search's result."""
+
+NAME = "mcp"
+"""The dialect in metrics, log and audit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: the *message* of an *exchange*; the addresses of our own pages begin with *origin*."""
+
+    exchange: Exchange
+    message: RpcRequest
+    origin: str
+
+    @property
+    def snapshot(self) -> ServiceSnapshot:
+        """The settings and parts that this call keeps to."""
+        return self.exchange.snapshot
+
+    def arguments(self, record: type[Record]) -> Record:
+        """Return what was given to the tool. Raises: BadRequest."""
+        return read(record, self.message.params.get("arguments", {}), whole="arguments")
+
+    def user(self) -> User:
+        """Return the caller with the rights. Raises: AuthorityError."""
+        return self.exchange.user()
+
+    def room(self) -> Room:
+        """Return how large the result may be."""
+        return Room(RESULT_TOKENS, self.snapshot.dependencies.counter.count, self.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a tool found: *structured* is its result, *read* what was given to the caller, for the audit."""
+
+    structured: Mapping[str, object]
+    read: tuple[Extract, ...] = ()
+    linked: Sequence[Document] = ()
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A tool and what runs it; *is_chosen* says that `mcp.tools` decides whether it is there."""
+
+    tool: Tool
+    run: Callable[[Call], Response]
+    is_chosen: bool = True
+    is_on: Callable[[Settings], bool] = lambda settings: True
+    """Whether another setting leaves it on."""
+
+    def is_offered(self, settings: Settings) -> bool:
+        """Say whether agents may call it."""
+        return self.is_on(settings) and (self.tool.name in settings.mcp_tools or not self.is_chosen)
+
+
+def answer(call: Call) -> Response:
+    """Return the answer to a question, as a stream where the client wants to see progress."""
+    answering, exchange = AnswerCall(call.message, call.room()), call.exchange
+    if _is_minimal(answering):
+        dependencies = call.snapshot.dependencies
+        model = call.snapshot.extractive or dependencies.model
+        exchange.snapshot = replace(call.snapshot, dependencies=replace(dependencies, model=model))
+    exchange.row = DialectRoute(NAME, answering, EVENTS)
+    return answer_of(exchange)
+
+
+def _work(tool: Tool, is_on: Callable[[Settings], bool]) -> Offered:
+    """Return *tool* as work on whole documents: streamed from its first step on, where the client wants that."""
+
+    def run(call: Call) -> Response:
+        answering = AnswerCall(call.message, call.room(), tool)
+        call.exchange.row = DialectRoute(NAME, answering, EVENTS, begins_at_once=True)
+        return answer_of(call.exchange)
+
+    return Offered(tool, run, is_on=is_on)
+
+
+def _is_minimal(answering: AnswerCall) -> bool:
+    """Say whether no model is wanted; what is wrong with the arguments the dialect says."""
+    given = answering.request.params.get("arguments") if answering.request is not None else None
+    return isinstance(given, Mapping) and given.get("effort") == "minimal"
+
+
+def _search(call: Call) -> Done:
+    given, settings = call.arguments(SearchArguments), call.snapshot.settings
+    ask = Ask(
+        question=given.query,
+        # Short passages of many documents, the best of each before the second of any.
+        token_budget=TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, given.rows),
+        max_documents=given.rows,
+        restrictions=restrictions_of(given.filters, facets_of(settings)),
+        documents=given.basket,
+    )
+    try:
+        found = sources_for(ask, call.user(), settings=settings, dependencies=call.snapshot.dependencies)
+    except NoDocuments:
+        found = Sources(())
+    return Done(results.search_result(found, call.room()), found.extracts, question=ask.question)
+
+
+def _fetch(call: Call) -> Done:
+    given = call.arguments(FetchArguments)
+    document = _read(call, given.id, given.field_by(call.snapshot.settings), call.user())
+    if document is None:
+        # One sentence for what is not there and for what is not theirs, without the id.
+        raise NotFound("There is no document with this id.")
+    read_place = Passage(given.start, min(given.end, len(document.text)))
+    found = results.fetched(document, (given.start, given.end), call.room(), given.max_tokens)
+    return Done(found, (Extract(1, document.id, document, (read_place,), ""),))
+
+
+def _check(call: Call) -> Done:
+    given = call.arguments(CheckArguments)
+    call.exchange.charge()
+    documents, missing = documents_for(distinct(given.document_ids), call.user(), call.snapshot)
+    call.exchange.charge(work_units(given.text, documents) - 1)
+    found = found_for(given.text, documents, call.snapshot)
+    checked = results.check_result(given.text, found.check.stated, found.documents, missing, call.room())
+    return Done(checked, found.check.extracts, found.documents)
+
+
+def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:
+    return fetch(document_id, field, user, settings=call.snapshot.settings, dependencies=call.snapshot.dependencies)
+
+
+def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
+    """Return *tool* with *work*, whose result is one JSON object."""
+
+    def run(call: Call) -> Response:
+        call.exchange.require_settings()
+        done = work(call)
+        call.exchange.question, call.exchange.extracts = done.question, done.read
+        call.exchange.finish("ok", log_also=f"tool={tool.name}")
+        links = results.links(done.linked, call.room())
+        return json_response(plain(succeeded(call.message, tool_result(done.structured, links))))
+
+    return Offered(tool, run)
+
+
+OFFERED: Mapping[str, Offered] = {
+    "search": _run(TOOLS["search"], _search),
+    "fetch": _run(TOOLS["fetch"], _fetch),
+    "answer": Offered(TOOLS["answer"], answer),
+    "check": _run(TOOLS["check"], _check),
+    "summarize": _work(TOOLS["summarize"], lambda settings: settings.ai_enable_summarization),
+    "compare": _work(TOOLS["compare"], lambda settings: settings.ai_enable_synthesis),
+}
+"""Every tool with what runs it, in the order in which they are listed."""
+
 
 MCP = DialectRoute(NAME, AnswerCall(), EVENTS, is_question=False)
 """How a failure looks before a call is known, and what is answered without a question: lists of tools."""

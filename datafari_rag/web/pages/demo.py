@@ -3,7 +3,7 @@ What only the demo's page has: a menu of users, and the folder that it watches a
 
 The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with `users` of
 `demo.folder`, which is refused unless the server listens to this machine alone. The cookie is signed, and believed only
-from this machine (`adapters/identity/factory.py`).
+from this machine (`adapters/identity.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from datafari_rag.web.pages.messages import Translate
 from datafari_rag.web.pages.rendering import DEMO_USERS, reader_of
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response, plain
-from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+from datafari_rag.web.user import TOKEN_FIELD, TOKEN_HEADER
 
 QUESTIONS = (
     "How do I copy a file in Python?",

@@ -18,12 +18,11 @@ from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.exchange import Exchange
-from datafari_rag.web.forms import whole_body
 from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.rendering import Translate, page, reader_of
-from datafari_rag.web.request_values import headers_of
+from datafari_rag.web.request_values import headers_of, whole_body
 from datafari_rag.web.responses import json_response, plain
-from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+from datafari_rag.web.user import TOKEN_FIELD, TOKEN_HEADER
 
 MAX_IDS = 100
 MAX_ID_CHARS = 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gettext
+import gzip
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.urls import iri_to_uri
 
 from datafari_rag import resources
-from datafari_rag.core.errors import RagError, TooManyRequests, UnknownHost
-from datafari_rag.web.api.exchange import WorkerContext, sender_of
-from datafari_rag.web.pages.messages import title_and_hint
+from datafari_rag.core.errors import NotFound, RagError, TooManyRequests, UnknownHost
+from datafari_rag.web.api.exchange import Exchange, WorkerContext, sender_of
+from datafari_rag.web.pages.messages import script_words, title_and_hint
+from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import is_admin
 
@@ -139,3 +141,45 @@ def _with(name: str, value: str) -> str:
     arguments = MultiDict(request.args if request.path in WITH_PARAMETERS else {})
     arguments[name] = value
     return iri_to_uri(request.path) + "?" + urlencode([(key, one) for key, one in arguments.items(multi=True)])
+
+
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+LEVEL = 6
+_TOO_SMALL_BYTES = 600
+
+
+def static_file(worker: WorkerContext, name: str) -> Response:
+    """Return the file *name* of the package; no other name is ever looked for on the disk. Raises: NotFound."""
+    paths = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
+    path = paths.get(name)
+    if path is None:
+        raise NotFound
+    response = Response(path.read_bytes(), mimetype=TYPES[path.suffix])
+    is_named = request.args.get("v") == static_version()
+    response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if is_named else "public, max-age=60"
+    # The widget's modules are loaded by pages of other sites.
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    # One tag for both forms: weak, since their bytes differ.
+    response.set_etag(static_version(), weak=True)
+    response.make_conditional(request)
+    return compressed(response)
+
+
+def widget_setup(exchange: Exchange) -> Response:
+    """Return the words that the widget needs first, in the page's language."""
+    response = json_response(plain({"words": script_words(translator(language_of(request)))}))
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+def compressed(response: Response) -> Response:
+    """Return *response* with a body of fewer bytes, where its reader takes gzip and it is worth it."""
+    response.vary.add("Accept-Encoding")
+    body = response.get_data()
+    if request.accept_encodings["gzip"] <= 0 or len(body) < _TOO_SMALL_BYTES or response.status_code == 304:
+        return response
+    # No time in it: the same file is the same bytes each time.
+    response.set_data(gzip.compress(body, LEVEL, mtime=0))
+    response.headers["Content-Encoding"] = "gzip"
+    return response

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit
 
@@ -178,3 +178,236 @@ def _where(url: str) -> str:
         return without_invisible(f"{parts.hostname or ''}{unquote(parts.path)}".strip("/").replace("/", " › "))
     except ValueError:
         return ""
+
+
+Json = Mapping[str, Any]
+
+SHAPES = {"verified": "✓", "supported": "≈", "near": "○", "unsupported": "–", "contradicted": "✕", "unknown": "?"}
+"""The sign next to a badge's number, so that the status is never shown by colour alone."""
+
+MAX_LINES = 5000
+"""So many lines are read as Markdown, as in `static/prose.js`; what is behind them is one of words."""
+
+_MASK = "\ufffc"
+"""Replaces each character of a mark while Markdown is read: a mark is never part of code, of a link or of a list."""
+
+_BLOCK = re.compile(r"\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)", re.DOTALL)
+_FENCE = re.compile(r"\s*```[^\n]*")
+_ROW = re.compile(r"\s*\|[^|]*\|.*")
+_RULE = frozenset("|:- \t")
+_INLINE = re.compile(
+    r"`(?P<code>[^`\n]+)`"
+    r"|\*\*(?=\S)(?P<bold>(?:(?!\*\*).)+)(?<=\S)\*\*"
+    r"|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+)(?<=\S)\*(?![\w*])"
+    rf"|[\[【［](?P<words>[^\[\]【】［］\n{_MASK}]{{1,240}})[\]】］]\((?P<target>[^()\s{_MASK}]{{1,2000}})\)"
+)
+_LISTS = {"bullet": "ul", "number": "ol"}
+
+
+@dataclass
+class PlacedCitations:
+    """The citations of an answer by the place of their marks; *documents* are those of the reply."""
+
+    citations: Sequence[Json]
+    documents: Sequence[Json]
+    words: Mapping[str, str]
+    _by_start: dict[int, list[Json]] = field(default_factory=dict, init=False)
+    _numbers: dict[object, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Gather the citations of each mark, and number the documents."""
+        for citation in self.citations:
+            self._by_start.setdefault(citation["answer_start"], []).append(citation)
+        for number, document in enumerate(self.documents, 1):
+            self._numbers.setdefault(document["id"], number)
+
+    def masked(self, text: str) -> str:
+        """Return *text* with every mark hidden, as long as it was."""
+        pieces, at = [], 0
+        for start in sorted(self._by_start):
+            end = self._by_start[start][0]["answer_end"]
+            pieces += [text[at:start], _MASK * (end - start)]
+            at = end
+        return "".join([*pieces, text[at:]])
+
+    def badges(self, start: int) -> tuple[Markup, int] | None:
+        """Return the badges of the mark that begins at *start* and where it ends, None when there is none."""
+        mine = self._by_start.get(start)
+        if mine is None:
+            return None
+        return _joined(self._badge(citation) for citation in mine), mine[0]["answer_end"]
+
+    def place(self, document_id: object) -> int | None:
+        """Return the number of the document, counted from 1."""
+        return self._numbers.get(document_id)
+
+    def _badge(self, citation: Json) -> Markup:
+        status, label = str(citation["status"]), without_directions(str(citation["label"]))
+        shape = _element("span", escape(SHAPES[status]), ' aria-hidden="true" class="shape"')
+        words = _element("span", escape(f" {self.words[status]}"), ' class="unseen"')
+        inner = _joined((escape(self.place(citation["document_id"]) or ""), shape, words))
+        kind, title = f' class="badge {escape(status)}"', f' title="{escape(label)}"'
+        if citation["document_id"] is None:
+            return _element("span", inner, f"{kind}{title}")
+        return _element("a", inner, f'{kind} href="{escape(address_of(citation))}"{title}')
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A stretch of the answer that begins *at* a character of it, and the same with its marks hidden."""
+
+    text: str
+    masked: str
+    at: int
+
+    def cut(self, start: int, end: int) -> _Part:
+        return _Part(self.text[start:end], self.masked[start:end], self.at + start)
+
+
+def address_of(citation: Json) -> str:
+    """Return the address of the page that shows the cited passage, or only its document if the passage is unknown."""
+    place = {name: citation[name] for name in ("field", "start", "end") if citation.get(name) is not None}
+    passage = "#passage" if "start" in place else ""
+    return f"/documents?{urlencode({'id': str(citation['document_id']), **place})}{passage}"
+
+
+def html_of(text: str, marks: PlacedCitations) -> Markup:
+    """Return *text* as paragraphs, lists, tables, headings and code, with badges for its marks."""
+    return _joined(_blocks(_Part(text, marks.masked(text), 0), marks))
+
+
+def _blocks(whole: _Part, marks: PlacedCitations) -> Iterator[Markup]:
+    for kind, lines in _grouped(whole):
+        if kind == "code":
+            shown = without_directions("\n".join(line.text for line in lines))
+            yield _element("pre", _element("code", escape(shown)), ' dir="ltr"')
+        elif kind in _LISTS:
+            items = _joined(_element("li", _inline(line, marks)) for line in lines)
+            yield _element(_LISTS[kind], items, ' dir="auto"')
+        elif kind == "row":
+            yield _table(lines, marks)
+        else:
+            body = _joined((_inline(line, marks) for line in lines), "<br>")
+            yield _element("h4" if kind == "heading" else "p", body, ' dir="auto"')
+
+
+def _table(lines: Sequence[_Part], marks: PlacedCitations) -> Markup:
+    """Return rows as a table; the first one names the columns where a rule follows it."""
+    heads = len(lines) > 1 and _is_rule(lines[1])
+    rows = [
+        _element(
+            "tr", _joined(_element("th" if heads and not at else "td", _inline(one, marks)) for one in _cells(line))
+        )
+        for at, line in enumerate(lines)
+        if not _is_rule(line)
+    ]
+    return _element("div", _element("table", _joined(rows), ' dir="auto"'), ' class="wide"')
+
+
+def _is_rule(line: _Part) -> bool:
+    return "-" in line.masked and _RULE.issuperset(line.masked)
+
+
+def _cells(line: _Part) -> Iterator[_Part]:
+    at = line.masked.index("|") + 1
+    for cell in line.masked[at:].split("|"):
+        end = at + len(cell)
+        if end < len(line.masked) or cell.strip():
+            yield line.cut(end - len(cell.lstrip()), at + len(cell.rstrip()) if cell.strip() else end)
+        at = end + 1
+
+
+def _element(tag: str, inner: Markup, traits: str = "") -> Markup:
+    """Return an element of our own, *traits* included, around what is escaped already."""
+    return Markup(f"<{tag}{traits}>{inner}</{tag}>")  # noqa: S704 # nosec B704 # nothing here is not escaped
+
+
+def _joined(pieces: Iterable[Markup], between: str = "") -> Markup:
+    """Join what is escaped already. `Markup.join` would look for what is not, which takes longer than all else here."""
+    return Markup(between.join(pieces))  # noqa: S704 # nosec B704 # each piece is `Markup`
+
+
+def _grouped(whole: _Part) -> Iterator[tuple[str, list[_Part]]]:
+    """Yield (kind, lines) for each block, lines without their signs."""
+    kind = ""
+    lines: list[_Part] = []
+    is_code = False
+    for line in _lines(whole):
+        if _FENCE.fullmatch(line.masked):
+            if lines:
+                yield kind, lines
+            is_code, kind, lines = not is_code, "code", []
+            continue
+        this, rest = ("code", line) if is_code else _kind_of(line)
+        if lines and (this != kind or this in ("", "heading")):
+            yield kind, lines
+            lines = []
+        kind = this
+        if this:
+            lines.append(rest)
+    if lines:
+        yield kind, lines
+
+
+def _lines(whole: _Part) -> Iterator[_Part]:
+    at = 0
+    for line in whole.text.split("\n", MAX_LINES):
+        yield whole.cut(at, at + len(line))
+        at += len(line) + 1
+
+
+def _kind_of(line: _Part) -> tuple[str, _Part]:
+    found = _BLOCK.fullmatch(line.masked)
+    if found is None:
+        start = len(line.masked) - len(line.masked.lstrip())
+        rest = line.cut(start, len(line.masked.rstrip()))
+        if _ROW.fullmatch(rest.masked):
+            return "row", rest
+        return ("paragraph", rest) if rest.text else ("", rest)
+    kind = "heading" if found[1] else "bullet" if found[2] else "number"
+    return kind, line.cut(*found.span(4))
+
+
+def _inline(part: _Part, marks: PlacedCitations) -> Markup:
+    shown, at = [], 0
+    for found in _INLINE.finditer(part.masked):
+        if found.start() > at:
+            shown.append(_plain(part, at, found.start(), marks))
+        shown.append(_piece(found, part, marks))
+        at = found.end()
+    rest = _plain(part, at, len(part.text), marks)
+    return _joined([*shown, rest]) if shown else rest
+
+
+def _piece(found: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
+    if found["code"]:
+        return _element("code", escape(without_directions(part.text[slice(*found.span("code"))])), ' dir="ltr"')
+    for name, tag in (("bold", "strong"), ("italic", "em")):
+        if found[name]:
+            return _element(tag, _inline(part.cut(*found.span(name)), marks))
+    return _link(found["words"], found["target"], marks)
+
+
+def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:
+    """Return the words of *part* from *start* to *end*, without Markdown, each of their marks as its badges."""
+    hidden = part.masked.find(_MASK, start, end)
+    if hidden < 0:
+        return escape(without_directions(part.text[start:end]))
+    shown, at = [], start
+    while hidden >= 0:
+        made = marks.badges(part.at + hidden)
+        following = hidden + 1
+        if made is not None:
+            shown += [escape(without_directions(part.text[at:hidden])), made[0]]
+            at = following = made[1] - part.at
+        hidden = part.masked.find(_MASK, following, end)
+    return _joined([*shown, escape(without_directions(part.text[at:end]))])
+
+
+def _link(words: str, target: str, marks: PlacedCitations) -> Markup:
+    document = next((document for document in marks.documents if document["url"] == target), None)
+    shown = escape(without_directions(words))
+    if document is None:
+        return shown
+    address = f"/documents?{urlencode({'id': str(document['id'])})}"
+    return Markup('<a href="{}">{}</a>').format(address, shown)

@@ -8,17 +8,15 @@ from flask import Response, current_app, request
 
 from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.admin import page
-from datafari_rag.web.admin.costs import costs
-from datafari_rag.web.admin.questions import evaluation_file, questions
 from datafari_rag.web.admin.revoke import revoke
+from datafari_rag.web.admin.usage import costs, evaluation_file, questions
 from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange
 from datafari_rag.web.api.openapi import openapi_page
 from datafari_rag.web.api.search import TITLES
 from datafari_rag.web.pages.demo import choose, drop, is_of_script, progress
 from datafari_rag.web.pages.feedback import give
-from datafari_rag.web.pages.rendering import failure_page
+from datafari_rag.web.pages.rendering import failure_page, widget_setup
 from datafari_rag.web.pages.search import FOUND, PAGE, TALK_TAKES, search_page
-from datafari_rag.web.pages.static_files import widget_setup
 from datafari_rag.web.responses import NDJSON, failure
 from datafari_rag.web.routes import Route
 

@@ -26,7 +26,6 @@ from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext
 from datafari_rag.web.api.search import SELECT, search_of, searched
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo import QUESTIONS, folder_values
-from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import (
     drop_words,
     field_names,
@@ -37,7 +36,18 @@ from datafari_rag.web.pages.messages import (
     title_and_hint,
 )
 from datafari_rag.web.pages.rendering import PageReader, failure_page, page, reader_of
-from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
+from datafari_rag.web.pages.results import (
+    ROWS,
+    SHAPES,
+    PlacedCitations,
+    address_of,
+    address_with,
+    choices_of,
+    hits_of,
+    html_of,
+    notes_of,
+    parameters_for,
+)
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import NDJSON
 

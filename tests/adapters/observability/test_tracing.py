@@ -12,8 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from datafari_rag.adapters.observability.tracing import Tracing, answered, named
-from datafari_rag.adapters.observability.tracing_switch import is_wanted
+from datafari_rag.adapters.observability.tracing import Tracing, answered, is_wanted, named
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.machine import MACHINE
-from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights, RightsWatch
-from datafari_rag.adapters.rights.factory import ClaimedRights
+from datafari_rag.adapters.rights import AuthorityLimits, AuthorityRights, ClaimedRights, RightsWatch
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 from tests.adapters.http.test_single_flight import Waiting, together
 from tests.loopback import Asked, Loopback, Reply, serving

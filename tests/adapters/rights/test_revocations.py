@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.rights.revocations import MAX_BYTES, RevocationFile
+from datafari_rag.adapters.rights import MAX_BYTES, RevocationFile
 from datafari_rag.core.access import NEVER
 from datafari_rag.core.errors import AuthorityUnavailable
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
+from datafari_rag.adapters.rights import NoRights, RightsFile
 from datafari_rag.core.errors import AuthorityUnavailable
 
 

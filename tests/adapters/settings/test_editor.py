@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.editor import SettingsEditor
-from datafari_rag.adapters.settings.file import SettingsFile
+from datafari_rag.adapters.settings.file import SettingsEditor, SettingsFile
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import javaproperties
 import pytest
 
-from datafari_rag.adapters.settings.properties_text import decoded, edited, entries_of
+from datafari_rag.adapters.settings.file import decoded, edited, entries_of
 
 READ = [
     pytest.param("a=1\nb:2\nc 3\n", [(1, "a", "1"), (2, "b", "2"), (3, "c", "3")], id="three ways to separate"),

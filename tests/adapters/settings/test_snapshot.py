@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, packaged_instructions, snapshot_of
+from datafari_rag.adapters.settings.file import SettingsSnapshot, StartRefused, packaged_instructions, snapshot_of
 
 
 def read(folder: Path, text: str, mode: int = 0o600, **environ: str) -> SettingsSnapshot:

@@ -17,7 +17,7 @@ from datafari_rag.bootstrap import Runtime
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.search_request import Browse
-from datafari_rag.web.signing import Signer
+from datafari_rag.web.user import Signer
 from tests.waiting import HANGS_S
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from datafari_rag.adapters.vectors.onnx import tokenizer_from
 from datafari_rag.adapters.vectors.tokens import Tokenize
-from datafari_rag.commands.model.packed_model import packed_model, tokenizer_of
+from datafari_rag.commands.packed_model import packed_model, tokenizer_of
 from datafari_rag.core.errors import EmbeddingsUnavailable
 from tests.commands.model.test_packed_model import packed
 from tests.tiny_model import tiny_model

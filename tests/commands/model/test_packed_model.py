@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
-from datafari_rag.commands.model.packed_model import graph_of, packed_model, tokenizer_of
+from datafari_rag.commands.packed_model import graph_of, packed_model, tokenizer_of
 
 HIDDEN, INNER, HEADS = 32, 64, 2
 PIECES = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]

@@ -134,7 +134,7 @@ IGNORED = {
     "rows that are no number": ("rows", "ten"),
     "rows in other digits": ("rows", "\u0661"),
     "a start too deep": ("start", str(MAX_START + 1)),
-    "a start that is no number": ("start", "1e3"),
+    "a start that is no number": ("start", "1_000"),
     "a flag that is neither": ("stream", "maybe"),
     "a format that is none": ("format", "haiku"),
     "line breaks that are none": ("linebreaks", "<br>"),

@@ -280,21 +280,21 @@ REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
         "a hot temperature",
         with_index(USER, temperature=2.5),
         BadRequest,
-        "temperature must be a number between 0 and 2.",
+        "temperature must be a number from 0 to 2.",
         "temperature",
     ),
     (
         "max_tokens of zero",
         with_index(USER, max_tokens=0),
         BadRequest,
-        "max_tokens must be an integer of at least 1.",
+        "max_tokens must be a whole number of at least 1.",
         "max_tokens",
     ),
     (
         "max_completion_tokens as text",
         with_index(USER, max_completion_tokens="9"),
         BadRequest,
-        "max_completion_tokens must be an integer of at least 1.",
+        "max_completion_tokens must be a whole number of at least 1.",
         "max_completion_tokens",
     ),
 ]
@@ -409,10 +409,10 @@ def test_what_the_model_reads_is_sent_on_and_all_else_is_named() -> None:
         "frequency_penalty": 0.2,
         "stream_options": {"include_usage": True},
     }
-    ask = read(with_index(USER, temperature=0, stream=True, user="me", logprobs=True, stop_=None, n=1, **sent))
+    ask = read(with_index(USER, temperature=0, stream=True, user="me", logprobs=True, n=1, **sent))
     assert ask.sampling == sent
     assert (ask.temperature, ask.is_streamed) == (0.0, True)
-    assert set(ask.ignored) == {"user", "logprobs", "stop_"}
+    assert set(ask.ignored) == {"user", "logprobs"}
 
 
 def test_the_newer_name_of_max_tokens_is_read_too() -> None:

@@ -10,7 +10,7 @@ import pytest
 from datafari_rag.core.errors import NoSuchModel
 from datafari_rag.core.settings.records import OpenaiClient
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.openai.models import OurModel, found, listed, our_model
+from datafari_rag.protocols.openai.renderings import OurModel, found, listed, our_model
 
 SETTINGS = replace(Settings(), openai_indexes={"default": "", "hr": "embedded:/x", "it": ""}, rag_model="gpt-x")
 OURS = ["datafari", "datafari/hr", "datafari/it"]

@@ -26,7 +26,7 @@ from datafari_rag.core.errors import EmbeddingsUnavailable, ModelTimeout, Search
 from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel
-from datafari_rag.web.admin import questions
+from datafari_rag.web.admin import usage as questions
 from datafari_rag_trials.evaluation.questions import questions_in
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.web.test_spending import DOORS

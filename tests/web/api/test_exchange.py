@@ -23,8 +23,7 @@ from datafari_rag.ports import Ending
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.request import ReplyContext
-from datafari_rag.web.api.answer_events import begun_in
-from datafari_rag.web.api.answers import answered
+from datafari_rag.web.api.answers import answered, begun_in
 from datafari_rag.web.api.exchange import DialectRoute
 from datafari_rag.web.api.grounding import work_units
 from datafari_rag.web.pages.routes import PAGES

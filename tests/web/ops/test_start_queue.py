@@ -14,7 +14,7 @@ from datafari_rag.core.errors import Overloaded
 from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.ops.open_streams import MAX_RETRY_S, StartQueue
+from datafari_rag.web.ops.rate_limits import MAX_RETRY_S, StartQueue
 from tests.fakes import FLIGHT, FakeRetriever, app_of, fake_snapshot
 from tests.waiting import HANGS_S, until
 

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from datafari_rag.web.pages.markdown import MAX_LINES, SHAPES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import statuses
-from datafari_rag.web.pages.results import marked_html
+from datafari_rag.web.pages.results import MAX_LINES, SHAPES, PlacedCitations, address_of, html_of, marked_html
 from tests.growth import too_fast
 
 DOCUMENTS = [

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,15 +19,14 @@ from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for
 from datafari_rag.adapters.reranker import NEEDS_EXTRA as NEEDS_RERANKER
 from datafari_rag.adapters.reranker import reranker_for
-from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
+from datafari_rag.adapters.settings.file import SettingsSnapshot, StartRefused, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
 from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
-from datafari_rag.commands.doctor.model_trial import ModelTrial, trial_prompt, tried
-from datafari_rag.commands.doctor.visibility import Reason, newest_date, reason_for, visibility_of
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
+from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import (
     AuthorityError,
     ConversationsUnavailable,
@@ -35,17 +36,21 @@ from datafari_rag.core.errors import (
     RagError,
     SearchError,
 )
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.meaning.reranker import RerankFailure
-from datafari_rag.core.model.prompt import texts_of
+from datafari_rag.core.model.prompt import Prompt, instructions_for, texts_of
 from datafari_rag.core.model.refusals import advice_for, words_of
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages.fusion import PAIRS
 from datafari_rag.core.query.dates import iso_at, moment_of
+from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
 from datafari_rag.core.settings.table import Settings, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
-from datafari_rag.pipeline import Dependencies
+from datafari_rag.core.text.language import detect
+from datafari_rag.pipeline import Dependencies, browse, fetch
+from datafari_rag.ports import Ending, Model, TextChunk
 
 MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
 VERDICTS: dict[str, Verdict] = {"error": "problem", "warning": "hint", "note": "ok"}
@@ -442,3 +447,174 @@ ADVICE = {
     "": "Is Solr running, and reachable at the address of solr.url?",
 }
 """What to do, by a word of the problem; the last one fits all."""
+
+
+LANGUAGE = "fr"
+QUESTION = "Jusqu'à quelle heure la salle de lecture est-elle ouverte en semaine ?"
+DOCUMENTS = (
+    ("Opening hours", "On weekdays the reading room is open from nine o'clock in the morning until 18:45."),
+    ("Lending", "Books can be borrowed for four weeks. A loan can be renewed twice."),
+)
+"""The question is not in the documents' language, so that an answer shows whether the model keeps to the question's."""
+
+EXPECTED = "18"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrial:
+    """
+    How the model answered: seconds to the first words and in all, in how many pieces, and what is right about it.
+
+    *failure* is None for an answer; the rest then says nothing where it is not.
+    """
+
+    prompt: Prompt
+    failure: RagError | None
+    first_s: float = 0.0
+    total_s: float = 0.0
+    pieces: int = 0
+    is_right: bool = False
+    is_cited: bool = False
+    is_in_language: bool = False
+    is_cut: bool = False
+    facts: ModelFacts = UNKNOWN_MODEL
+
+
+def trial_prompt(settings: Settings, instructions: str, nonce: str) -> Prompt:
+    """Return the prompt as an answer's is made, with two short documents."""
+    extracts = tuple(
+        Extract(number, label, Document(id=str(number), title=label, text=text), (), text)
+        for number, (label, text) in enumerate(DOCUMENTS, 1)
+    )
+    return Prompt(
+        QUESTION,
+        extracts,
+        instructions_for(instructions, language=LANGUAGE, answer_format=None),
+        nonce,
+        language=LANGUAGE,
+        model=settings.rag_model,
+        temperature=settings.rag_temperature,
+        max_tokens=settings.rag_max_tokens,
+        spare_tokens=settings.llm_context_window // 2,
+    )
+
+
+def tried(model: Model, prompt: Prompt, clock: Callable[[], float]) -> ModelTrial:
+    """Ask *model* once, streamed; *clock* gives seconds that never go back."""
+    began = clock()
+    texts: list[str] = []
+    first_s = 0.0
+    ending = Ending(None)
+    for said in model.generate(prompt, is_streamed=True):
+        if isinstance(said, TextChunk):
+            first_s = first_s or clock() - began
+            texts.append(said.text)
+        else:
+            ending = said
+    text = "".join(texts)
+    return ModelTrial(
+        prompt,
+        ending.failure,
+        first_s,
+        clock() - began,
+        len(texts),
+        is_right=EXPECTED in text,
+        is_cited="[1]" in text or f"[{DOCUMENTS[0][0]}]" in text,
+        is_in_language=detect(text, "") == LANGUAGE,
+        is_cut=ending.finish_reason == "length",
+        facts=ending.facts,
+    )
+
+
+MAX_TOKENS = 30
+"""Most tokens that are tried one by one; each is two searches."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEffect:
+    """What one of a user's tokens does: how many documents they see by it alone, and how many it hides from them."""
+
+    token: str
+    opens: int
+    hides: int
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """
+    How many documents a user sees: *public* of them without a token.
+
+    *tokens* is how many they have; *effects* are those of the first `MAX_TOKENS` that do anything.
+    """
+
+    documents: int
+    public: int
+    tokens: int
+    effects: tuple[TokenEffect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """
+    Whether a user sees one document, and why.
+
+    *decisive* are the tokens without which it would be the other way round: without one of them they would not see it,
+    or would, because the document denies it. *is_public*: anybody sees it.
+    """
+
+    is_seen: bool
+    is_public: bool
+    decisive: tuple[str, ...]
+
+
+def visibility_of(user: User, settings: Settings, dependencies: Dependencies) -> Visibility:
+    """Return what *user* sees. Raises: SearchError, NotAuthenticated."""
+
+    def count(tokens: frozenset[str]) -> int:
+        return _number(browse(Browse(None, rows=0), _with(user, tokens), settings=settings, dependencies=dependencies))
+
+    all_seen, public = count(user.tokens), count(frozenset())
+    tried = sorted(user.tokens)[:MAX_TOKENS]
+    effects = (
+        TokenEffect(one, count(frozenset({one})) - public, max(0, count(user.tokens - {one}) - all_seen))
+        for one in tried
+    )
+    return Visibility(all_seen, public, len(user.tokens), tuple(one for one in effects if one.opens or one.hides))
+
+
+def reason_for(document_id: str, user: User, settings: Settings, dependencies: Dependencies) -> Reason:
+    """Return whether *user* sees a document, and by which tokens. Raises: SearchError, NotAuthenticated."""
+
+    def is_seen(tokens: frozenset[str]) -> bool:
+        asked = _with(user, tokens)
+        return any(
+            fetch(document_id, field, asked, settings=settings, dependencies=dependencies) is not None
+            for field in ("exactContent", "preview_content")
+        )
+
+    found = is_seen(user.tokens)
+    tried = sorted(user.tokens)[:MAX_TOKENS]
+    decisive = tuple(one for one in tried if is_seen(user.tokens - {one}) is not found)
+    return Reason(found, is_public=is_seen(frozenset()), decisive=decisive)
+
+
+def newest_date(user: User, settings: Settings, dependencies: Dependencies) -> str | None:
+    """Return the newest `last_modified` that *user* sees, None when there is none. Raises: SearchError."""
+    wanted = Browse(None, rows=1, sort=("last_modified", True), fields=("id", "last_modified"))
+    found = browse(wanted, user, settings=settings, dependencies=dependencies)
+    rows = _part(found, "response").get("docs") or ()
+    value = rows[0].get("last_modified") if rows and isinstance(rows[0], Mapping) else None
+    return str(value[0] if isinstance(value, list) and value else value) if value else None
+
+
+def _with(user: User, tokens: frozenset[str]) -> User:
+    return replace(user, tokens=tokens)
+
+
+def _number(page: Mapping[str, object]) -> int:
+    return int(_part(page, "response")["numFound"])
+
+
+def _part(page: Mapping[str, object], name: str) -> Mapping[str, Any]:
+    found = page[name]
+    return found if isinstance(found, Mapping) else {}

@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from datafari_rag import resources
 from datafari_rag.core.access import User
+from datafari_rag.core.accounts import BY, CostTotal, days_before, money_text, totals
 from datafari_rag.core.answer.question_report import (
     MOST_JOINED,
     QuestionReport,
@@ -31,7 +32,7 @@ from datafari_rag.core.answer.question_report import (
     text_of,
 )
 from datafari_rag.core.documents import first_value
-from datafari_rag.core.errors import EmbeddingError, NotAllowed, NotFound, SearchError
+from datafari_rag.core.errors import BadRequest, EmbeddingError, NotAllowed, NotFound, SearchError
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.query.proposals import total_of
 from datafari_rag.core.search_request import Browse, Step
@@ -40,7 +41,7 @@ from datafari_rag.core.vectors import Vector
 from datafari_rag.pipeline import browse
 from datafari_rag.ports import Meaning
 from datafari_rag.web.api.exchange import Exchange, wants_json
-from datafari_rag.web.pages.messages import problem_names
+from datafari_rag.web.pages.messages import cost_names, problem_names
 from datafari_rag.web.pages.rendering import page, reader_of
 from datafari_rag.web.request_values import number_wanted
 from datafari_rag.web.responses import json_response, plain
@@ -155,3 +156,43 @@ def _vectors(groups: Sequence[SameWords], meaning: Meaning | None) -> tuple[Sequ
     except (EmbeddingError, SearchError) as error:
         log.warning("the report has groups by words alone: label=%s", error.label)
         return (), None
+
+
+USUAL_COST_DAYS, MOST_COST_DAYS = 30, 731
+MOST_ROWS = 1_000
+"""Most rows that are shown; the command prints all."""
+
+
+def costs(exchange: Exchange) -> Response:
+    """Return the totals of the last `days` by `by`, as JSON or as a page. Raises: RagError."""
+    worker = exchange.worker
+    reader = reader_of(worker)
+    if not reader.is_admin:
+        raise NotAllowed
+    ledger = worker.snapshot().accounts
+    if ledger is None:
+        raise NotFound("Nothing is counted here: limits.store is empty.")
+    days = number_wanted("days", USUAL_COST_DAYS, MOST_COST_DAYS)
+    by = next((one for one in BY if one == request.args.get("by", "user")), None)
+    if by is None:
+        raise BadRequest(f"by must be one of {', '.join(BY)}.", field="by")
+    since = days_before(worker.now(), days)
+    found = totals(ledger.costs(since), by)
+    if wants_json():
+        return json_response(plain({"since": since, "by": by, "totals": [as_json(one) for one in found]}))
+    rows = [(one, money_text(one.money)) for one in found[:MOST_ROWS]]
+    shown = {"rows": rows, "by": by, "all_by": BY, "names": cost_names(reader.translate), "days": days}
+    return page(worker, reader, "costs.html", {**shown, "left_out": len(found) - len(rows)})
+
+
+def as_json(total: CostTotal) -> dict[str, object]:
+    """Return one total as programs read it; `money` is a decimal text, null where a price is missing."""
+    return {
+        "name": total.name,
+        "calls": total.calls,
+        "estimatedCalls": total.estimated,
+        "inputTokens": total.use.input,
+        "cachedTokens": total.use.cached,
+        "outputTokens": total.use.output,
+        "money": None if total.money is None else money_text(total.money),
+    }

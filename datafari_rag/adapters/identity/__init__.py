@@ -1,1 +1,0 @@
-"""The user of a request: header, signed token, demo cookie."""

@@ -1,1 +1,0 @@
-"""Which tokens a user has: file, authority service, claims."""

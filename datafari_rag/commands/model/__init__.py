@@ -1,1 +1,0 @@
-"""`datafari-rag model`: embedding models out of package registries."""

@@ -1,0 +1,305 @@
+"""`datafari-rag report`: which questions found no good answer, as one administrator may read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import cast
+
+import click
+
+from datafari_rag import bootstrap
+from datafari_rag.adapters.ledgers import ledger_for
+from datafari_rag.adapters.machine import MACHINE
+from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
+from datafari_rag.commands.ask import line_for, printable
+from datafari_rag.commands.index import settings_for
+from datafari_rag.commands.terminal import CONF
+from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
+from datafari_rag.core.answer.audit_record import (
+    ChainHead,
+    ChainProofs,
+    Keys,
+    broken,
+    keys_by_id,
+    read_head,
+    vouched_in,
+)
+from datafari_rag.core.answer.question_report import QuestionReport
+from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable, RagError
+from datafari_rag.core.identity import VerifiedIdentity, mapped_name
+from datafari_rag.web.admin.usage import (
+    MOST_COST_DAYS,
+    MOST_DAYS,
+    USUAL_COST_DAYS,
+    USUAL_DAYS,
+    USUAL_OLD_DAYS,
+    as_json,
+    report_for,
+    standalone_page,
+)
+from datafari_rag.web.pages.messages import problem_names
+from datafari_rag.web.user import user_for
+
+
+def _days(context: click.Context, parameter: click.Parameter, text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,3})d", text)
+    if found is None or not 1 <= int(found[1]) <= MOST_DAYS:
+        raise click.BadParameter(f"a number of days from 1d to {MOST_DAYS}d is expected")
+    return int(found[1])
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  datafari-rag report --conf /etc/datafari-rag/rag.properties --as admin
+  datafari-rag report --since 30d --as admin --html > report.html
+\b
+Run it as the service's own account. Exit codes: 0 shown; 1 no questions are kept, or they or the documents cannot be
+read, or the user is no administrator; 2 wrong usage.
+"""
+)
+@CONF
+@click.option("--since", default=f"{USUAL_DAYS}d", callback=_days, show_default=True, help="The last days, such as 7d.")
+@click.option("--as", "name", required=True, help="One of security.admins; only documents that they may see count.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--html", "form", flag_value="html", help="As a page.")
+def report(conf: Path, since: int, name: str, form: str | None) -> None:
+    """Show which questions of the last days found no good answer, those with the most problems first."""
+    try:
+        snapshot = line_for(conf)
+        reader = user_for(VerifiedIdentity(name), snapshot)
+        if not reader.is_admin:
+            raise click.ClickException(f"{name} is not one of security.admins.")
+        since_s = MACHINE.wall() - since * 86_400
+        made = report_for(reader, snapshot, since_s=since_s, old_days=USUAL_OLD_DAYS)
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from refused
+    except RagError as error:
+        raise click.ClickException(error.reason + (f" ({error.log})" if error.log else "")) from error
+    if form == "json":
+        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=2))
+    elif form == "html":
+        click.echo(standalone_page(made))
+    else:
+        _show(made)
+
+
+def _show(made: QuestionReport) -> None:
+    names = problem_names(str)
+    click.echo(f"{made.questions} questions")
+    for group in made.groups:
+        texts = " / ".join(one.text for one in group.texts) or "(too few people asked this to show it)"
+        problems = ", ".join(f"{names[problem]} {count}" for problem, count in group.problems.items())
+        click.echo(printable(f"{group.asked:>6} asked by {group.people}: {texts}: {problems}"))
+    old = f"cited when older than {made.old_days} days"
+    titles = {"citedOften": "cited often", "neverCited": "shown and never cited", "citedOld": old}
+    for name, counts in made.documents.items():
+        for document, count in counts:
+            click.echo(printable(f"{count:>6} {titles[name]}: {document.title}"))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  datafari-rag costs --conf /etc/datafari-rag/rag.properties
+  datafari-rag costs --by model --days 7
+  datafari-rag costs --by day --json
+\b
+Run it as the service's own account. Exit codes: 0 shown; 1 nothing is counted, or it cannot be read; 2 wrong usage.
+"""
+)
+@CONF
+@click.option("--by", type=click.Choice(BY), default="user", show_default=True, help="What is summed up.")
+@click.option(
+    "--days", type=click.IntRange(1, MOST_COST_DAYS), default=USUAL_COST_DAYS, show_default=True, help="Today included."
+)
+@click.option("--json", "is_json", is_flag=True, help="As JSON.")
+def costs(conf: Path, by: str, days: int, is_json: bool) -> None:
+    """Show what the models cost in the last days, the largest first; ? where llm.prices has no price."""
+    try:
+        ledger = ledger_for(settings_for(conf))
+        if ledger is None:
+            raise click.ClickException("limits.store is empty: nothing is counted.")
+        with closing(ledger):
+            found = totals(ledger.costs(days_before(MACHINE.wall(), days)), cast(By, by))
+    except StartRefused as error:
+        raise click.ClickException("\n".join(error.lines)) from error
+    except AccountsUnavailable as error:
+        raise click.ClickException(f"The accounts cannot be read: {error.log}.") from error
+    if is_json:
+        click.echo(json.dumps([as_json(one) for one in found], ensure_ascii=False, indent=2))
+        return
+    rows = [(by, "calls", "tokens in", "cached", "tokens out", "cost"), *map(_cells, found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *numbers in rows:
+        click.echo("  ".join([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]))
+
+
+def _cells(total: CostTotal) -> tuple[str, ...]:
+    use = total.use
+    numbers = (total.calls, use.input, use.cached, use.output)
+    return (total.name or "(not signed in)", *(f"{number:,}" for number in numbers), money_text(total.money))
+
+
+@click.group()
+def conversations() -> None:
+    """Manage stored conversations (chat.store.folder)."""
+
+
+@conversations.command(
+    epilog="""\b
+Examples:
+  datafari-rag conversations delete --conf /etc/datafari-rag/rag.properties --user alice
+\b
+Run it as the service's own account. Exit codes: 0 deleted, also when there were none; 1 not; 2 wrong usage.
+"""
+)
+@CONF
+@click.option("--user", required=True, help="Whose conversations are deleted, as the service knows the user.")
+def delete(conf: Path, user: str) -> None:
+    """Delete all stored conversations of one user; the service may run meanwhile."""
+    try:
+        settings = settings_for(conf)
+        store = bootstrap.conversations_for(settings)
+        if store is None:
+            raise click.ClickException("chat.store.folder is empty: nothing is stored.")
+        with closing(store):
+            number = store.delete_all(mapped_name(user, settings.security_domain)) if store.is_there else 0
+    except StartRefused as error:
+        raise click.ClickException("\n".join(error.lines)) from error
+    except ConversationsUnavailable as error:
+        raise click.ClickException(f"{error.reason} ({error.log})") from error
+    click.echo(f"{number} {'conversation' if number == 1 else 'conversations'} deleted")
+
+
+Vouched = Mapping[str, tuple[ChainHead, ...]]
+"""What the first lines of signed chains say of other chains, by name."""
+
+_FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+@click.group()
+def audit() -> None:
+    """Check the audit files."""
+
+
+@audit.command()
+@_FOLDER
+@click.option(
+    "--conf",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The settings, for the keys of signed chains (audit.key).",
+)
+@click.option(
+    "--unsigned/--no-unsigned",
+    "allows_unsigned",
+    default=False,
+    help="Accept lines that are not signed although a key is given. [default: no]",
+)
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Do not miss chains that were begun before this day: they were removed on purpose.",
+)
+def verify(folder: Path, conf: Path | None, allows_unsigned: bool, since: object) -> None:
+    """
+    Verify every chain in FOLDER: no line was changed, moved or removed.
+
+    With a key: every line is signed, or was there when a signed chain began; and no chain is missing.
+
+    Exit code 0 if all chains are intact (and, with --conf of a service that audits, if there is one), otherwise 1 and
+    one line for each problem: FILE:LINE: what is wrong.
+    """
+    keys = _keys(conf)
+    chains = sorted({path.with_suffix(".jsonl") for path in folder.iterdir() if path.suffix in (".jsonl", ".head")})
+    vouched = _vouched(chains, keys)
+    # Who removes the only chain leaves a folder like this: where answers are audited there is one.
+    is_bare = not chains and conf is not None and bool(SettingsFile(conf).snapshot().settings.audit_folder)
+    problems = [f"{folder}: there is no chain; it was removed, or nothing was audited here yet."] if is_bare else []
+    problems += [*_missing(folder, chains, vouched, since=f"{since:%Y%m%d}" if since else "")]
+    for chain in chains:
+        proofs = ChainProofs(keys, vouched.get(chain.stem, ()), bool(keys) and not allows_unsigned)
+        problems += _problems(chain, proofs)
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        raise SystemExit(1)
+    if not chains:
+        click.echo("There are no chains: nothing was verified.")
+        return
+    lines = sum(chain.read_bytes().count(b"\n") for chain in chains)
+    click.echo(f"{len(chains)} chains, {lines} lines: nothing was changed.")
+
+
+@audit.command()
+@_FOLDER
+@click.option("--document", required=True, help="The document's id.")
+def find(folder: Path, document: str) -> None:
+    """
+    List the answers that used a document: when, the request's id, who, and the version of the document.
+
+    One line of JSON each, oldest first; the chains are not checked (`audit verify` does that).
+
+    Exit code 0 when there are any, else 1.
+    """
+    found = [line for chain in sorted(folder.glob("*.jsonl")) for line in _uses(chain, document)]
+    for line in sorted(found, key=lambda line: str(line["at"])):
+        click.echo(json.dumps(line, ensure_ascii=False))
+    if not found:
+        click.echo("No answer in these chains used this document.", err=True)
+        raise SystemExit(1)
+
+
+def _uses(chain: Path, document: str) -> Iterator[Mapping[str, object]]:
+    with chain.open("rb") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+                used = [one for one in record.get("documents", ()) if one["id"] == document]
+            except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+                continue  # a line that was changed is for `verify`
+            if used:
+                about = {name: record.get(name) for name in ("at", "id", "who", "dialect", "outcome")}
+                yield {**about, "versions": [one.get("version") for one in used], "chain": chain.name}
+
+
+def _keys(conf: Path | None) -> Keys:
+    if conf is None:
+        return {}
+    try:
+        settings = SettingsFile(conf).snapshot().settings
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from None
+    return keys_by_id(settings.audit_key)
+
+
+def _vouched(chains: list[Path], keys: Keys) -> Vouched:
+    """Return what signed chains vouch for; a forged first line is found when its own chain is checked."""
+    found: dict[str, tuple[ChainHead, ...]] = {}
+    for chain in chains if keys else ():
+        if not chain.exists():
+            continue
+        with chain.open("rb") as lines:
+            for name, head in vouched_in(lines.readline()):
+                found[name] = (*found.get(name, ()), head)
+    return found
+
+
+def _missing(folder: Path, chains: list[Path], vouched: Vouched, *, since: str) -> Iterator[str]:
+    here = {chain.stem for chain in chains}
+    for name in sorted(vouched.keys() - here):
+        if name.removeprefix("audit-")[: len(since)] >= since:
+            yield f"{folder / name}.jsonl:1: This chain is missing, but a signed chain refers to it."
+
+
+def _problems(chain: Path, proofs: ChainProofs) -> list[str]:
+    if not chain.exists():
+        return [f"{chain}:1: The chain's file is missing; its head file is here."]
+    head_file = chain.with_suffix(".head")
+    head = read_head(head_file.read_bytes(), proofs.keys) if head_file.exists() else None
+    with chain.open("rb") as lines:
+        return [f"{chain}:{max(number, 1)}: {problem}" for number, problem in broken(lines, head, proofs)]
