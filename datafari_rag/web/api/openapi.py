@@ -226,7 +226,9 @@ def _responses(known: Json) -> Json:
     good: Json = {JSON_TYPE: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}} if refs else {}
     for media_type, line in known.get("lines", {}).items():
         about = f"A stream of {line} objects: see components/schemas." if line else "Text."
-        good[media_type] = {"schema": STRING | {"description": about}}
+        # Readers of server-sent events check each event against this, and an event is no string.
+        kind = {} if media_type == "text/event-stream" else STRING
+        good[media_type] = {"schema": kind | {"description": about}}
     responses: Json = {"200": {"description": "Success.", "content": good}}
     if known.get("has_receipt"):
         responses["202"] = {"description": "Accepted; there is no reply."}
