@@ -89,23 +89,33 @@ def test_the_tables_name_every_run_and_its_filter() -> None:
     assert "| words, 100,000 | 1 in 10 | 11 / 22 | - | - | 11.0 ms |" in text
 
 
+DONE = {"type": "stream.completed", "data": {"status": "OK"}}
+FAILED = {"type": "stream.completed", "data": {"status": "ERROR"}}
+
+
 @pytest.mark.parametrize(
-    ("last", "ended"),
+    ("events", "ended"),
     [
-        ({"data": {"status": "OK"}}, "OK"),
-        ({"status": "OK", "content": {}}, "OK"),
-        ({"status": "ERROR", "content": {"error": {"label": "modelBusy"}}}, "modelBusy"),
-        ({"data": {"status": "ERROR"}}, 'no label: {"data": {"status": "ERROR"}}'),
+        ([{"status": "OK", "content": {}}], "OK"),
+        ([{"status": "ERROR", "content": {"error": {"label": "modelBusy"}}}], "modelBusy"),
+        ([{"status": "ERROR", "content": {}}], "no label"),
+        ([{"type": "message.final", "data": {}}, DONE], "OK"),
+        ([{"type": "error", "data": {"label": "notAllowed"}}, FAILED], "notAllowed"),
+        ([{"type": "message.delta", "data": {"text": "a"}}, FAILED], "no label"),
+        ([{"type": "message.delta", "data": {"text": "a"}}], "no end: message.delta"),
+        ([], "no label"),
     ],
 )
-def test_an_answer_ends_well_or_with_a_label_or_is_named(last: dict[str, Any], ended: str) -> None:
-    assert _ending(last) == ended
+def test_an_answer_ends_well_or_with_a_label_or_says_what_it_lacks(events: list[dict[str, Any]], ended: str) -> None:
+    assert _ending(events) == ended
 
 
 def test_a_night_adds_its_parts_up_and_names_what_should_not_be() -> None:
     samples = [(15.0 * number, 100.0 + (number > 8), number, 0) for number in range(12)]
-    part = Part(1, 7.5, Counter({"OK": 5, "modelBusy": 2}), [], samples, Counter({"kills": 1, "with quote": 3}))
-    bad = Part(2, 7.5, Counter({"no end: ReadTimeout": 1}), ["no end: ReadTimeout"], [], Counter())
+    part = Part(
+        1, 7.5, Counter({"OK": 5, "modelBusy": 2}), samples=samples, done=Counter({"kills": 1, "with quote": 3})
+    )
+    bad = Part(2, 7.5, Counter({"no end: ReadTimeout": 1}), ["no end: ReadTimeout"])
     text = " ".join(told([part, bad]))
     assert "15 minutes in 2 parts: 8 answers over HTTP, half of them streamed, 5 good." in text
     assert "3 reloads" in text and "1 nodes killed" in text and "2 × `modelBusy`" in text

@@ -12,6 +12,7 @@ stream no end.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -33,7 +34,7 @@ import requests
 
 from benchmarks.soak import write_page
 from datafari_rag_trials.solr import process as solr_process
-from tests.end_to_end.history import Read, anomalies, unexcused
+from tests.end_to_end.history import Anomaly, Read, anomalies, unexcused
 from tests.end_to_end.processes import Running, service, stub_llm, write_settings
 from tests.end_to_end.test_history import TOKENS, History, going
 from tests.end_to_end.test_solr_cloud_killed import nodes_of, wait_until_missed, wait_until_whole
@@ -46,7 +47,7 @@ MARKS = ("<!-- night: written by make night -->", "<!-- end of night -->")
 MODELS = ("quote", "first-2000ms-words-20-gap-100ms", "miscite", "quote-cut-after-5", "gullible", "status-503")
 """Honest, slow, lying about its sources, broken off, obeying what documents say, and busy."""
 
-RELOAD_S, REVOKE_S, SAMPLE_S, STREAMERS, MOST_S = 45.0, 20.0, 15.0, 4, 120.0
+RELOAD_S, REVOKE_S, SAMPLE_S, STREAMERS, MOST_S = 30.0, 20.0, 15.0, 4, 120.0
 ASK = "/search/select?action=rag&q=What+does+the+pump+have"
 SEEN = re.compile(r"pump of (d\d\d) has version(\d+)x")
 
@@ -61,6 +62,8 @@ class Part:
     """By how they ended: "OK", the label of a failure, or what should not be."""
     bad: list[str] = field(default_factory=list)
     samples: list[tuple[float, float, int, int]] = field(default_factory=list)
+    faults: list[tuple[float, float]] = field(default_factory=list)
+    """When each node was killed, and when every replica was well again, in seconds of the part."""
     done: Counter[str] = field(default_factory=Counter)
     """What was done meanwhile: reloads, revocations, kills, runs of sync, reads, writes."""
 
@@ -91,19 +94,18 @@ class Night:
         url = self.found.url + ASK + ("&stream=true" if is_streamed else "")
         try:
             reply = session.get(url, headers={"X-Remote-User": name}, timeout=MOST_S)
-            text = reply.text
-            last = json.loads(text.splitlines()[-1] if is_streamed else text)
-        except (requests.RequestException, ValueError, IndexError) as error:
+            events = [json.loads(line) for line in (reply.text.splitlines() if is_streamed else [reply.text])]
+        except (requests.RequestException, ValueError) as error:
             return "", f"no end: {type(error).__name__}"
-        return text, _ending(last)
+        return reply.text, _ending(events)
 
     def change(self) -> None:
         """Reload with another model, and revoke rights, until it is over."""
-        rng, reload_s, revoke_s = random.Random(self.part.seed), 0.0, 0.0
+        rng, models, reload_s, revoke_s = random.Random(self.part.seed), itertools.cycle(MODELS), 0.0, 0.0
         while not self.is_over.wait(1.0):
             now = time.monotonic()
             if now > reload_s:
-                model, reload_s = rng.choice(MODELS), now + RELOAD_S
+                model, reload_s = next(models), now + RELOAD_S
                 write_settings(self.folder, {**self.settings, "rag.model": model})
                 self.found.process.send_signal(signal.SIGHUP)
                 self.part.done[f"with {model}"] += 1
@@ -138,13 +140,14 @@ class Night:
             self.part.samples.append(row)
 
 
-def _ending(last: Mapping[str, Any]) -> str:
-    """Return how an answer ended: OK, the label of a failure, or that it has none."""
-    event = last.get("data", last)
-    if event.get("status") == "OK":
-        return "OK"
-    error = event.get("error") or event.get("content", {}).get("error") or {}
-    return str(error.get("label") or f"no label: {json.dumps(last)[:200]}")
+def _ending(events: Sequence[Mapping[str, Any]]) -> str:
+    """Return how an answer ended, a whole one or the events of a stream: OK, a failure's label, or what it lacks."""
+    last = events[-1] if events else {}
+    if "type" in last and last["type"] != "stream.completed":
+        return f"no end: {last['type']}"
+    status = last.get("data", last).get("status")
+    error = events[-2].get("data", {}) if len(events) > 1 else last.get("content", {}).get("error", {})
+    return "OK" if status == "OK" else str(error.get("label") or "no label")
 
 
 def _memory_mib(pid: int) -> float:
@@ -197,6 +200,7 @@ def run(part: Part, minutes: float, every_s: float) -> None:
                 threading.Thread(target=night.stream, args=(TOKENS[number % len(TOKENS)], number))
                 for number in range(STREAMERS)
             ]
+            wait_until_whole(folder / "solr")
             began_s = time.monotonic()
             with going(history, cloud.url):
                 for one in works:
@@ -215,8 +219,20 @@ def run(part: Part, minutes: float, every_s: float) -> None:
     # An answer has some of the documents, a search all of them.
     found = anomalies(history.writes, history.reads)
     found += [one for one in anomalies(history.writes, night.reads) if one.kind != "lost"]
-    part.bad += [str(one)[:300] for one in unexcused(found, history.spans)][:20]
+    part.bad += _together(unexcused(found, history.spans), began_s)
+    part.faults += [(begin - began_s, end - began_s) for begin, end in history.spans]
     part.bad += [end for end in part.answers if end.startswith("no ")]
+
+
+def _together(found: Sequence[Anomaly], began_s: float) -> list[str]:
+    """Return what cannot be, one line for each version that was seen: how often, and from when to when."""
+    reads: dict[tuple[str, str, int | None], list[float]] = {}
+    for one in found:
+        reads.setdefault((one.kind, one.document, one.version), []).append(one.read.sent_s - began_s)
+    return [
+        f"{kind}: {document}, version {version}, {len(at)} reads, {min(at):.1f} to {max(at):.1f} s"
+        for (kind, document, version), at in reads.items()
+    ]
 
 
 def drift(part: Part) -> float:
