@@ -150,20 +150,22 @@ class SolrPassages:
         if not known:
             return {}
         passages = self._passages(state, search)
+        versions: dict[str, str] | None = None
         if state.is_joinable and access.mode != "plugin":
             visible = joined_params([*known], search, access, state.documents, documents=self._all.documents_name)
         else:
             params = parents_params([*known], search, access, state.documents, text="")
             rows = hits_of(self._requested(self._all.documents.nodes, params))[1]
-            versions = {first_value(row, state.documents.fields.id): first_value(row, "_version_") for row in rows}
-            known = {name: one for name, one in known.items() if versions.get(name)}
+            own_id = state.documents.fields.id
+            versions = {str(first_value(row, own_id)): str(first_value(row, "_version_")) for row in rows}
+            known = {name: one for name, one in known.items() if name in versions}
             if not known:
                 return {}
-            visible = version_params([str(version) for version in versions.values()])
-        reply = self._requested(
-            self._all.passages, parts_params([*known], search, passages, visible, favour=_favour(documents, search))
-        )
-        parts = _parts_of(reply)
+            visible = version_params([*versions.values()])
+        sought = parts_params([*known], search, passages, visible, favour=_favour(documents, search))
+        if versions is not None:
+            sought = {**sought, "fl": f"{sought['fl']},v:parent_version"}
+        parts = _parts_of(self._requested(self._all.passages, sought), versions)
         return {name: _shown(known[name], own, search) for name, own in parts.items() if name in known}
 
     def _whole(self, ids: Sequence[str], search: NearSearch, access: Filter, state: _State) -> dict[str, Document]:
@@ -271,11 +273,22 @@ def _near_of(row: Mapping[str, Any]) -> Document | None:
     )
 
 
-def _parts_of(reply: Mapping[str, Any]) -> dict[str, list[StoredPart]]:
-    """Return the passages by their documents, of those documents of which all are there."""
-    counted = buckets_of(reply, "parents")
-    whole = {str(one["val"]): list[StoredPart]() for one in counted if one.get("count") == one.get("wanted")}
-    rows = hits_of(reply)[1]
+def _parts_of(reply: Mapping[str, Any], versions: Mapping[str, str] | None) -> dict[str, list[StoredPart]]:
+    """
+    Return the passages by their documents, of those documents of which all are there.
+
+    *versions* are those of the documents, None where the versions of all passages are known to be right. Two shards
+    may give two documents the same version in the same millisecond: then that of the one does not show that a passage
+    of the other is of today, and its reader may have no right to it any more.
+    """
+    counted, rows = buckets_of(reply, "parents"), hits_of(reply)[1]
+    of_others = {
+        str(row.get("d"))
+        for row in rows
+        if versions is not None and versions.get(str(row.get("d"))) != str(row.get("v"))
+    }
+    complete = {str(one["val"]) for one in counted if one.get("count") == one.get("wanted")} - of_others
+    whole = {name: list[StoredPart]() for name in complete}
     for place, part in within_budget((place, _part_of(row)) for place, row in enumerate(rows)):
         parent = first_value(rows[place], "d")
         if parent in whole and part is not None:

@@ -138,6 +138,19 @@ def test_a_right_revoked_in_the_documents_counts_at_once_however_old_the_passage
     assert ids(passages.compared(passages.nearest(search, ANYBODY), search, ANYBODY)) == []
 
 
+def test_the_version_of_another_document_makes_no_passage_one_of_today(solr: TwoCollections) -> None:
+    """Two shards give the same version to two documents that they take in the same millisecond."""
+    put(solr, {"a": doc("a"), "b": doc("b")})
+    old, other = solr.stored()
+    kept = {name: value for name, value in old.items() if name != "_version_"}
+    solr.post([{**kept, "parent_version": other["parent_version"], "embedded_content": "What a said before."}])
+    solr.post({"commit": {}})
+    # As over several shards, where Solr joins nothing: the versions are sent.
+    access = filter_for(User("ann"), mode="plugin", anonymous="public")
+    read = solr.passages().compared(bare("a", "b"), question("ferry harbour"), access)
+    assert [(one.id, one.text) for one in read] == [(name, "The ferry leaves the harbour at dawn.") for name in "ab"]
+
+
 def test_a_list_has_documents_that_meaning_alone_finds_as_far_as_their_rights_go_now(solr: TwoCollections) -> None:
     words = {name: doc(name, "The vessel leaves.") for name in ("w1", "w2")}
     near = {name: doc(name, "The ferry leaves.", source="x") for name in ("near", "revoked", "far")}
