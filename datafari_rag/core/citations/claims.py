@@ -119,7 +119,7 @@ class _Sentences:
         quotes = [span for span in quotations(text) if not _marks_between(marks, *span)]
         masked = _masked(text, marks, quotes)
         # However long: what is cut off could turn what is left.
-        self.spans = [part for one in spans(masked, longest=len(text)) for part in small_sentences(masked, *one)]
+        self.spans = small_sentences(masked, spans(masked, longest=len(text)))
 
     def claim(self, span: tuple[int, int], has_content: Callable[[str], bool]) -> Claim | None:
         """Return the claim of the sentence *span*, None where it states nothing."""

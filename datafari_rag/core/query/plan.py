@@ -183,7 +183,7 @@ def with_query(ask: Ask, said: str) -> Ask:
 
 
 LEAST_NODE_HITS = 100
-"""Hits ranked for /v1 before the token budget decides (KAITO's RAG service)."""
+"""Hits ranked where a token budget alone decides how many documents there are (KAITO's RAG service)."""
 
 FOLLOWUP_INSTRUCTIONS = (
     "\nAfter the answer, propose three very short questions that the reader may want to ask next, each between double "
@@ -302,9 +302,10 @@ def _max_tokens(ask: Ask, most: int | None) -> int | None:
 
 
 def _rows(ask: Ask, *, max_files: int, candidates: int) -> int:
-    if ask.token_budget is not None:
+    most = ask.max_documents if ask.token_budget is None else ask.token_budget.max_documents
+    if ask.token_budget is not None and not most:
         return LEAST_NODE_HITS
-    return max(ask.max_documents or max_files, candidates)
+    return max(most or max_files, candidates)
 
 
 def _first_language(accept_language: str | None) -> str:

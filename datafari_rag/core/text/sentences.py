@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from datafari_rag.core.text.structure import Table, tables_in, uncovered
@@ -339,19 +339,21 @@ def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
     return high if limit >= last else _cut(text, begin + least_chars, limit)
 
 
-def small_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the sentences in one of *text*, from *start* to *end*, that begin in small letters behind a full stop."""
-    begin = start
-    for stop in _STOP_BEFORE_SMALL.finditer(text, start, end):
-        after = stop.end()
-        if (
-            text[after].islower()
-            and _is_beginning(text, after)
-            and not is_abbreviated(text, begin, stop.start(), after)
-        ):
-            yield begin, stop.start() + 1
-            begin = after
-    yield begin, end
+def small_sentences(text: str, stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the sentences in *stretches* of *text*: also those that begin in small letters behind a full stop."""
+    found = []
+    for start, end in stretches:
+        for stop in _STOP_BEFORE_SMALL.finditer(text, start, end):
+            after = stop.end()
+            if (
+                text[after].islower()
+                and _is_beginning(text, after)
+                and not is_abbreviated(text, start, stop.start(), after)
+            ):
+                found.append((start, stop.start() + 1))
+                start = after
+        found.append((start, end))
+    return found
 
 
 def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -78,7 +78,7 @@ def test_a_text_becomes_sentences(text: str, sentences: list[str]) -> None:
 )
 def test_a_sentence_may_begin_in_small_letters_behind_a_full_stop(sentences: list[str]) -> None:
     text = f"- {' '.join(sentences)}"
-    assert [text[start:end] for start, end in small_sentences(text, 2, len(text))] == sentences
+    assert [text[start:end] for start, end in small_sentences(text, [(2, len(text))])] == sentences
 
 
 @given(st.text("aB. \n!?。-1(\"'", max_size=300))
