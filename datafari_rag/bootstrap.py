@@ -15,7 +15,7 @@ from flask import Flask, request
 from datafari_rag import resources
 from datafari_rag.adapters.conversation_file import ConversationFile
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.identity import DemoIdentity, configured_identity, token_identity_for_agents
+from datafari_rag.adapters.identity.factory import DemoIdentity, configured_identity, token_identity_for_agents
 from datafari_rag.adapters.judge import judge_for
 from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.loop_watch import watch_loop
@@ -23,7 +23,6 @@ from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
-from datafari_rag.adapters.observability.tracing import is_wanted
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.reranker import reranker_for
@@ -63,6 +62,8 @@ REPORT = "report"
 """Parts of readiness without which questions are answered all the same."""
 
 TEMPLATES = Path(resources.__file__).parent / "templates"
+
+SPAN_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
 class Runtime:
@@ -363,9 +364,23 @@ def questions_for(settings: Settings, machine: Machine = MACHINE) -> QuestionFil
     return QuestionFile(Path(store), settings.report_days, machine) if store else None
 
 
+def _is_traced(environ: Mapping[str, str]) -> bool:
+    """
+    Say whether to make spans: where a variable says to which address, or `otlp` is named as exporter.
+
+    `OTEL_SDK_DISABLED=true` turns them off in any case, and so does another exporter (`none`).
+    Source: OpenTelemetry Environment Variable Specification.
+    """
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    is_addressed = exporter == "" and any(environ.get(name, "").strip() for name in SPAN_ENDPOINTS)
+    return exporter == "otlp" or is_addressed
+
+
 def tracing_for() -> Tracing | None:
     """Return what makes spans, None if they are not configured or the library is missing (which is logged)."""
-    if not is_wanted(os.environ):
+    if not _is_traced(os.environ):
         return None
     try:
         # Imported here: the extra `otel` is only needed by those who use it.

@@ -252,6 +252,12 @@ def floor(module: Sequence[str]) -> str:
             "datafari_rag_trials datafari_rag.commands.downloads",
             id="serving: programs for trials",
         ),
+        # Those of extras that the example's settings do not need: a service installed without them starts.
+        pytest.param(
+            "commands.serve bootstrap server",
+            "jwt opentelemetry redis onnxruntime tokenizers sentencepiece tiktoken docx rich aiohttp matplotlib",
+            id="serving: libraries of extras",
+        ),
         # It reads files beside a server that starts, on the same cores.
         pytest.param(
             "commands.demo.watch adapters.embedded.writer",

@@ -33,7 +33,7 @@ COMMANDS = {
         "Synchronise passages in Solr with its documents.",
     ),
     "llm-service": ("datafari_rag.commands.serve:llm_service", "The /invoke service of Datafari."),
-    "demo-watch": ("datafari_rag.commands.demo.command:demo_watch", "Part of demo FOLDER."),
+    "demo-watch": ("datafari_rag.commands.demo.watch:demo_watch", "Part of demo FOLDER."),
     "audit": ("datafari_rag.commands.records:audit", "Verify the audit files."),
     "costs": ("datafari_rag.commands.records:costs", "Show what models cost, by user, group, model or day."),
     "report": ("datafari_rag.commands.records:report", "Show which questions found no good answer."),

@@ -13,7 +13,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from datafari_rag.adapters.identity import MIN_REFETCH_S, STALE_S, JwkSet, JwtIdentity, TokenRules
+from datafari_rag.adapters.identity.jwt import MIN_REFETCH_S, STALE_S, JwkSet, JwtIdentity, TokenRules
 from datafari_rag.core.errors import AuthorityError, RagError
 from tests.adapters.http.test_single_flight import together
 from tests.adapters.identity.test_jwt import RULES, claims, jwk

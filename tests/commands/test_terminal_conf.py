@@ -25,6 +25,12 @@ def commands() -> list[tuple[str, click.Command]]:
     return found
 
 
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_command_is_where_the_list_says(name: str) -> None:
+    group = LazyGroup()
+    assert group.get_command(click.Context(group), name) is not None
+
+
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda one: one if isinstance(one, str) else "")
 def test_a_command_has_the_one_option(name: str, command: click.Command) -> None:
     option = next(param for param in command.params if param.name == "conf")

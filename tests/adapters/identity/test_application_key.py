@@ -8,15 +8,8 @@ from typing import Any
 import jwt
 import pytest
 
-from datafari_rag.adapters.identity import (
-    NO_USER,
-    TWO_USERS,
-    UNKNOWN_KEY,
-    AnonymousIdentity,
-    JwtIdentity,
-    KeyedIdentity,
-    TokenRules,
-)
+from datafari_rag.adapters.identity.factory import UNKNOWN_KEY, AnonymousIdentity, KeyedIdentity
+from datafari_rag.adapters.identity.jwt import NO_USER, TWO_USERS, JwtIdentity, TokenRules
 from datafari_rag.core.errors import ExpiredSignIn, InvalidSignIn, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.adapters.identity import DemoIdentity, HeaderIdentity
+from datafari_rag.adapters.identity.factory import DemoIdentity, HeaderIdentity
 
 SIGNED = {"good": "alice"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.adapters.identity import AnonymousIdentity, HeaderIdentity
+from datafari_rag.adapters.identity.factory import AnonymousIdentity, HeaderIdentity
 from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity
 

@@ -16,7 +16,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from datafari_rag.adapters.identity import MIN_REFETCH_S, JwkSet, JwtIdentity, TokenRules
+from datafari_rag.adapters.identity.jwt import MIN_REFETCH_S, JwkSet, JwtIdentity, TokenRules
 from datafari_rag.core.errors import AuthorityUnavailable, ExpiredSignIn, InvalidSignIn, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity
 from tests.adapters.http.test_single_flight import together

@@ -1,0 +1,1 @@
+"""The user of a request: header, signed token, demo cookie."""
