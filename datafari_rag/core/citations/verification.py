@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import islice, pairwise
 
 from rapidfuzz.distance import LCSseq
@@ -167,6 +167,12 @@ class ClaimText:
         return self._rows[key]
 
 
+def _counted(source: SourceText, text: ComparedText, word: str) -> int:
+    """Return how often the document has *word*, folded."""
+    text.add(len(source.text) // SCANNED + 1)
+    return source.count(word)
+
+
 class CheckedExtract:
     """What the model saw of one document, made ready once for all the claims of a text."""
 
@@ -179,7 +185,8 @@ class CheckedExtract:
         self._findings: dict[str, ClaimFinding] = {}
         self._names: dict[str, Names] = {}
         self._rows: dict[str, UnitRow] = {}
-        self._counts = Remembered(self._counted, MAX_COUNTED)
+        # Not a method: what refers to itself is freed late, and a document's text with it.
+        self._counts = Remembered(partial(_counted, self._source, text), MAX_COUNTED)
 
     @property
     def stored(self) -> str:
@@ -356,11 +363,6 @@ class CheckedExtract:
             # The name of a column is said with each of its rows, and stands above them alone.
             if not is_name:
                 return
-
-    def _counted(self, word: str) -> int:
-        """Return how often the document has *word*, folded."""
-        self.text.add(len(self._source.text) // SCANNED + 1)
-        return self._source.count(word)
 
     def _has(self, words: Sequence[str]) -> bool:
         """Say whether the document has all of *words*, folded, or its title has."""

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
 from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.citations.verification import CheckedExtract, ComparedText
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.passages.extracts import extracts_for
 
@@ -303,3 +306,15 @@ def test_behind_the_work_of_an_answer_nothing_is_proved() -> None:
 def test_an_extract_without_a_way_back_proves_nothing() -> None:
     extract = Extract(1, "A", Document("a", "Cats sleep all day long."), (), "Cats sleep all day long.")
     assert [c.status for c in resolve("“Cats sleep all day” [1]. Cats sleep [1].", [extract])] == ["unsupported"] * 2
+
+
+@pytest.mark.parametrize("claim", ["Vision is not covered by the plan.", "The Gold option costs 46 euros."])
+def test_a_document_is_freed_with_the_last_who_asks_what_it_says(claim: str) -> None:
+    checked = CheckedExtract(EXTRACTS[0], ComparedText("en"))
+    checked.finding(claim)
+    checked.nearest(claim)
+    left = weakref.ref(checked)
+
+    del checked
+
+    assert left() is None  # at once: no circle keeps the text until the next collection
