@@ -364,7 +364,7 @@ def questions_for(settings: Settings, machine: Machine = MACHINE) -> QuestionFil
     return QuestionFile(Path(store), settings.report_days, machine) if store else None
 
 
-def _is_traced(environ: Mapping[str, str]) -> bool:
+def is_traced(environ: Mapping[str, str]) -> bool:
     """
     Say whether to make spans: where a variable says to which address, or `otlp` is named as exporter.
 
@@ -380,7 +380,7 @@ def _is_traced(environ: Mapping[str, str]) -> bool:
 
 def tracing_for() -> Tracing | None:
     """Return what makes spans, None if they are not configured or the library is missing (which is logged)."""
-    if not _is_traced(os.environ):
+    if not is_traced(os.environ):
         return None
     try:
         # Imported here: the extra `otel` is only needed by those who use it.

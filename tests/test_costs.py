@@ -68,6 +68,7 @@ def counted() -> Iterator[Counter[str]]:
             module = getattr(argument, "__module__", None)
             counts[f"{module}.{argument.__name__}" if module else argument.__name__] += 1
 
+    gc.collect()  # what other tests left would be closed, and counted, here
     before = sys.getprofile()
     sys.setprofile(note)
     try:

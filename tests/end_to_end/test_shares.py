@@ -92,6 +92,7 @@ def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(
     port = free_port()
     with started(tmp_path, port, demo_index) as found:
         for _ in range(2):
+            until(lambda: len(found.workers()) == 2)
             before = set(found.workers())
             os.kill(min(before), signal.SIGKILL)
             answers = [requests.get(f"{found.url}/health/live", headers={"Connection": "close"}, timeout=60)

@@ -12,7 +12,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from datafari_rag.adapters.observability.tracing import Tracing, answered, is_wanted, named
+from datafari_rag.adapters.observability.tracing import Tracing, answered, named
+from datafari_rag.bootstrap import is_traced
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document
@@ -302,4 +303,4 @@ def test_a_finish_reason_that_nobody_knows_is_not_repeated() -> None:
     ],
 )
 def test_spans_are_made_when_they_are_asked_for(environ: dict[str, str], wanted: bool) -> None:
-    assert is_wanted(environ) is wanted
+    assert is_traced(environ) is wanted
