@@ -34,8 +34,6 @@ MARKS = ("<!-- large: written by make large -->", "<!-- end of large -->")
 PLANNED_SHARE = "1 in 10"
 """The filter of the readers that a plan is for."""
 
-WITHIN = 0.30
-
 
 @dataclass(frozen=True, slots=True)
 class Line:

@@ -157,7 +157,8 @@ class SolrPassages:
             params = parents_params([*known], search, access, state.documents, text="")
             rows = hits_of(self._requested(self._all.documents.nodes, params))[1]
             own_id = state.documents.fields.id
-            versions = {str(first_value(row, own_id)): str(first_value(row, "_version_")) for row in rows}
+            told = ((first_value(row, own_id), first_value(row, "_version_")) for row in rows)
+            versions = {str(name): str(version) for name, version in told if version}
             known = {name: one for name, one in known.items() if name in versions}
             if not known:
                 return {}
