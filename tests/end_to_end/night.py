@@ -24,9 +24,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,18 +77,25 @@ class Night:
         self.is_over = threading.Event()
         self.reads: list[Read] = []
 
-    def stream(self, name: str, number: int) -> None:
+    def end(self, work: Callable[[], None]) -> None:
+        """Do *work*; that it broke off is among what should not be."""
+        try:
+            work()
+        except Exception as error:  # whatever it is, the part has to tell it
+            self.part.bad.append(f"broken off: {error!r}")
+            raise
+
+    def stream(self, name: str, number: int, pause_s: float) -> None:
         """Ask as *name*, streamed and whole in turn, until it is over."""
         with requests.Session() as session:
             session.trust_env = False
-            while not self.is_over.is_set():
+            while not self.is_over.wait(pause_s):
                 number += 1
                 sent_s = time.monotonic()
                 body, ended = self._asked(session, name, is_streamed=number % 2 == 0)
                 self.part.answers[ended] += 1
                 seen = {document: int(version) for document, version in SEEN.findall(body)}
                 self.reads.append(Read(name, sent_s, time.monotonic(), seen))
-                self.is_over.wait(0.2)
 
     def _asked(self, session: requests.Session, name: str, *, is_streamed: bool) -> tuple[str, str]:
         """Return all that was received, and how it ended."""
@@ -189,27 +197,27 @@ def _served(folder: Path, url: str, part: Part) -> Iterator[Night]:
             yield Night(folder, found, part, settings)
 
 
-def run(part: Part, minutes: float, every_s: float) -> None:
+def run(part: Part, minutes: float, every_s: float, pause_s: float) -> None:
     """Run one part, and check what was seen in it."""
-    history = History(seed=part.seed)
+    history = History(seed=part.seed, pause_s=pause_s)
     with tempfile.TemporaryDirectory(prefix="night-") as place:
         folder = Path(place)
         with running(folder / "solr", nodes=2) as cloud, _served(folder, cloud.url, part) as night:
-            works = [threading.Thread(target=work) for work in (night.change, night.sync, night.sample)]
+            works = [night.change, night.sync, night.sample]
             works += [
-                threading.Thread(target=night.stream, args=(TOKENS[number % len(TOKENS)], number))
-                for number in range(STREAMERS)
+                partial(night.stream, TOKENS[number % len(TOKENS)], number, pause_s) for number in range(STREAMERS)
             ]
+            threads = [threading.Thread(target=night.end, args=(work,)) for work in works]
             wait_until_whole(folder / "solr")
             began_s = time.monotonic()
             with going(history, cloud.url):
-                for one in works:
+                for one in threads:
                     one.start()
                 try:
                     _kill(folder / "solr", history, part, began_s + minutes * 60, every_s)
                 finally:
                     night.is_over.set()
-                    for one in works:
+                    for one in threads:
                         one.join(MOST_S + 60)
             part.minutes = (time.monotonic() - began_s) / 60
             still = re.findall(r"^datafari_rag_open_streams (\S+)", night.found.get("/metrics").text, re.M)
@@ -296,13 +304,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--kill-minutes", type=float, default=20.0, help="a node is killed every so many minutes")
+    parser.add_argument("--pause", type=float, default=0.2, help="seconds between two questions of one client")
     parser.add_argument("--write", action="store_true", help="put lines and picture into docs/sizing.md")
     options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    number = len(list(FOLDER.glob("part-*.json")))
+    number = 1 + max((int(file.stem.removeprefix("part-")) for file in FOLDER.glob("part-*.json")), default=-1)
     if options.minutes:
         part = Part(seed=1_000 + number)
-        run(part, options.minutes, options.kill_minutes * 60)
+        run(part, options.minutes, options.kill_minutes * 60, options.pause)
         (FOLDER / f"part-{number:03}.json").write_text(json.dumps(vars(part), indent=1), encoding="utf-8")
     parts = [
         Part(**{**kept, "answers": Counter(kept["answers"]), "done": Counter(kept["done"])})

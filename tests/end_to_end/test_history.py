@@ -128,17 +128,18 @@ class History:
     spans: list[tuple[float, float]] = field(default_factory=list)
     """When each fault began, and when every replica was well again."""
     is_over: threading.Event = field(default_factory=threading.Event)
+    pause_s: float = 0.05
+    """Of each writer and reader after what it did."""
 
     def write_all(self, url: str, number: int) -> None:
         """Change the documents of one writer until it is over; a change that failed is made again."""
         rng, writer = random.Random(f"{self.seed} {number}"), writer_for(Settings(solr_url=url))
         versions = {f"d{one:02}": 0 for one in range(DOCUMENTS) if one % WRITERS == number}
-        while not self.is_over.is_set():
+        while not self.is_over.wait(self.pause_s):
             document = rng.choice(sorted(versions))
             versions[document] += 1
             allowed = None if rng.random() < 0.2 else tuple(rng.sample(TOKENS, rng.randint(1, 2)))
             self.writes.append(self._written(writer, document, versions[document], allowed))
-            self.is_over.wait(0.05)
 
     def _written(self, writer: object, document: str, version: int, allowed: tuple[str, ...] | None) -> Write:
         sent_s, acked_s = time.monotonic(), None
@@ -159,7 +160,7 @@ class History:
         """Ask for everything with *token* until it is over."""
         access = filter_for(User("ann", frozenset({token})), mode="tokens", anonymous="public")
         retriever = retriever_for(Settings(solr_url=url, solr_limits=SolrLimits(wait_s=5.0)))
-        while not self.is_over.is_set():
+        while not self.is_over.wait(self.pause_s):
             sent_s = time.monotonic()
             try:
                 found = retriever.search(ALL, access)
@@ -172,7 +173,6 @@ class History:
             # Half an hour has a hundred thousand answers: each name is kept once.
             seen = {sys.intern(one.id): int(re.findall(r"version(\d+)x", one.text)[0]) for one in found.documents}
             self.reads.append(Read(token, sent_s, time.monotonic(), seen))
-            self.is_over.wait(0.02)
         retriever.close()
 
     def break_nodes(self, folder: Path, until_s: float) -> None:
