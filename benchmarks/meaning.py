@@ -30,8 +30,8 @@ SHARES = (1, 10, 100, 1_000, 10_000)
 TOKENS = 50
 """Rights of a reader."""
 
-MEMBER, MEMBERS_SHARE = 20, 33
-"""Rights of a user as they come, groups by chance, and the share of the documents that these let through: 1 in 33."""
+MEMBERS = {33: 20, 20: 34}
+"""Users as they come, with groups by chance: one document in so many that they see → groups of theirs."""
 
 Rows = np.ndarray[Any, np.dtype[np.float32]]
 

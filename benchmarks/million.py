@@ -29,7 +29,7 @@ from statistics import median, quantiles
 
 from benchmarks.cloud import Pair, cloud
 from benchmarks.library import Library, rights
-from benchmarks.meaning import MEMBER, MEMBERS_SHARE, MODEL, SHARES, QuestionEmbedder, documents, made_up, reader
+from benchmarks.meaning import MEMBERS, MODEL, SHARES, QuestionEmbedder, documents, made_up, reader
 from benchmarks.measuring import Result
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
@@ -157,7 +157,8 @@ def access_of(user: User) -> Filter:
 
 def filters() -> dict[str, Filter]:
     """Return the filters that are measured, by the share of the documents that they let through."""
-    users = {**{share: reader(share) for share in SHARES}, MEMBERS_SHARE: User("member", rights(7, MEMBER))}
+    members = {share: User(f"member of {groups}", rights(7, groups)) for share, groups in MEMBERS.items()}
+    users = members | {share: reader(share) for share in SHARES}
     return {"open": OPEN} | {f"1 in {share:,}": access_of(users[share]) for share in sorted(users)}
 
 

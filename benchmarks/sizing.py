@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.meaning import PER_DOCUMENT
@@ -43,7 +44,7 @@ class Line:
     b: float
     form: str
 
-    def at(self, passages: int) -> float:
+    def at(self, passages: float) -> float:
         """Return what it says of so many passages."""
         return self.a + self.b * FORMS[self.form](passages)
 
@@ -51,7 +52,7 @@ class Line:
 FORMS: Mapping[str, Callable[[float], float]] = {"n": float, "ln n": math.log}
 
 
-def fitted(points: Sequence[tuple[int, float]], form: str) -> Line:
+def fitted(points: Sequence[tuple[float, float]], form: str) -> Line:
     """Return the line through *points* by least squares. Raises: ValueError: fewer than two numbers of passages."""
     xs = [FORMS[form](passages) for passages, _ in points]
     mean_x, mean_y = sum(xs) / len(xs), sum(y for _, y in points) / len(points)
@@ -68,8 +69,21 @@ Runs = Mapping[int, Mapping[str, Result]]
 FILES: Mapping[str, Get] = {
     "passages on the disk, MB": lambda run: run["facts"].get("passages_mb"),
     "documents on the disk, MB": lambda run: run["facts"].get("documents_mb"),
+    "vectors and their graph, MB": lambda run: run["facts"].get("vectors_mb"),
+    "heap in use, MB": lambda run: run["facts"].get("heap_mb"),
     "Solr's CPU to fill, s": lambda run: run["facts"].get("fill_cpu_s"),
+    "Solr's CPU to merge, s": lambda run: run["facts"].get("merge_cpu_s"),
 }
+
+
+def costs_of(kind: str, run: Mapping[str, Result]) -> dict[int, float]:
+    """Return Solr's CPU of a search of one caller by its filter; `both without nearest` is what words add to those."""
+    if kind == "both without nearest":
+        both, near = costs_of("both", run), costs_of("nearest", run)
+        return {share: both[share] - near[share] for share in both.keys() & near.keys()}
+    head, tail = f"{kind}, 1 in ", ", 1"
+    names = [name for name in run if name.startswith(head) and name.endswith(tail)]
+    return {_number(name.removeprefix(f"{kind}, ").removesuffix(tail)): run[name]["solr_cpu_ms"] for name in names}
 
 
 def cost_of(kind: str, share: str) -> Get:
@@ -77,9 +91,7 @@ def cost_of(kind: str, share: str) -> Get:
     wanted = _number(share)
 
     def get(run: Mapping[str, Result]) -> float | None:
-        head, tail = f"{kind}, 1 in ", ", 1"
-        names = [name for name in run if name.startswith(head) and name.endswith(tail)]
-        known = {_number(name.removeprefix(f"{kind}, ").removesuffix(tail)): run[name]["solr_cpu_ms"] for name in names}
+        known = costs_of(kind, run)
         if wanted in known:
             return float(known[wanted])
         wider, tighter = [one for one in known if one < wanted], [one for one in known if one > wanted]
@@ -145,8 +157,41 @@ def _known(get: Get, run: Mapping[str, Result]) -> float:
 
 def quantities(name: str, share: str) -> dict[str, Get]:
     """Return what is predicted of the runs of *name*, and where a run has it under the filter *share*."""
-    kinds = ("words",) if name == "Words" else ("nearest", "both")
-    return {**FILES, **{f"Solr's CPU of a search, {kind}, ms": cost_of(kind, share) for kind in kinds}}
+    found = dict(FILES)
+    for kind in kinds_of(name):
+        found[f"Solr's CPU of a search, {kind}, ms"] = cost_of(kind, share)
+        for callers in CALLERS:
+            for cut in ("p50", "p99"):
+                found[f"{kind}, {cut} of {callers} callers, ms"] = _time_of(f"{kind}, {share}, {callers}", cut)
+    return found
+
+
+def _time_of(name: str, cut: str) -> Get:
+    return lambda run: run.get(name, {}).get(cut)
+
+
+def kinds_of(name: str) -> Sequence[str]:
+    """Return the kinds of searches that are measured in the runs of *name*."""
+    return ("words",) if name == "Words" else ("nearest", "both")
+
+
+def times(runs: Runs, kind: str, cpu_ms: float, cores: float) -> dict[str, float]:
+    """
+    Return milliseconds on the wall where *cores* are free for Solr and for those who ask.
+
+    One caller waits as long as a core is busy with the search. More callers share the cores. What 99 of 100 take is a
+    line of the median, through all searches of *runs* under as many callers.
+    """
+    searches = {name: one for run in runs.values() for name, one in run.items() if name.startswith(f"{kind}, ")}
+    own_ms = median(one["own_cpu_ms"] for one in searches.values())
+    found = {}
+    for callers in CALLERS:
+        seen = [(one["p50"], one["p99"]) for name, one in searches.items() if name.endswith(f", {callers}")]
+        half = (cpu_ms + own_ms) * max(1.0, callers / cores)
+        found[f"{kind}, p50 of {callers} callers, ms"] = half
+        if len(dict(seen)) > 1:
+            found[f"{kind}, p99 of {callers} callers, ms"] = fitted(seen, "n").at(half)
+    return found
 
 
 def runs_of(results: Mapping[str, Any], name: str) -> dict[int, Mapping[str, Result]]:
@@ -155,23 +200,26 @@ def runs_of(results: Mapping[str, Any], name: str) -> dict[int, Mapping[str, Res
     return dict(sorted((int(size.replace(",", "")), run) for size, run in found.items()))
 
 
-def predicted(results: Mapping[str, Any], name: str, passages: int, share: str) -> dict[str, float]:
+def predicted(results: Mapping[str, Any], name: str, passages: int, share: str, cores: float) -> dict[str, float]:
     """Return what the runs of *name* with at most a third of *passages* say of a run with so many."""
-    return said({n: run for n, run in runs_of(results, name).items() if n * 3 <= passages}, name, passages, share)
+    runs = {n: run for n, run in runs_of(results, name).items() if n * 3 <= passages}
+    found = said(runs, name, passages, share)
+    for kind in kinds_of(name):
+        found |= times(runs, kind, found[f"Solr's CPU of a search, {kind}, ms"], cores)
+    return found
 
 
 def said(runs: Runs, name: str, passages: int, share: str, shards: int = SHARDS) -> dict[str, float]:
     """Return what *runs* of *name* say of so many *passages* under the filter *share*."""
 
     def grown(get: Get) -> float:
-        return fitted([(n, _known(get, run)) for n, run in runs.items()], "n").at(passages)
+        return fitted([(n, value) for n, run in runs.items() if (value := get(run)) is not None], "n").at(passages)
 
     found = {what: grown(get) for what, get in FILES.items()}
     if name == "Words":
         return found | {"Solr's CPU of a search, words, ms": grown(cost_of("words", share))}
     alone = nearest(runs).at(passages, _number(share), shards)
-    by_both, by_near = cost_of("both", share), cost_of("nearest", share)
-    rest = grown(lambda run: _known(by_both, run) - _known(by_near, run))
+    rest = grown(cost_of("both without nearest", share))
     return found | {"Solr's CPU of a search, nearest, ms": alone, "Solr's CPU of a search, both, ms": alone + rest}
 
 
@@ -363,6 +411,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
     parser.add_argument("--predict", help="a run that is not measured yet: Words 300,000")
     parser.add_argument("--share", default="1 in 100", help="the filter of that run")
+    parser.add_argument("--cores", type=float, default=2.0, help="free for Solr and those who ask, in that run")
     parser.add_argument("--plan", action="store_true", help="what is needed")
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--questions", type=float, default=10.0, help="a second")
@@ -373,7 +422,8 @@ def main() -> None:
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     if options.predict:
         name, _, size = options.predict.rpartition(" ")
-        one = {"share": options.share, "values": predicted(results, name, int(size.replace(",", "")), options.share)}
+        values = predicted(results, name, int(size.replace(",", "")), options.share, options.cores)
+        one = {"share": options.share, "cores": options.cores, "values": values}
         known = json.loads(PREDICTED.read_text(encoding="utf-8")) if PREDICTED.exists() else {}
         PREDICTED.write_text(json.dumps({**known, options.predict: one}, indent=1) + "\n", encoding="utf-8")
     if options.plan:

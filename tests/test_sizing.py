@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sizing import Line, Nearest, Wanted, fitted, nearest, plan, predicted, tables
+from benchmarks.sizing import Line, Nearest, Wanted, fitted, nearest, plan, predicted, tables, times
 from tests.end_to_end.night import Part, _ending, drift, told
 
 
@@ -22,6 +22,8 @@ def run_of(passages: int, ms: float) -> dict[str, Any]:
         "passages_segments": 2,
         "rss_mb": 900.0,
         "heap_mb": 400.0,
+        "vectors_mb": 0.0,
+        "merge_cpu_s": passages / 4_000,
     }
     cost = {"p50": ms, "p99": 2 * ms, "n": 100, "per_s": 9.0, "solr_cpu_ms": ms, "own_cpu_ms": 5.0, "found": 10.0}
     return {"facts": facts, **{f"words, {share}, 1": cost for share in ("1 in 1", "1 in 10", "1 in 1,000")}}
@@ -49,9 +51,19 @@ def test_one_run_is_no_line() -> None:
 
 
 def test_a_prediction_is_made_from_runs_of_at_most_a_third_alone() -> None:
-    said = predicted({**RESULTS, "Words 250,000": run_of(250_000, 1_000.0)}, "Words", 300_000, "1 in 100")
+    said = predicted({**RESULTS, "Words 250,000": run_of(250_000, 1_000.0)}, "Words", 300_000, "1 in 100", 2.0)
     assert said["passages on the disk, MB"] == pytest.approx(300)
     assert said["Solr's CPU of a search, words, ms"] == pytest.approx(31.0)
+
+
+def test_callers_share_the_cores_and_the_slowest_are_as_far_from_the_median_as_in_the_runs() -> None:
+    eight = {"p50": 10.0, "p99": 30.0, "own_cpu_ms": 5.0}
+    runs = {30_000: {"words, 1 in 1, 8": eight, "words, 1 in 10, 8": {**eight, "p50": 20.0, "p99": 40.0}}}
+    said = times(runs, "words", cpu_ms=15.0, cores=2.0)
+    assert said["words, p50 of 1 callers, ms"] == pytest.approx(20)
+    assert said["words, p50 of 8 callers, ms"] == pytest.approx(80)
+    assert said["words, p99 of 8 callers, ms"] == pytest.approx(100)
+    assert "words, p99 of 1 callers, ms" not in said
 
 
 def test_a_filter_costs_at_most_twice_what_it_lets_through_and_no_more_than_the_graph() -> None:
