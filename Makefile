@@ -246,7 +246,7 @@ eval: $(DEV_STAMP)
 	$(BIN)/datafari-rag eval --grounding $(SETS)/grounding --out var/eval --page docs/grounding.md --part claims
 	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval --page docs/quality.md
 
-# The weights and the threshold of rag.evidence.min=auto, printed to be put into core/passages/evidence_threshold.py, and
+# The weights and the threshold of rag.evidence.min=auto, printed to be put into core/passages/budget_fitting.py, and
 # what they keep and stop, into the same page. Downloads both embedding models; indexes are kept in var/calibrate.
 calibrate: $(DEV_STAMP)
 	$(BIN)/python -m datafari_rag_trials.evaluation.calibrate --sets $(SETS) --page docs/quality.md \

@@ -25,8 +25,7 @@ from datafari_rag.adapters.model.factory import ExtractiveModel
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.meaning.cutting import pieces_of
-from datafari_rag.core.meaning.near_search import PieceVector
+from datafari_rag.core.meaning.near_search import PieceVector, pieces_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.pipeline import Dependencies, sources_for

@@ -8,7 +8,7 @@ not the adapters behind them; it opens no file and no socket, and keeps nothing 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -16,12 +16,18 @@ from functools import cache, partial
 from datafari_rag import ports
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.reasoning_steps import Trace, page_in_ranks, ranked, thoughts_for, without_least_score
+from datafari_rag.core.answer.reasoning_steps import (
+    SearchAttempt,
+    Trace,
+    page_in_ranks,
+    ranked,
+    thoughts_for,
+    without_least_score,
+)
 from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Activity, Ask
 from datafari_rag.core.documents import Citation, Document, Extract
-from datafari_rag.core.effort import Activity
 from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
@@ -31,6 +37,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.events import (
+    Answer,
     Delta,
     Event,
     Failed,
@@ -41,19 +48,36 @@ from datafari_rag.core.events import (
     StepEnded,
     StepEvent,
     Thought,
+    taken_until,
 )
 from datafari_rag.core.meaning.reranker import Reranker
 from datafari_rag.core.model.prompt import Prompt, fitted
-from datafari_rag.core.passages.budget_fitting import Selected, answering_for
-from datafari_rag.core.passages.evidence_threshold import FEW
+from datafari_rag.core.model.replies import header_value
+from datafari_rag.core.passages.budget_fitting import FEW, Selected, answering_for
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
-from datafari_rag.pipeline_log import log_model, log_steps
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, stepped
+
+
+def log_model(ending: Ending, chars: int, settings: Settings) -> None:
+    """Log the line of the model's step: who, how often it was tried, how much came and how it ended."""
+    if settings.rag_enable_logs:
+        outcome = ending.finish_reason if ending.failure is None else ending.failure.label
+        log.info("model %s chars=%d ended=%r", header_value(ending.facts), chars, outcome)
+
+
+def log_steps(found: SearchResult, tried: tuple[SearchAttempt, ...], selected: Selected) -> None:
+    """Log one line for each step: counts, sizes and names of steps, never a word of anybody (`rag.enable.logs`)."""
+    for step in tried:
+        log.info("search step=%r found=%d", step.name, step.total)
+    took_ms = 0.0 if found.took_ms is None else found.took_ms
+    log.info("documents ids=%r took_ms=%.1f", [document.id for document in found.documents], took_ms)
+    log.info("passages documents=%d chars=%d", len(selected.extracts), sum(len(e.text) for e in selected.extracts))
+
 
 log = logging.getLogger(__name__)
 
@@ -409,3 +433,67 @@ def _finished(
         extracts=extracts,
         support=output.support,
     )
+
+
+def collect(events: Iterator[Event]) -> Answer:
+    """
+    Fold the events of one answer into the whole.
+
+    Raises:
+        RagError: the answer failed, before or after its first words.
+    """
+    sources = Sources(())
+    for event in events:
+        match event:
+            case Sources():
+                sources = event
+            case Finished():
+                return Answer(sources, event)
+            case Failed():
+                raise event.error
+            case Delta():
+                continue
+    raise NoAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class StartedAnswer:
+    """
+    An answer whose first words are there: what is known so far, and *events*, all of them from the start.
+
+    *close* frees the model even if the events were never read: a generator that never began has no end to run.
+    """
+
+    sources: Sources
+    facts: ModelFacts | None
+    events: Generator[Event, None, None]
+    close: Callable[[], None]
+
+
+def started(events: Generator[Event, None, None]) -> StartedAnswer:
+    """
+    Wait for the answer's first words.
+
+    What fails before them is raised, so that it can still be a status.
+
+    Raises:
+        RagError: the answer failed before its first words.
+    """
+    taken = taken_until(events, lambda event: not isinstance(event, Sources))
+    last = taken[-1] if taken else Failed(NoAnswer())
+    if not isinstance(last, Delta | Finished):
+        events.close()
+        raise last.error if isinstance(last, Failed) else NoAnswer()
+    sources = next((event for event in taken if isinstance(event, Sources)), Sources(()))
+    return StartedAnswer(sources, last.facts, _resumed(taken, events), events.close)
+
+
+def begun(events: Generator[Event, None, None]) -> StartedAnswer:
+    """Return an answer of which nothing is awaited: whatever fails is an event of it."""
+    return StartedAnswer(Sources(()), None, events, events.close)
+
+
+def _resumed(taken: Sequence[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+    with closing(events):
+        yield from taken
+        yield from events

@@ -18,7 +18,6 @@ from datafari_rag.core.answer.reasoning_steps import SearchAttempt
 from datafari_rag.core.documents import Document, Reranking, Retrieval
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.events import NOT_FOUND, SkippedDocument
-from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.reranker import Reranker, RerankFailure, rerank_plan
 from datafari_rag.core.meaning.result_list import (
@@ -32,13 +31,16 @@ from datafari_rag.core.meaning.result_list import (
     head_of,
     ids_with_words,
     is_arranged,
+    joined,
+    near_search_for,
     no_words,
     others_of,
     pulled_of,
     same_words,
+    uses_meaning,
     widened,
 )
-from datafari_rag.core.passages.fusion import scaled
+from datafari_rag.core.passages.reranking import scaled
 from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.query.plan import content_words, steps_for
 from datafari_rag.core.query.proposals import (

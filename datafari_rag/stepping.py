@@ -14,20 +14,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+from datafari_rag.core import steps as planning
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.text_check import checked_against
-from datafari_rag.core.ask import Ask, ChatMessage
-from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.effort import (
+from datafari_rag.core.ask import (
     LEVELS,
     Activity,
     ActivityStep,
+    Ask,
+    ChatMessage,
     Effort,
     StepBudget,
     StepKind,
     budget_for,
     spent_on,
 )
+from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, RagError, SearchError
 from datafari_rag.core.events import Event, Finished, ModelFacts, StepBegun, StepEnded, StepEvent
 from datafari_rag.core.model.prompt import Prompt, fitted, tokens_in
@@ -37,8 +39,7 @@ from datafari_rag.core.query.plan import content_words, is_wanted, query_prompt_
 from datafari_rag.core.search_request import STORED, Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.steps import planning
-from datafari_rag.core.steps.planning import (
+from datafari_rag.core.steps import (
     PIECE_CHARS,
     Lead,
     ToolCall,
@@ -46,10 +47,10 @@ from datafari_rag.core.steps.planning import (
     is_done,
     lead_from,
     plan_prompt,
+    pooled,
     queries_in,
     tools_prompt,
 )
-from datafari_rag.core.steps.pooling import pooled
 from datafari_rag.ports import Ending, Model, Offload
 from datafari_rag.retrieval import Engines, Searched, read_in_parts, searched, searched_in
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
+from datafari_rag.core import whole as prompts
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.reasoning_steps import ranked
@@ -48,20 +49,22 @@ from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.core.text.language import detect
-from datafari_rag.core.whole import work as prompts
-from datafari_rag.core.whole.central_sentences import (
+from datafari_rag.core.whole import (
+    SENTENCES,
+    EmptyDocument,
     PieceLimit,
+    ProvedSummary,
     WeighedText,
     chosen,
     condensed,
     piece_extract,
     piece_spans,
+    provable,
+    proved,
     said,
     weigh,
     weighed_in,
 )
-from datafari_rag.core.whole.proved_summary import ProvedSummary, provable, proved
-from datafari_rag.core.whole.work import SENTENCES, EmptyDocument
 from datafari_rag.pipeline import Dependencies, fetch, proof_units, sources_for, speak
 from datafari_rag.ports import Ending, IsWanted
 

@@ -50,8 +50,11 @@ def arrows(package: Path) -> dict[str, set[str]]:
 def drawing() -> str:
     """Return the drawings as Mermaid: an arrow means "imports"."""
     core = PACKAGE / "core"
-    packages = sorted(path.name for path in core.iterdir() if (path / "__init__.py").exists())
-    both = ((DRAWN, arrows(PACKAGE)), (packages, arrows(core)))
+    folders = {path.name for path in core.iterdir() if (path / "__init__.py").exists()}
+    imports = arrows(core)
+    # The values, which import none of the folders, are below all.
+    above = sorted(folders | {part for part, others in imports.items() if others & folders})
+    both = ((DRAWN, arrows(PACKAGE)), (above, imports))
     return "\n\n".join(
         "\n".join(
             [

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.answer_streams import collect, started
 from datafari_rag.core.access import Filter, User
 from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.ask import Ask, ChatMessage
@@ -32,7 +31,7 @@ from datafari_rag.core.search_request import Browse, Search
 from datafari_rag.core.settings.records import ChatClient, SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
-from datafari_rag.pipeline import answer, browse, fetch, found_for, sources_for
+from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started
 from datafari_rag.ports import Ending, Meaning, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 

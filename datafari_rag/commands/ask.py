@@ -15,18 +15,16 @@ from typing import cast
 import click
 
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
-from datafari_rag.answer_streams import collect
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.commands.terminal import CONF, DocumentId, counted
 from datafari_rag.core.access import User
-from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask, DocumentWork
-from datafari_rag.core.effort import EFFORTS, Activity
+from datafari_rag.core.ask import ANSWER_FORMATS, EFFORTS, MAX_QUESTION_CHARS, Activity, Ask, DocumentWork
 from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.text.folding import clean
-from datafari_rag.core.whole.work import SENTENCES
-from datafari_rag.pipeline import answer
+from datafari_rag.core.whole import SENTENCES
+from datafari_rag.pipeline import answer, collect
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.ai.action import ACTIONS
 from datafari_rag.protocols.request import ReplyContext

@@ -42,7 +42,7 @@ from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.model.prompt import Prompt, instructions_for, texts_of
 from datafari_rag.core.model.refusals import advice_for, words_of
 from datafari_rag.core.model.servers import ServerNeeds
-from datafari_rag.core.passages.fusion import PAIRS
+from datafari_rag.core.passages.reranking import PAIRS
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED

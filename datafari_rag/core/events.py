@@ -1,7 +1,7 @@
 """
 The answer as a short sequence of frozen events: `Sources`, `Delta`…, then exactly one `Finished` or `Failed`.
 
-A whole answer is a fold over them (`answer_streams.collect`), a stream a map. Values only; no dialect's names.
+A whole answer is a fold over them (`pipeline.collect`), a stream a map. Values only; no dialect's names.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from datafari_rag.core.ask import Activity, ActivityStep, StepKind
 from datafari_rag.core.documents import Citation, Extract, Reranking, Retrieval
-from datafari_rag.core.effort import Activity, ActivityStep, StepKind
 from datafari_rag.core.errors import RagError
 
 
@@ -189,7 +189,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole good answer: what `answer_streams.collect` folds the events into."""
+    """A whole good answer: what `pipeline.collect` folds the events into."""
 
     sources: Sources
     finished: Finished

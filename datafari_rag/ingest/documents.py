@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
-from datafari_rag.core.places import PLACES_FIELD
+from datafari_rag.core.documents import PLACES_FIELD
 from datafari_rag.core.text.folding import encodable
 from datafari_rag.core.text.language import SAMPLE_CHARS, detect
 from datafari_rag.core.text.structure import without_names

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from datafari_rag.core.meaning.cutting import Piece, context_of, pieces_of
-from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.passages.fusion import spread_of
+from datafari_rag.core.meaning.near_search import Piece, PieceVector, context_of, pieces_of
+from datafari_rag.core.passages.reranking import spread_of
 from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.ports import Embedder, PassageWriter
 

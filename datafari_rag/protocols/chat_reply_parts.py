@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from datafari_rag.core.answer import conversations as memory
-from datafari_rag.core.ask import ChatMessage
+from datafari_rag.core.ask import ActivityStep, ChatMessage, StepKind
 from datafari_rag.core.documents import Citation, Extract
-from datafari_rag.core.effort import ActivityStep, StepKind
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
 from datafari_rag.protocols.chat_request import memory_limits

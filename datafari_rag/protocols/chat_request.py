@@ -24,7 +24,7 @@ from datafari_rag.core.errors import (
     RagError,
 )
 from datafari_rag.core.model.prompt import ESTIMATE, Window, checked
-from datafari_rag.core.query import conversation
+from datafari_rag.core.query import plan as conversation
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, inspect
 
-from datafari_rag.core.ask import Ask, Restriction
-from datafari_rag.core.effort import MAX_WHOLE, MaxCount, MaxSearches, MaxSeconds
+from datafari_rag.core.ask import MAX_WHOLE, Ask, MaxCount, MaxSearches, MaxSeconds, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL

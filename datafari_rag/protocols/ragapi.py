@@ -11,11 +11,10 @@ import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from datafari_rag.core.answer.reasoning_steps import thinking_in
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, StepLimits
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.effort import StepLimits
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
 from datafari_rag.core.query.select_parameters import SelectParameters, merged, read

@@ -1,4 +1,4 @@
-"""`python -m datafari_rag_trials.evaluation.calibrate` measures what `core/passages/evidence_threshold.py` has."""
+"""`python -m datafari_rag_trials.evaluation.calibrate` measures what `core/passages/budget_fitting.py` has."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from pathlib import Path
 import click
 import numpy
 
-from datafari_rag.answer_streams import collect
 from datafari_rag.commands.demo.index import CORPUS
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import NoAnswer, NoDocuments
-from datafari_rag.core.passages.evidence_threshold import Signals, Weights, evidence_of, parts_of, signals_in
+from datafari_rag.core.passages.budget_fitting import Signals, Weights, evidence_of, parts_of, signals_in
 from datafari_rag.core.passages.selection import weigh
 from datafari_rag.core.query.plan import question_language_for
-from datafari_rag.pipeline import answer, found_for
+from datafari_rag.pipeline import answer, collect, found_for
 from datafari_rag_trials.evaluation.collections import into_index, rights_of
 from datafari_rag_trials.evaluation.measures import holds, quantile, share
 from datafari_rag_trials.evaluation.questions import Question, questions_in

@@ -19,14 +19,13 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from datafari_rag.answer_streams import collect
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import ModelError, NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer
 from datafari_rag.core.text.language import spoken
 from datafari_rag.core.text.sentences import first_spans
-from datafari_rag.pipeline import answer
+from datafari_rag.pipeline import answer, collect
 from datafari_rag_trials.evaluation.measures import folded, holds, quantile, share
 from datafari_rag_trials.evaluation.questions import Question
 from datafari_rag_trials.evaluation.reports import placed

@@ -10,20 +10,19 @@ from functools import partial
 from pathlib import Path
 from zlib import crc32
 
-from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import ANONYMOUS, Filter, User, is_visible
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer, Failed, Sources
-from datafari_rag.core.passages.evidence_threshold import evidence_of, signals_in
+from datafari_rag.core.passages.budget_fitting import evidence_of, signals_in
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, weigh
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
-from datafari_rag.pipeline import Dependencies, answer, found_for
+from datafari_rag.pipeline import Dependencies, answer, collect, found_for
 from datafari_rag.ports import Retriever
 from datafari_rag_trials.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
 from datafari_rag_trials.evaluation.questions import LeakReader, Question

@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from datafari_rag.core import access as revocation
-from datafari_rag.core import file_names, identity, places
+from datafari_rag.core import documents as places
+from datafari_rag.core import file_names, identity
 from datafari_rag.core import identity as hosts
+from datafari_rag.core import steps as following
+from datafari_rag.core import steps as planning
+from datafari_rag.core import steps as pooling
+from datafari_rag.core import steps as tools
+from datafari_rag.core import whole as central_sentences
+from datafari_rag.core import whole as pieces
+from datafari_rag.core import whole as proved_summary
 from datafari_rag.core.answer import audit_record as audit_keys
 from datafari_rag.core.answer import conversations as session_state
 from datafari_rag.core.answer import conversations as stored_conversations
@@ -23,34 +31,28 @@ from datafari_rag.core.citations import links as targets
 from datafari_rag.core.citations import places as places_of_claims
 from datafari_rag.core.documents import HIGHLIGHTING, Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
-from datafari_rag.core.meaning import cutting
+from datafari_rag.core.meaning import near_search as cutting
 from datafari_rag.core.meaning import near_search as passage_records
 from datafari_rag.core.model import prompt, refusals, replies, sse
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages import (
-    answer_types,
     budget_fitting,
-    evidence_threshold,
     extractive_answer,
     extracts,
-    leads,
-    phrase_matching,
     reranking,
     selection,
     stored_parts,
     term_matching,
 )
+from datafari_rag.core.passages import budget_fitting as evidence_threshold
 from datafari_rag.core.passages import extracts as candidate_regions
 from datafari_rag.core.passages import extracts as snippet
+from datafari_rag.core.passages import term_matching as answer_types
+from datafari_rag.core.passages import term_matching as leads
+from datafari_rag.core.passages import term_matching as phrase_matching
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.query import (
-    conversation,
-    dates,
-    filter_queries,
-    plan,
-    proposals,
-    select_parameters,
-)
+from datafari_rag.core.query import dates, filter_queries, plan, proposals, select_parameters
+from datafari_rag.core.query import plan as conversation
 from datafari_rag.core.query import plan as rewriting
 from datafari_rag.core.query import plan as steps
 from datafari_rag.core.query import proposals as example_questions
@@ -58,9 +60,6 @@ from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
-from datafari_rag.core.steps import planning, pooling
-from datafari_rag.core.steps import planning as following
-from datafari_rag.core.steps import planning as tools
 from datafari_rag.core.text import folding, language, sentences, structure
 from datafari_rag.core.text import folding as cleaning
 from datafari_rag.core.text import sizes as token_estimate
@@ -69,8 +68,6 @@ from datafari_rag.core.text import structure as tables
 from datafari_rag.core.text import words as stopwords
 from datafari_rag.core.text import words as tokenizer
 from datafari_rag.core.text.language import spoken
-from datafari_rag.core.whole import central_sentences, proved_summary
-from datafari_rag.core.whole import central_sentences as pieces
 from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select
 from datafari_rag.protocols.ai import action as asking
 from datafari_rag.protocols.ai import conversations as stored_wire
@@ -309,11 +306,11 @@ READERS: dict[str, Reader] = {
     "core.citations.labels.plain_label": labels.plain_label,
     "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
     "core.model.sse.ServerSentEvents": events_of,
-    "core.places.place_at": lambda text: [
+    "core.documents.place_at": lambda text: [
         places.place_at(stored, text, len(text))
         for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
     ],
-    "core.places.with_rows_at": lambda text: [
+    "core.documents.with_rows_at": lambda text: [
         places.with_rows_at(stored, text, range(0, len(text), 50)) for stored in (text, f"0 {text}", "0 row 1 Q3")
     ],
     "core.query.dates.moment_of": lambda text: (dates.moment_of(text), dates.date_math_of(f"NOW{text}")),
@@ -322,10 +319,10 @@ READERS: dict[str, Reader] = {
     "core.query.proposals.respelled": lambda text: proposals.respelled(text, {"holidays": "holiday"}, "en"),
     "core.query.proposals.titles_search": proposals.titles_search,
     "core.query.plan.content_words": lambda text: steps.content_words(text, "en"),
-    "core.passages.answer_types.CUES": lambda text: [
+    "core.passages.term_matching.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
     ],
-    "core.passages.answer_types.cue_of": answer_types.cue_of,
+    "core.passages.term_matching.cue_of": answer_types.cue_of,
     "core.passages.budget_fitting.evidence_for, a document": evidence_for,
     "core.passages.budget_fitting.evidence_for, a token budget": lambda text: evidence_for(
         text, ask=Ask(question=QUESTION, token_budget=TokenBudget(4000, 500, 3))
@@ -339,8 +336,8 @@ READERS: dict[str, Reader] = {
     "core.passages.budget_fitting.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
     "core.passages.budget_fitting.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
     "core.passages.extracts.bounds_in": bounds_of,
-    "core.passages.evidence_threshold.signals_in": lambda text: signals_in(QUESTION, text + PLAIN),
-    "core.passages.evidence_threshold.signals_in, the question": lambda text: signals_in(text, PLAIN),
+    "core.passages.budget_fitting.signals_in": lambda text: signals_in(QUESTION, text + PLAIN),
+    "core.passages.budget_fitting.signals_in, the question": lambda text: signals_in(text, PLAIN),
     "core.passages.extractive_answer.answer, both": lambda text: extractive_answer.answer(
         text[:4000], seen(text), language="en"
     ),
@@ -355,10 +352,10 @@ READERS: dict[str, Reader] = {
         [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
     ),
     "core.passages.extracts.resolved": extracts.resolved,
-    "core.passages.phrase_matching.heading_at": lambda text: phrase_matching.heading_at(
+    "core.passages.term_matching.heading_at": lambda text: phrase_matching.heading_at(
         phrase_matching.letters_of(QUESTION), text, term_matching.traces_of(TERMS, text, "en")
     ),
-    "core.passages.phrase_matching.phrases_of": lambda text: phrase_matching.phrases_of(text, "en"),
+    "core.passages.term_matching.phrases_of": lambda text: phrase_matching.phrases_of(text, "en"),
     "core.passages.reranking.ranked": lambda text: reranking.ranked(
         QUESTION, [document(text)] * 3, language="en", terms=TERMS
     ),
@@ -385,26 +382,26 @@ READERS: dict[str, Reader] = {
         Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
     ),
     "core.query.plan.instructed": lambda text: plan.instructed(text, text),
-    "core.query.conversation.is_follow_up": lambda text: [
+    "core.query.plan.is_follow_up": lambda text: [
         conversation.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
     ],
-    "core.query.conversation.search_text_for": lambda text: conversation.search_text_for(
+    "core.query.plan.search_text_for": lambda text: conversation.search_text_for(
         text, (ChatMessage("user", text),), language="en"
     ),
-    "core.query.conversation.within": lambda text: list(merged_turns(text)),
+    "core.query.plan.within": lambda text: list(merged_turns(text)),
     "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text)),
     "core.query.plan.searches_for": searched,
     "core.query.plan.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
-    "core.steps.planning.lead_from": lambda text: following.lead_from(QUESTION, Document("d", text), language="en"),
-    "core.steps.planning.queries_in": lambda text: planning.queries_in(text, (QUESTION,)),
-    "core.steps.pooling.pooled": lambda text: pooling.pooled(
+    "core.steps.lead_from": lambda text: following.lead_from(QUESTION, Document("d", text), language="en"),
+    "core.steps.queries_in": lambda text: planning.queries_in(text, (QUESTION,)),
+    "core.steps.pooled": lambda text: pooling.pooled(
         QUESTION,
         ((Document("a", text, title="A", score=2.0),), (Document("b", "b", title=text, score=1.0),)),
         leads=(following.Lead(Document("a", ""), ("Paris",), ("noon",)),),
         language="en",
     ),
-    "core.steps.planning.call_in": tools.call_in,
-    "core.steps.planning.is_done": tools.is_done,
+    "core.steps.call_in": tools.call_in,
+    "core.steps.is_done": tools.is_done,
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
     "core.query.filter_queries.restriction_of": lambda text: [
         (filter_queries.restriction_of(one, ("source",)), filter_queries.misread_field(one, ("source",)))
@@ -422,7 +419,7 @@ READERS: dict[str, Reader] = {
     ),
     "core.citations.links.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
     "core.citations.links.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
-    "core.meaning.cutting.pieces_of": cutting.pieces_of,
+    "core.meaning.near_search.pieces_of": cutting.pieces_of,
     "core.meaning.near_search.plain_cuts_of": passage_records.plain_cuts_of,
     "core.meaning.near_search.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
     "core.passages.stored_parts.with_parts": lambda text: stored_parts.with_parts(
@@ -434,7 +431,7 @@ READERS: dict[str, Reader] = {
         [Document("a", text), Document("b", text)], text[:400], "en"
     ),
     "core.solr.parameters.numbered": parameters.numbered,
-    "core.passages.leads.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),
+    "core.passages.term_matching.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),
     "core.text.folding.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
     "core.text.structure.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
@@ -474,25 +471,17 @@ READERS: dict[str, Reader] = {
     "core.text.sizes.longest_prefix": lambda text: truncation.longest_prefix(
         text, len(text), token_estimate.estimate, 100
     ),
-    "core.whole.central_sentences.weigh": lambda text: weighed(text),
-    "core.whole.central_sentences.chosen": lambda text: central_sentences.chosen(weighed(text), 12),
-    "core.whole.central_sentences.condensed": lambda text: central_sentences.condensed(
-        weighed(text), (0, len(text)), 4000
-    ),
-    "core.whole.central_sentences.said": lambda text: central_sentences.said(text, Passage(0, len(text))),
-    "core.whole.central_sentences.piece_spans": lambda text: pieces.piece_spans(weighed(text), PIECES),
-    "core.whole.central_sentences.piece_extract": lambda text: pieces.piece_extract(
+    "core.whole.weigh": lambda text: weighed(text),
+    "core.whole.chosen": lambda text: central_sentences.chosen(weighed(text), 12),
+    "core.whole.condensed": lambda text: central_sentences.condensed(weighed(text), (0, len(text)), 4000),
+    "core.whole.said": lambda text: central_sentences.said(text, Passage(0, len(text))),
+    "core.whole.piece_spans": lambda text: pieces.piece_spans(weighed(text), PIECES),
+    "core.whole.piece_extract": lambda text: pieces.piece_extract(
         document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True
     ),
-    "core.whole.proved_summary.proved": lambda text: proved_summary.proved(
-        text[:MAX_CHECKED_CHARS], SMALL, language="en"
-    ),
-    "core.whole.proved_summary.provable": lambda text: proved_summary.provable(
-        [text[:MAX_CHECKED_CHARS]], SMALL, language="en"
-    ),
-    "core.whole.proved_summary.proved, the document": lambda text: proved_summary.proved(
-        CLAIM, seen(text + PLAIN), language="en"
-    ),
+    "core.whole.proved": lambda text: proved_summary.proved(text[:MAX_CHECKED_CHARS], SMALL, language="en"),
+    "core.whole.provable": lambda text: proved_summary.provable([text[:MAX_CHECKED_CHARS]], SMALL, language="en"),
+    "core.whole.proved, the document": lambda text: proved_summary.proved(CLAIM, seen(text + PLAIN), language="en"),
     "protocols.ai.action.question_ask": lambda text: asking.question_ask(
         ai_request({"query": text[:4000], "history": [{"role": "user", "message": text}], "lang": text, text: text}),
         Settings(),

@@ -19,7 +19,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.commands.demo.command import _keep_endpoint
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.passages.fusion import PAIRS
+from datafari_rag.core.passages.reranking import PAIRS
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.text.words import words_of
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector

@@ -8,13 +8,13 @@ from datafari_rag.core.citations.claims import MAX_MARKS, marks_in
 from datafari_rag.core.citations.labels import MAX_MARK_CHARS, MAX_TITLE_CHARS, DocumentLabels, title_of
 from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
-from datafari_rag.core.meaning.cutting import BLOCK_CHARS, FEW_UNITS, units_of
+from datafari_rag.core.meaning.near_search import BLOCK_CHARS, FEW_UNITS, units_of
 from datafari_rag.core.passages.extracts import MAX_BEGINNINGS, MAX_SENTENCES, AskedWords, bounds_in, clipped
 from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.text.folding import fold, folded
 from datafari_rag.core.text.language import spoken
 from datafari_rag.core.text.sentences import MAX_TICKS, code_spans
-from datafari_rag.core.whole.central_sentences import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
+from datafari_rag.core.whole import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
 
 
 def links_of(text: str, size: int) -> str:

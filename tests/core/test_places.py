@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.places import MAX_MARKS, MAX_STORED_CHARS, Place, PlaceMark, place_at, with_rows_at, written
+from datafari_rag.core.documents import MAX_MARKS, MAX_STORED_CHARS, Place, PlaceMark, place_at, with_rows_at, written
 
 TEXT = "Sheet\nhead\nrow\nrow\n\nlast\nOther"
 MARKS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from datafari_rag.core.places import place_at
+from datafari_rag.core.documents import place_at
 from datafari_rag.ingest.parsers.parsed import Unreadable
 from datafari_rag.ingest.parsers.pictures import ocr
 from datafari_rag.ingest.parsers.registry import is_readable

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.ask import Ask, Restriction
-from datafari_rag.core.effort import NO_LIMITS, StepLimits
+from datafari_rag.core.ask import NO_LIMITS, Ask, Restriction, StepLimits
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.plan import instructed
 from datafari_rag.core.settings.records import ChatClient

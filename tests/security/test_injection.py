@@ -25,7 +25,6 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.factory import ExtractiveModel
 from datafari_rag.adapters.token_counters import EstimatedTokens
-from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer import output_filter
 from datafari_rag.core.ask import Ask
@@ -38,7 +37,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_invisible
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
-from datafari_rag.pipeline import Dependencies, answer
+from datafari_rag.pipeline import Dependencies, answer, collect
 from datafari_rag.ports import Ending, Model, TextChunk
 from datafari_rag_trials.stub_model.behaviour import behaviour_for, text_for
 from tests.security.telling import Record, tell

@@ -8,18 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import ANONYMOUS, Filter, User
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import LEVELS, Activity, Ask, StepLimits
 from datafari_rag.core.documents import Document
-from datafari_rag.core.effort import LEVELS, Activity, StepLimits
 from datafari_rag.core.errors import ModelUnavailable, NoDocuments, SearchUnavailable
 from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources, StepBegun, StepEnded, StepEvent
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import Dependencies, answer, answer_with_steps, found_for
+from datafari_rag.pipeline import Dependencies, answer, answer_with_steps, collect, found_for
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, parts_of
 

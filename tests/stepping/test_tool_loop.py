@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import TOOL_CALLS, ActivityStep, Ask, StepLimits
 from datafari_rag.core.documents import Document
-from datafari_rag.core.effort import TOOL_CALLS, ActivityStep, StepLimits
 from datafari_rag.core.errors import SearchTimeout
 from datafari_rag.core.events import StepBegun, StepEnded
-from datafari_rag.core.steps.planning import PIECE_CHARS, TOOLS
+from datafari_rag.core.steps import PIECE_CHARS, TOOLS
 from datafari_rag.stepping import MAX_USELESS, TOOL_TABLE
 from tests.stepping.test_run import QUESTION, SONG, TYLER, ScriptedModel, Shelf, activity_in, events_of, ids_in
 

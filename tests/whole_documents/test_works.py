@@ -18,7 +18,7 @@ from datafari_rag.core.events import Delta, Failed, Finished, Progress, SkippedD
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.records import LeastSupport
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.work import EmptyDocument
+from datafari_rag.core.whole import EmptyDocument
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Ending, IsWanted, TextChunk
 from datafari_rag.whole_documents import worked

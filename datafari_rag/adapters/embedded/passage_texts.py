@@ -34,9 +34,9 @@ from datafari_rag.adapters.embedded.schema import (
     terms_of_words,
     translated,
 )
+from datafari_rag.core.documents import PLACES_FIELD
 from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.passages.stored_parts import MAX_NUMBER, block_of, key_of
-from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.solr.parameters import usable_words
 

@@ -17,8 +17,7 @@ from tantivy import Document as Stored
 from tantivy import Query, Schema, Searcher, SnippetGenerator
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
-from datafari_rag.core.documents import Document
-from datafari_rag.core.places import PLACES_FIELD
+from datafari_rag.core.documents import PLACES_FIELD, Document
 from datafari_rag.core.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 from datafari_rag.core.text.sentences import bounds_around, index_at
 from datafari_rag.core.text.words import words_of

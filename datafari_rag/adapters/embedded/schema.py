@@ -18,8 +18,8 @@ from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnal
 from datafari_rag.adapters.embedded.files import META_FILE, are_whole, write_whole
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.documents import PLACES_FIELD
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.text.words import Remembered
 
 SCHEMA_VERSION = 5

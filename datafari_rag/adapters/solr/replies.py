@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datafari_rag.core.documents import Document, first_value
+from datafari_rag.core.documents import PLACES_FIELD, Document, first_value
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.passages.extracts import JOINT
-from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema

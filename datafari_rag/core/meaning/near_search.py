@@ -1,17 +1,148 @@
-"""An index of vectors as values: a request to it, its pieces and passages, and the stamp that says what made them."""
+"""
+An index of vectors as values: a request to it, its pieces and passages, and the stamp that says what made them.
+
+Pure, and linear in the text. A piece is a few sentences, list items or rows: a place in the stored text, so that what
+is found in it can be cited. Title and heading are only its context, for the model that makes the vector. Where units
+end and which of them are headings is handed in, so that a better reader of structure can take the place of this one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from datafari_rag.core.ask import Narrowing
-from datafari_rag.core.meaning.cutting import context_of, pieces_of
 from datafari_rag.core.passages.stored_parts import held_ends, passages_in
+from datafari_rag.core.passages.term_matching import is_heading
 from datafari_rag.core.search_request import Search
+from datafari_rag.core.text.sentences import blocks, first_spans
 from datafari_rag.core.vectors import EmbeddingModel, Vector
+
+PIECE_CHARS = 400
+"""
+Most characters of a piece. Pieces of 300 to 400 find more than such of 800: they hold one thought, and a clause of a
+contract has a separate vector.
+"""
+
+LEAST_CHARS = 200
+"""A heading begins a new piece when the one before has at least so many characters."""
+
+MAX_PIECES = 10_000
+"""Most pieces of one document; in a longer one each is larger, so that no part is left out."""
+
+LEAST_MEAN_CHARS = 8
+FEW_UNITS = 1000
+BLOCK_CHARS = 100
+"""
+A text of more than so many units that are shorter on average, a word or less, is cut into blocks of at least so many
+characters: a unit for each line of one character takes four times as long.
+"""
+
+MAX_TITLE_CHARS = 150
+
+Units = Callable[[str], Sequence[tuple[int, int]]]
+"""Cuts a text into units that stay whole where they can: (start, end) in order, none overlapping."""
+
+IsHeading = Callable[[str, int, int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a text, code points *start* to *end*, and the *heading* above it, "" for none."""
+
+    start: int
+    end: int
+    heading: str = ""
+
+
+def units_of(text: str) -> list[tuple[int, int]]:
+    """
+    Return the sentences of *text* as (start, end), and each row of a table for itself.
+
+    Where these have less than `LEAST_MEAN_CHARS` on average, they are blocks of several of them.
+    """
+    most = max(FEW_UNITS, len(text) // LEAST_MEAN_CHARS)
+    found = list(islice(_units(text, most + 1), most + 1))
+    return found if len(found) <= most else blocks(text, BLOCK_CHARS)
+
+
+def pieces_of(text: str, *, units: Units = units_of, heading: IsHeading = is_heading) -> list[Piece]:
+    """Return all of *text* but white space between units in pieces, in order, at most `MAX_PIECES`."""
+    # Two pieces that follow each other are longer than one, or there is a heading between them.
+    most = max(PIECE_CHARS, 4 * len(text) // MAX_PIECES + 1)
+    least = max(LEAST_CHARS, 2 * len(text) // MAX_PIECES + 1)
+    found: list[Piece] = []
+    above = ""
+    for start, end in _bounded(text, units(text), most):
+        is_title = heading(text, start, end)
+        last = found[-1] if found else None
+        is_full = last is not None and (end - last.start > most or (is_title and last.end - last.start >= least))
+        if last is None or is_full:
+            found.append(Piece(start, end, above))
+        else:
+            found[-1] = Piece(last.start, end, last.heading)
+        if is_title:
+            above = text[start:end]
+    return found
+
+
+def context_of(piece: Piece, text: str, title: str) -> str:
+    """Return what a model is given for *piece* of *text*: title, heading and the words themselves, a line each."""
+    words = text[piece.start : piece.end]
+    above = piece.heading if not words.startswith(piece.heading) else ""
+    return "\n".join(part for part in (title[:MAX_TITLE_CHARS].strip(), above, words) if part)
+
+
+def _units(text: str, most: int) -> Iterator[tuple[int, int]]:
+    """Yield what `units_of` returns, about *most* of them at the most."""
+    if "|" not in text and "\t" not in text:
+        yield from first_spans(text, most)
+        return
+    begin = at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if _is_row(text[at:end]):
+            yield from _spans_between(text, begin, at, most)
+            yield at, end
+            begin = end
+        at = end + 1
+    yield from _spans_between(text, begin, len(text), most)
+
+
+def _is_row(line: str) -> bool:
+    return line.count("|") > 1 or "\t" in line.strip()
+
+
+def _spans_between(text: str, start: int, end: int, most: int) -> list[tuple[int, int]]:
+    return [(start + low, start + high) for low, high in first_spans(text[start:end], most)] if start < end else []
+
+
+def _bounded(text: str, units: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
+    """Yield *units*, the longer ones in parts of at most *most* characters, without white space around each."""
+    for start, end in units:
+        while end - start > most:
+            cut = _cut(text, start + most // 4, start + most)
+            yield from _trimmed(text, start, cut)
+            start = cut
+        yield from _trimmed(text, start, end)
+
+
+def _cut(text: str, low: int, high: int) -> int:
+    """Return where a long unit is cut: behind its last line end before *high*, else its last space, else there."""
+    at = text.rfind("\n", low, high)
+    at = text.rfind(" ", low, high) if at < 0 else at
+    return high if at < 0 else at + 1
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    part = text[start:end]
+    start, end = end - len(part.lstrip()), start + len(part.rstrip())
+    if start < end:
+        yield start, end
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 from datafari_rag.core.documents import Document, Nearness, Passage
 from datafari_rag.core.messages import Message, message
-from datafari_rag.core.passages.fusion import PAIRS
+from datafari_rag.core.passages.reranking import PAIRS
 from datafari_rag.core.passages.selection import nodes
 
 RerankLabel = Literal["rerankerUnavailable", "rerankerTimeout", "rerankerGarbled"]

@@ -20,12 +20,19 @@ from datafari_rag.core.citations.places import SourceText
 from datafari_rag.core.citations.quotations import QUOTATION_MARK
 from datafari_rag.core.citations.units import BULLET
 from datafari_rag.core.documents import HIGHLIGHTING, Extract, OffsetMap, OffsetRun
-from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.extracts import AskedWords, bounds_in, clipped
-from datafari_rag.core.passages.fusion import Gain, freedom
-from datafari_rag.core.passages.leads import Leads, leads_of
-from datafari_rag.core.passages.reranking import Ranked, ranked
-from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
+from datafari_rag.core.passages.reranking import Gain, Ranked, freedom, ranked
+from datafari_rag.core.passages.term_matching import (
+    Cue,
+    Leads,
+    Term,
+    cue_of,
+    is_heading,
+    leads_of,
+    sentence_scores,
+    terms_of,
+    weights_in,
+)
 from datafari_rag.core.text.folding import clean
 from datafari_rag.core.text.language import detect, sentence_in, spoken, spoken_in
 from datafari_rag.core.text.structure import begins_with_row, cells_of, ends_with_row, named_cells

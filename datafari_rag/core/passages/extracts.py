@@ -25,8 +25,7 @@ from datafari_rag.core.documents import (
     Passage,
     joined,
 )
-from datafari_rag.core.passages.answer_types import Cue
-from datafari_rag.core.passages.term_matching import Term, traces_of
+from datafari_rag.core.passages.term_matching import Cue, Term, traces_of
 from datafari_rag.core.text.folding import clean, unescaped
 from datafari_rag.core.text.language import Language
 from datafari_rag.core.text.sentences import blocks, spans, spans_or_blocks

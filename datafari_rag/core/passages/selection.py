@@ -15,15 +15,16 @@ from math import exp, log
 from operator import attrgetter
 
 from datafari_rag.core.documents import Candidate, Document, Passage, stored_span
-from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.extracts import bounds_in
-from datafari_rag.core.passages.fusion import FULL_CHARS
-from datafari_rag.core.passages.leads import Leads, leads_of
-from datafari_rag.core.passages.reranking import Ranked, ranked
+from datafari_rag.core.passages.reranking import FULL_CHARS, Ranked, ranked
 from datafari_rag.core.passages.term_matching import (
+    Cue,
+    Leads,
     Term,
     TermPositions,
+    cue_of,
     gains_under,
+    leads_of,
     sentence_scores,
     terms_of,
     weights_in,

@@ -4,21 +4,23 @@ What a text holds of a question: its terms, where they stand, and how much each 
 A text is never cut into words at question time: it is searched for the beginnings of the question's words. Weights
 discount what is frequent in the document itself, so that the words that tell its places apart count most. The numbers
 are measured (docs/quality-tried.md), the ideas are BM25's: rarity, saturation, a neighbourhood in place of a length.
+A row says nothing without its header, an item little without the line before its list: what introduces speaks for what
+it introduces (`Leads`). Phrases count word for word, little words and all: of two documents that hold the same words
+close together, the one that says "the end of the lease" answers the question that says so.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
-from datafari_rag.core.passages.leads import NO_LEADS, Leads
 from datafari_rag.core.text.folding import lowered, unaccented
-from datafari_rag.core.text.structure import is_row as has_form_of_row
+from datafari_rag.core.text.structure import has_tables, header_above, is_row, names_columns
 from datafari_rag.core.text.words import (
     LONGEST_ENDING_CHARS,
     STEMS,
@@ -28,6 +30,177 @@ from datafari_rag.core.text.words import (
     pieces_of,
     words_of,
 )
+
+MAX_INTRODUCTION_CHARS = 200
+"""A longer line introduces nothing: it is a paragraph."""
+
+MAX_LIST_CHARS = 600
+"""How far from the beginning of its list an item is no further from what stands before the list than the first one."""
+
+MAX_GAP_CHARS = 8
+"""How much white space, and rules of a table, may stand between what introduces and what it introduces."""
+
+ITEM = re.compile(r"(?:[-*•·▪●○◦■□►➢✓–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?=\S)")
+"""The beginning of an item of a list, or of a step."""
+
+Bounds = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """
+    Relations between sentences, by their place in the list of them.
+
+    *tables* has a number for each sentence, the same for the rows of one table, 0 for what is no row; empty when there
+    is no table. *members*: a sentence and those that it speaks for. *needs*: a sentence and those shown with it.
+    *lists*: an item, and where its list begins.
+    """
+
+    tables: Sequence[int] = ()
+    members: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    needs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    lists: Mapping[int, int] = field(default_factory=dict)
+
+
+NO_LEADS = Leads()
+
+
+def leads_of(text: str, bounds: Bounds) -> Leads:
+    """Return what introduces what among *bounds*, which are sentences of *text* in order."""
+    if not bounds:
+        return Leads()
+    tables = _tables(text, bounds) if has_tables(text, bounds[0][0], bounds[-1][1]) else []
+    members: dict[int, list[int]] = {}
+    needs: dict[int, tuple[int, ...]] = {}
+    for header, rows in _headed(text, bounds, tables):
+        members.setdefault(header, []).extend(rows)
+        needs.update((row, (header,)) for row in rows)
+        if header and _introduces(text, bounds, header - 1, header):
+            members.setdefault(header - 1, []).extend((header, *rows))
+    needs.update((second, (first,)) for first, second in _pairs(text, bounds, tables))
+    return Leads(tables, members, needs, _lists(text, bounds, tables))
+
+
+def _lists(text: str, bounds: Bounds, tables: Sequence[int]) -> dict[int, int]:
+    """Return where the list of each item begins, of those that stand near that place."""
+    found: dict[int, int] = {}
+    begin, last = 0, -2
+    for place, (start, end) in enumerate(bounds):
+        if (tables and tables[place]) or ITEM.match(text, start, end) is None:
+            continue
+        if last != place - 1 or start - bounds[last][1] > MAX_GAP_CHARS:
+            begin = start
+        if start - begin <= MAX_LIST_CHARS:
+            found[place] = begin
+        last = place
+    return found
+
+
+def _tables(text: str, bounds: Bounds) -> list[int]:
+    """Return the number of the table for each row, 0 for the others; rows of one table are neighbours."""
+    numbers: list[int] = []
+    number, last = 0, 0
+    for start, end in bounds:
+        if not is_row(text[start:end]):
+            numbers.append(0)
+            continue
+        is_next = bool(numbers) and numbers[-1] and "\n\n" not in text[last:start] and "\n" in text[last:start]
+        number += not is_next
+        numbers.append(number)
+        last = end
+    return numbers
+
+
+def _headed(text: str, bounds: Bounds, tables: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield each header with its rows; a row alone whose header is not among *bounds* has none."""
+    starts = [start for start, _ in bounds]
+    first = 0
+    while first < len(tables):
+        last = first + 1
+        while last < len(tables) and tables[last] == tables[first]:
+            last += 1
+        if tables[first]:
+            above = header_above(text, bounds[first][0])
+            header = first if above is None else bisect_left(starts, above[0])
+            is_there = header < len(starts) and (above is None or starts[header] == above[0])
+            if is_there and names_columns(text, bounds[header]):
+                yield header, [row for row in range(first, last) if row != header]
+        first = last
+
+
+def _pairs(text: str, bounds: Bounds, tables: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield what a question or a line that ends with a colon introduces: the answer, the marked items of a list."""
+    for lead in [place for place, (_, end) in enumerate(bounds) if text[end - 1] in ":：?？؟"]:
+        place = lead + 1
+        if place == len(bounds) or not _introduces(text, bounds, lead, place) or (tables and tables[place]):
+            continue
+        is_question = text[bounds[lead][1] - 1] in "?？؟"
+        if is_question:
+            yield lead, place
+        while place < len(bounds) and ITEM.match(text, *bounds[place]) is not None:
+            if not is_question or place > lead + 1:
+                yield lead, place
+            place += 1
+
+
+def _introduces(text: str, bounds: Bounds, first: int, second: int) -> bool:
+    (start, end), following = bounds[first], bounds[second][0]
+    between = text[end:following]
+    return end - start <= MAX_INTRODUCTION_CHARS and len(between) <= MAX_GAP_CHARS and "\n" in between
+
+
+_MONTHS = (
+    "January|February|March|April|May|June|July|August|September|October|November|December|"
+    "janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|"
+    "Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember|"
+    "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
+)
+_DATE = rf"\b(?:1\d{{3}}|20\d\d)\b|\b(?:{_MONTHS})\b|\b(?:century|siècle|Jahrhundert|siglo)\b"
+_NUMBER = (
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|dozen|percent|half|third|quarter|"
+    r"deux|trois|quatre|cinq|sept|huit|neuf|dix|cent|mille|millions?|moitié|zwei|drei|vier|fünf|zehn|hundert|dos|tres|"
+    r"cuatro|cinco|diez|cien|mil)\b"
+)
+_NAME = r"(?<=[^.!?\s] )[A-ZÀ-Ý][\w’'-]+"
+_CAUSE = (
+    r"\b(?:because|due to|since|therefore|thus|reason|caus\w+|result\w*|in order to|car|parce|afin|grâce|raison|"
+    r"puisque|ainsi|weil|denn|damit|deshalb|aufgrund|porque|debido|gracias)\b"
+)
+
+_ASKS_WHEN = (
+    r"\b(?:when|what (?:year|date|day|month|century|decade)|which (?:year|month)|quand|quelle (?:année|date)|"
+    r"quel (?:jour|mois|siècle)|how old|wann|cuándo|qué año)\b"
+)
+_ASKS_NUMBER = (
+    r"\b(?:how (?:many|much|long|far|often|large|big|tall|high|deep|fast|wide)|combien|"
+    r"quel (?:âge|pourcentage|nombre|taux|montant)|quelle (?:taille|distance|durée|proportion|somme|superficie)"
+    r"|quelle population|percentage|what (?:number|percent|amount|rate|proportion|size|population|price)"
+    r"|wie ?viele?|cuánt\w+)\b"
+)
+_ASKS_WHO = (
+    r"\b(?:who|whom|whose|where|which (?:city|country|person|state|company)|qui|où|"
+    r"what (?:city|country|state|name|company)|quel(?:le)? (?:ville|pays|personne|roi|auteur)|wer|wo|quién|dónde)\b"
+)
+_ASKS_WHY = r"\b(?:why|pourquoi|reason|cause|raison|warum|weshalb|por qué)\b"
+
+Cue = re.Pattern[str]
+
+
+def cue_of(question: str) -> Cue | None:
+    """Return what a sentence that answers *question* should match, None when any may answer it."""
+    return next((cue for asks, cue in CUES if asks.search(question)), None)
+
+
+CUES = tuple(
+    (re.compile(asks, re.IGNORECASE), re.compile(cue))
+    for asks, cue in (
+        (_ASKS_WHEN, _DATE),
+        (_ASKS_NUMBER, _NUMBER),
+        (_ASKS_WHO, _NAME),
+        (_ASKS_WHY, _CAUSE),
+    )
+)
+
 
 MAX_TERMS = 40
 """Terms of a question that are looked for; the first ones say what it is about."""
@@ -185,7 +358,7 @@ def is_heading(text: str, start: int, end: int) -> bool:
     """Say whether *start* to *end* is a short line of its own that ends like a title, or asks something."""
     if end - start > HEADING_CHARS or text[end - 1] in ",;:.!…" or text.find("\n", start, end) >= 0:
         return False
-    if has_form_of_row(text[start:end]) or text[start] in _BULLETS or _KEY_AND_VALUE.match(text, start, end):
+    if is_row(text[start:end]) or text[start] in _BULLETS or _KEY_AND_VALUE.match(text, start, end):
         return False
     before = text[max(0, start - 8) : start].rstrip(" \t")
     after = text[end : end + 8].lstrip(" \t")
@@ -203,11 +376,11 @@ def _strengths(
     for hit in hits:
         while at < last and bounds[at + 1][0] <= hit:
             at += 1
-        is_row = bool(tables) and tables[at] > 0
-        strengths[at] = strengths.get(at, 0.0) + (ROW_STRENGTH if is_row else 1.0)
+        stands_in_row = bool(tables) and tables[at] > 0
+        strengths[at] = strengths.get(at, 0.0) + (ROW_STRENGTH if stands_in_row else 1.0)
         if not own or own[-1] != at:
             own.append(at)
-        if is_row:  # what stands in a row says nothing about the rows around
+        if stands_in_row:  # what stands in a row says nothing about the rows around
             continue
         later = at + 1
         while later <= last and (gap := _begin(later, bounds, lists, hit) - hit) < len(_BEFORE):
@@ -331,3 +504,105 @@ def _name_shares(names: Sequence[bool]) -> list[float]:
         number = len(list(run))
         shares.extend([CAPITAL_SHARE / number**GROUP_POWER if is_name else 1.0] * number)
     return shares
+
+
+WORTH: Mapping[int, float] = {2: 2.0, 3: 4.0}
+"""Words of a phrase → what it is worth that all such phrases of the question are there."""
+
+MAX_PHRASES, MAX_PHRASE_CHARS = 60, 200
+"""Phrases of a question that are looked for, and characters of one: two or three words are no longer."""
+
+MAX_PLACES = 300
+"""Places of a text at which a heading is looked for."""
+
+MIN_HEADING_LETTERS, QUESTION_HEADING_CHARS = 8, 120
+"""How many letters a question must have to be looked for as a heading, and how long a line is that may be one."""
+
+_HEADING_NUMBER = re.compile(r"^[\s#*•\-–]*(?:\d+(?:\.\d+){0,4}[.):]?\s)?")
+_OTHERS = re.compile(r"[\W_]+")
+_SPACE = re.compile(r"\s+")
+_SAME = dict.fromkeys("\t\n\r\u00a0\u202f", " ") | dict.fromkeys("\u2019\u02bc", "'")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """
+    Neighbours of a question as one text, in lower case.
+
+    *size* is the number of its words, *content* of those that are more than little words.
+    """
+
+    text: str
+    size: int
+    content: int
+
+
+def phrases_of(question: str, language: str) -> tuple[Phrase, ...]:
+    """Return the pairs and triples of neighbours in which there is more than little words, each once."""
+    words = words_of(question[:MAX_QUESTION_CHARS], language)
+    little = [is_empty_word(lowered(word.text), language) for word in words]
+    found: dict[str, Phrase] = {}
+    for size in WORTH:
+        for first in range(len(words) - size + 1):
+            last = words[first + size - 1]
+            text = _flat(_SPACE.sub(" ", question[words[first].start : last.start + len(last.text)]))
+            content = little[first : first + size].count(False)
+            if content and len(text) <= MAX_PHRASE_CHARS:
+                found.setdefault(text, Phrase(text, size, content))
+            if len(found) == MAX_PHRASES:
+                return tuple(found.values())
+    return tuple(found.values())
+
+
+def said_in(phrases: Sequence[Phrase], texts: Sequence[str]) -> list[float]:
+    """
+    Return for each of *texts* what the phrases in it are worth: 0 to the sum of `WORTH`.
+
+    Case, line breaks and kinds of apostrophes make no difference.
+    """
+    flat = [_flat(text) for text in texts]
+    said = [[phrase.text in text for phrase in phrases] for text in flat]
+    weights = [_weight(phrase, [row[place] for row in said]) for place, phrase in enumerate(phrases)]
+    totals = {size: sum(w for w, p in zip(weights, phrases, strict=True) if p.size == size) or 1.0 for size in WORTH}
+    return [
+        sum(
+            WORTH[p.size] * w / totals[p.size] for p, w, is_there in zip(phrases, weights, row, strict=True) if is_there
+        )
+        for row in said
+    ]
+
+
+def letters_of(text: str) -> str:
+    """Return the letters and digits of *text* alone, in lower case and without accents."""
+    return _OTHERS.sub("", unaccented(lowered(text)))
+
+
+def heading_at(letters: str, text: str, traces: TermPositions) -> int | None:
+    """
+    Return where a line of *text* begins that is the question with these *letters*, None when there is none.
+
+    A number or a mark may stand before its words.
+    """
+    if not MIN_HEADING_LETTERS <= len(letters) <= QUESTION_HEADING_CHARS:
+        return None
+    looked_for = min((hits for hits in traces.hits if hits), key=len, default=())
+    for hit in looked_for[:MAX_PLACES]:
+        start = text.rfind("\n", max(0, hit - QUESTION_HEADING_CHARS), hit) + 1
+        end = text.find("\n", hit, hit + QUESTION_HEADING_CHARS)
+        is_begun = start > 0 or hit < QUESTION_HEADING_CHARS
+        if is_begun and end - start >= len(letters) and letters_of(_HEADING_NUMBER.sub("", text[start:end])) == letters:
+            return start
+    return None
+
+
+def _weight(phrase: Phrase, said: Sequence[bool]) -> float:
+    """Return BM25's idf over the candidates, as often as the phrase has words of content."""
+    count = sum(said)
+    return phrase.content * math.log(1 + (len(said) - count + 0.5) / (count + 0.5))
+
+
+def _flat(text: str) -> str:
+    text = lowered(text)
+    for character, plain in _SAME.items():
+        text = text.replace(character, plain)
+    return text

@@ -21,11 +21,14 @@ from datafari_rag.core.ask import (
     MAX_DOCUMENTS,
     MAX_ID_CHARS,
     AnswerFormat,
+    Effort,
     LineBreaks,
+    MaxCount,
+    MaxSearches,
+    MaxSeconds,
     Restriction,
     narrowings,
 )
-from datafari_rag.core.effort import Effort, MaxCount, MaxSearches, MaxSeconds
 from datafari_rag.core.errors import BadRequest, TooManyValues
 from datafari_rag.core.query.filter_queries import misread_field, restriction_of
 from datafari_rag.core.search_request import MAX_ROWS, Browse

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datafari_rag.core.accounts import Price, prices_in
-from datafari_rag.core.effort import Effort, StepBudget
+from datafari_rag.core.ask import Effort, StepBudget
 from datafari_rag.core.events import UnsupportedPolicy
 from datafari_rag.core.messages import message
 from datafari_rag.core.model.replies import ModelLimits

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
+from datafari_rag.core.documents import PLACES_FIELD
 from datafari_rag.core.errors import UnfitValue
-from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import date_math_of
 from datafari_rag.core.query.plan import plain_step
 from datafari_rag.core.search_request import (

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from datafari_rag.core.places import Place
+from datafari_rag.core.documents import Place
 from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, placed, row_line
 from datafari_rag.ingest.parsers.plain_text import decoded
 

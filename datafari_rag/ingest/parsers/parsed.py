@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from datafari_rag.core.places import Place, PlaceMark, written
+from datafari_rag.core.documents import Place, PlaceMark, written
 from datafari_rag.core.text.folding import encodable
 
 MAX_CHARS = 20_000_000

@@ -19,7 +19,7 @@ import pypdfium2
 from pypdfium2 import PdfDocument, PdfiumError, PdfObject, PdfPage, PdfTextPage
 from pypdfium2 import raw as pdfium
 
-from datafari_rag.core.places import Place
+from datafari_rag.core.documents import Place
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed
 from datafari_rag.ingest.parsers.pdf_tables import Box, Letter, RuledTable, tables_of
 from datafari_rag.ingest.parsers.pictures import ocr

@@ -23,7 +23,7 @@ from datafari_rag.core.query.filter_queries import facets_of, restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
-from datafari_rag.core.whole.work import SwitchedOff
+from datafari_rag.core.whole import SwitchedOff
 from datafari_rag.protocols.ai import replies as events
 from datafari_rag.protocols.ai.replies import content_of, error_of, status_of
 from datafari_rag.protocols.chat_reply_parts import Json

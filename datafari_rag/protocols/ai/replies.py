@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.answer.conversations import KEY, title_from
+from datafari_rag.core.ask import ActivityStep
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.effort import ActivityStep
 from datafari_rag.core.errors import (
     BadRequest,
     NoAnswer,
@@ -38,7 +38,7 @@ from datafari_rag.core.events import (
     WorkEvent,
 )
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.work import EmptyDocument, SwitchedOff
+from datafari_rag.core.whole import EmptyDocument, SwitchedOff
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
     activity,

@@ -13,7 +13,6 @@ from typing import TypeVar, cast
 
 from flask import Response
 
-from datafari_rag.answer_streams import StartedAnswer, begun, collect, started
 from datafari_rag.core.access import require_known
 from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
@@ -23,7 +22,7 @@ from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import answer, answer_with_steps, worded
+from datafari_rag.pipeline import StartedAnswer, answer, answer_with_steps, begun, collect, started, worded
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.conversations import talk_of

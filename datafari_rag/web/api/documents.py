@@ -9,9 +9,8 @@ from flask import Response
 
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
-from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.documents import Document, Extract, Passage, place_at
 from datafari_rag.core.errors import BadRequest, NotFound
-from datafari_rag.core.places import place_at
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.core.text.structure import header_above, is_in_table
 from datafari_rag.pipeline import fetch

@@ -15,9 +15,8 @@ from typing import Any
 import orjson
 from flask import Response, request
 
-from datafari_rag.core.ask import ANSWER_FORMATS
+from datafari_rag.core.ask import ANSWER_FORMATS, EFFORTS
 from datafari_rag.core.citations.labels import file_name
-from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.protocols.request import Incoming

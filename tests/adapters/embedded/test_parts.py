@@ -33,8 +33,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
-from datafari_rag.core.meaning.cutting import pieces_of
-from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
+from datafari_rag.core.meaning.near_search import NearSearch, PieceVector, pieces_of
 from datafari_rag.core.passages.stored_parts import MAX_CHARS
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.meaning.cutting import LEAST_CHARS, MAX_PIECES, PIECE_CHARS, Piece, context_of, pieces_of
+from datafari_rag.core.meaning.near_search import LEAST_CHARS, MAX_PIECES, PIECE_CHARS, Piece, context_of, pieces_of
 
 SENTENCE = "Employees may take parental leave after the birth of a child, for up to six months in all. "
 

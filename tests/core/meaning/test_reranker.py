@@ -17,7 +17,7 @@ from datafari_rag.core.meaning.reranker import (
     rerank_plan,
     scale_of,
 )
-from datafari_rag.core.passages.fusion import PAIRS, gains_of
+from datafari_rag.core.passages.reranking import PAIRS, gains_of
 from datafari_rag.core.passages.selection import Limit, select
 
 FERRY = Document("ferry", "The ferry leaves at nine. " * 60, title="Timetable", score=3.0)

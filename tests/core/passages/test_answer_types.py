@@ -1,6 +1,6 @@
 import pytest
 
-from datafari_rag.core.passages.answer_types import cue_of
+from datafari_rag.core.passages.term_matching import cue_of
 
 
 @pytest.mark.parametrize(

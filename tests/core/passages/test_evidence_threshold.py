@@ -6,12 +6,13 @@ import pytest
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Nearness
-from datafari_rag.core.passages.budget_fitting import Selected, answering_for
-from datafari_rag.core.passages.evidence_threshold import (
+from datafari_rag.core.passages.budget_fitting import (
     AUTO,
     FEW,
     NO_EVIDENCE,
+    Selected,
     Signals,
+    answering_for,
     evidence_of,
     least_evidence,
     signals_in,

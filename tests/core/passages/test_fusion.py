@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled
-from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
-from datafari_rag.core.passages.fusion import (
+from datafari_rag.core.meaning.result_list import joined, near_search_for, uses_meaning
+from datafari_rag.core.passages.reranking import (
     DOCUMENT,
     FULL_CHARS,
     LEAST_COVERAGE,
@@ -18,10 +18,10 @@ from datafari_rag.core.passages.fusion import (
     SENTENCE,
     by_ranks,
     gains_of,
+    ranked,
     scaled,
     spread_of,
 )
-from datafari_rag.core.passages.reranking import ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.search_request import Search, Step

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.passages.leads import MAX_LIST_CHARS, Leads, leads_of
+from datafari_rag.core.passages.term_matching import MAX_LIST_CHARS, Leads, leads_of
 from datafari_rag.core.text.sentences import spans
 
 

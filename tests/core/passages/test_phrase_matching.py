@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.passages.phrase_matching import MAX_PHRASES, WORTH, Phrase, phrases_of, said_in
+from datafari_rag.core.passages.term_matching import MAX_PHRASES, WORTH, Phrase, phrases_of, said_in
 
 QUESTION = "When is the end of the island lease?"
 

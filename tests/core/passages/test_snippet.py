@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.passages.answer_types import cue_of
 from datafari_rag.core.passages.extracts import AskedWords, clipped
-from datafari_rag.core.passages.term_matching import terms_of
+from datafari_rag.core.passages.term_matching import cue_of, terms_of
 from datafari_rag.core.text.language import spoken
 
 LONG = (

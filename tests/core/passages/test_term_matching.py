@@ -1,11 +1,11 @@
 import pytest
 
-from datafari_rag.core.passages.leads import leads_of
 from datafari_rag.core.passages.term_matching import (
     MAX_HITS,
     MAX_TERMS,
     gains_under,
     is_heading,
+    leads_of,
     sentence_scores,
     terms_of,
     traces_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.ask import ChatMessage
-from datafari_rag.core.query.conversation import earlier_text, is_follow_up, search_text_for, within
+from datafari_rag.core.query.plan import earlier_text, is_follow_up, search_text_for, within
 
 KAITO = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "A Kubernetes operator."))
 

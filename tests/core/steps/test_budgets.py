@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.effort import (
+from datafari_rag.core.ask import (
     EFFORTS,
     LEVELS,
     NO_LIMITS,

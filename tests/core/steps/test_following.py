@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.steps.planning import MAX_NAMES, lead_from
+from datafari_rag.core.steps import MAX_NAMES, lead_from
 
 SONG = Document(
     "song",

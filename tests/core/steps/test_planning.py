@@ -4,7 +4,7 @@ import pytest
 
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.steps.planning import MAX_QUERIES, MAX_QUERY_CHARS, MAX_TOKENS, Planner, plan_prompt, queries_in
+from datafari_rag.core.steps import MAX_QUERIES, MAX_QUERY_CHARS, MAX_TOKENS, Planner, plan_prompt, queries_in
 
 PLANNER = Planner("m", "n0nce", "en")
 

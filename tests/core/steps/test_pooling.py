@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.passages.selection import weigh
-from datafari_rag.core.steps.planning import Lead, lead_from
-from datafari_rag.core.steps.pooling import CHOSEN, pooled
+from datafari_rag.core.steps import CHOSEN, Lead, lead_from, pooled
 
 QUESTION = "When was the singer of Diamond Cut born?"
 SONG = Document("song", 'The album "Diamond Cut" was recorded by Bonnie Tyler.', title="Diamond Cut", score=9.0)

@@ -4,7 +4,7 @@ import pytest
 
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.steps.planning import TOOLS, Planner, ToolCall, call_in, is_done, tools_prompt
+from datafari_rag.core.steps import TOOLS, Planner, ToolCall, call_in, is_done, tools_prompt
 
 
 @pytest.mark.parametrize(

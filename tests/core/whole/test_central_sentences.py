@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datafari_rag.core.documents import Passage
-from datafari_rag.core.whole.central_sentences import chosen, condensed, said, weigh, weighed_in
+from datafari_rag.core.whole import chosen, condensed, said, weigh, weighed_in
 
 REPORT = """Annual report of the harbour
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.whole.central_sentences import LEAST_CHARS, PieceLimit, piece_extract, piece_spans, weigh
+from datafari_rag.core.whole import LEAST_CHARS, PieceLimit, piece_extract, piece_spans, weigh
 
 SENTENCE = "The supplier delivers the spare part number {} within nine days of the order. "
 TEXT = "".join(SENTENCE.format(number) for number in range(400))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datafari_rag.core.whole import work as prompts
+from datafari_rag.core import whole as prompts
 
 
 def test_the_language_is_named_and_nothing_else_is_filled_in() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import docx
 import pytest
 
-from datafari_rag.core.places import place_at
+from datafari_rag.core.documents import place_at
 from datafari_rag.ingest.parsers import registry
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.pdf import _PdfLine, _undivided

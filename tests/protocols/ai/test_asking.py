@@ -12,7 +12,7 @@ from datafari_rag.core.ask import Ask, ChatMessage, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
 from datafari_rag.core.events import Event
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.work import SwitchedOff
+from datafari_rag.core.whole import SwitchedOff
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, action_of
 from datafari_rag.protocols.request import Incoming
 

@@ -22,7 +22,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.work import EmptyDocument, SwitchedOff
+from datafari_rag.core.whole import EmptyDocument, SwitchedOff
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN
 
 SETTINGS = Settings()

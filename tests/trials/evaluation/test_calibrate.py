@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.passages.evidence_threshold import Signals, evidence_of
+from datafari_rag.core.passages.budget_fitting import Signals, evidence_of
 
 pytest.importorskip("numpy")
 

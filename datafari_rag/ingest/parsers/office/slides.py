@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import pptx
 from pptx.exc import PythonPptxError
 
-from datafari_rag.core.places import Place
+from datafari_rag.core.documents import Place
 from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
 from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 

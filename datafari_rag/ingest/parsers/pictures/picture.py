@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from PIL import Image, ImageSequence, UnidentifiedImageError
 
-from datafari_rag.core.places import Place
+from datafari_rag.core.documents import Place
 from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, placed
 from datafari_rag.ingest.parsers.pictures import ocr
 
