@@ -110,18 +110,14 @@ def run(make_app: Callable[[], Application], listening: ListenOptions, on_ready:
     Raises:
         CannotListen: the port is taken, or is not this account's or this machine's to open.
     """
-    _allow_files(listening.max_connections)
-    _Arbiter(Server(make_app, listening, on_ready)).run()
-
-
-def _allow_files(connections: int) -> None:
-    """Raise the limit of open files as far as it may go: systemd's and most shells' would end at 1,024 connections."""
-    # One for the reader and one for the model of each answer, and some for everything else.
-    wanted = 2 * connections + 1000
+    # The limit of open files of systemd and most shells would end at 1,024 connections. One is for the reader and one
+    # for the model of each answer, and some for everything else.
+    wanted = 2 * listening.max_connections + 1000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    _Arbiter(Server(make_app, listening, on_ready)).run()
 
 
 def _forget(worker: Worker) -> None:
@@ -366,7 +362,11 @@ class WatchedApplication:
         if not isinstance(line, ClientConnection):
             return self.app(environ, start_response)
         eye = _DisconnectWatcher(line, gevent.getcurrent())
-        body = BodyReader(environ["wsgi.input"], line, _length_of(environ))
+        body = BodyReader(
+            environ["wsgi.input"],
+            line,
+            None if "HTTP_TRANSFER_ENCODING" in environ else int(environ.get("CONTENT_LENGTH") or 0),
+        )
         environ["datafari_rag.watch"] = eye.open
         environ["wsgi.input"] = body
 
@@ -381,11 +381,6 @@ class WatchedApplication:
         except BaseException:
             eye.shut()
             raise
-
-
-def _length_of(environ: Environ) -> int | None:
-    """Return the length of a request's body, None for chunks; gunicorn has refused whatever is no length."""
-    return None if "HTTP_TRANSFER_ENCODING" in environ else int(environ.get("CONTENT_LENGTH") or 0)
 
 
 class _DisconnectWatcher:

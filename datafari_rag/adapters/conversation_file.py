@@ -117,11 +117,24 @@ class ConversationFile:
         owner = _owner(user)
 
         def work(connection: sqlite3.Connection) -> StoredConversation | None:
-            self._purge(connection)
+            query = (
+                "DELETE FROM conversations WHERE id IN"
+                " (SELECT id FROM conversations WHERE changed_s < ? ORDER BY changed_s LIMIT ?)"
+            )
+            connection.execute(query, (self._oldest_s(), MAX_PURGED))
             own_id = conversation_id or self._begun(connection, owner, turn.at_s)
             if self._found(connection, user, own_id) is None:
                 return None
-            _put(connection, own_id, turn)
+            texts = (_storable(turn.question), _storable(turn.answer[:MAX_ANSWER_CHARS]))
+            ids = (json.dumps(turn.sources), json.dumps(turn.earlier))
+            size = ROW_BYTES + sum(len(text.encode()) for text in (*texts, *ids))
+            last = connection.execute("SELECT max(number) FROM turns WHERE conversation = ?", (own_id,)).fetchone()[0]
+            values = (own_id, 0 if last is None else last + 1, turn.at_s, *texts, *ids, size)
+            connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+            connection.execute("UPDATE conversations SET changed_s = ? WHERE id = ?", (turn.at_s, own_id))
+            if last is None:
+                named = (_storable(title_from(turn.question)), own_id, NEW_TITLE)
+                connection.execute("UPDATE conversations SET title = ? WHERE id = ? AND title = ?", named)
             self._fit(connection, own_id)
             self._make_room(connection, owner)
             return self._found(connection, user, own_id)
@@ -174,13 +187,6 @@ class ConversationFile:
     def _oldest_s(self) -> float:
         return self._machine.wall() - self._limits.max_age_s
 
-    def _purge(self, connection: sqlite3.Connection) -> None:
-        query = (
-            "DELETE FROM conversations WHERE id IN"
-            " (SELECT id FROM conversations WHERE changed_s < ? ORDER BY changed_s LIMIT ?)"
-        )
-        connection.execute(query, (self._oldest_s(), MAX_PURGED))
-
     def _fit(self, connection: sqlite3.Connection, own_id: str) -> None:
         """Delete the oldest turns of one conversation that is more than a user may have; the last one stays."""
         rows = connection.execute(
@@ -229,20 +235,6 @@ def _translated() -> Iterator[None]:
         yield
     except FileUnusable as error:
         raise ConversationsUnavailable(log=f"file of conversations: {error}") from error
-
-
-def _put(connection: sqlite3.Connection, own_id: str, turn: StoredTurn) -> None:
-    """Write *turn* as the last one of a conversation, which it names when it is the first."""
-    texts = (_storable(turn.question), _storable(turn.answer[:MAX_ANSWER_CHARS]))
-    ids = (json.dumps(turn.sources), json.dumps(turn.earlier))
-    size = ROW_BYTES + sum(len(text.encode()) for text in (*texts, *ids))
-    last = connection.execute("SELECT max(number) FROM turns WHERE conversation = ?", (own_id,)).fetchone()[0]
-    values = (own_id, 0 if last is None else last + 1, turn.at_s, *texts, *ids, size)
-    connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-    connection.execute("UPDATE conversations SET changed_s = ? WHERE id = ?", (turn.at_s, own_id))
-    if last is None:
-        named = (_storable(title_from(turn.question)), own_id, NEW_TITLE)
-        connection.execute("UPDATE conversations SET title = ? WHERE id = ? AND title = ?", named)
 
 
 def _owner(user: str) -> str:

@@ -77,7 +77,24 @@ class WorkThread:
             return work()
         limit_s = self._limit_s()
         with self._own_turn(self._caller(), limit_s), _held(self._turn, limit_s):
-            return self._bounded(_Work(work), limit_s)
+            own = _Work(work)
+            if self._pool is None:
+                # Made by whom it serves: a thread does not outlive a fork.
+                self._pool = gevent.threadpool.ThreadPool(1)
+            result = self._pool.spawn(own)
+            try:
+                result.wait(timeout=limit_s)
+                if result.ready():
+                    return own.result()
+                self._end(own, result)
+                raise TooMuchWork(log=f"ended after {limit_s:g} s")
+            finally:
+                if not result.ready():  # the waiting greenlet was ended, or the work does not end
+                    own.end()
+                if own.was_ended:
+                    # An end that came late may be raised in the idle thread, so that this one is used no more.
+                    gevent.spawn(self._pool.kill)
+                    self._pool = None
 
     @contextmanager
     def _own_turn(self, caller: str, limit_s: float) -> Iterator[None]:
@@ -91,25 +108,6 @@ class WorkThread:
             own.wanted -= 1
             if not own.wanted:
                 self._own.pop(caller, None)
-
-    def _bounded(self, work: _Work[T], limit_s: float) -> T:
-        if self._pool is None:
-            # Made by whom it serves: a thread does not outlive a fork.
-            self._pool = gevent.threadpool.ThreadPool(1)
-        result = self._pool.spawn(work)
-        try:
-            result.wait(timeout=limit_s)
-            if result.ready():
-                return work.result()
-            self._end(work, result)
-            raise TooMuchWork(log=f"ended after {limit_s:g} s")
-        finally:
-            if not result.ready():  # the waiting greenlet was ended, or the work does not end
-                work.end()
-            if work.was_ended:
-                # An end that came late may be raised in the idle thread, so that this one is used no more.
-                gevent.spawn(self._pool.kill)
-                self._pool = None
 
     def _end(self, work: _Work[T], result: Any) -> None:
         for _ in range(ATTEMPTS):

@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +17,16 @@ from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.commands.terminal import CONF, DocumentId, counted
 from datafari_rag.core.access import User
-from datafari_rag.core.ask import ANSWER_FORMATS, EFFORTS, MAX_QUESTION_CHARS, Activity, Ask, DocumentWork
+from datafari_rag.core.ask import (
+    ANSWER_FORMATS,
+    EFFORTS,
+    MAX_QUESTION_CHARS,
+    Activity,
+    AnswerFormat,
+    Ask,
+    DocumentWork,
+    Effort,
+)
 from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.identity import VerifiedIdentity
@@ -50,9 +58,9 @@ def ask(
     question: str,
     conf: Path,
     user: str | None,
-    answer_format: str | None,
+    answer_format: AnswerFormat | None,
     lang: str | None,
-    effort: str | None,
+    effort: Effort | None,
     trace: bool,
     is_json: bool,
 ) -> None:
@@ -70,11 +78,19 @@ def ask(
     """  # noqa: D301 # click reads \b
     try:
         service_snapshot = line_for(conf)
-        asked = replace(
-            _ask(question, answer_format=answer_format, language=lang, is_streamed=not is_json, wants_trace=trace),
-            effort=next((known for known in EFFORTS if known == effort), None),
+        if not question.strip():
+            raise NoQuery
+        if len(question) > MAX_QUESTION_CHARS:
+            raise QueryTooLong
+        asked = Ask(
+            question=question,
+            answer_format=answer_format,
+            language=lang,
+            is_streamed=not is_json,
+            wants_trace=trace,
+            effort=effort,
         )
-        asking = _user(user, service_snapshot)
+        asking = user_for(VerifiedIdentity(user), service_snapshot)
         answered = _as_json(asked, asking, service_snapshot) if is_json else _as_text(asked, asking, service_snapshot)
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
@@ -92,26 +108,6 @@ def line_for(conf: Path) -> ServiceSnapshot:
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
     return Runtime(file, Signer("")).snapshot()
-
-
-def _ask(
-    question: str, *, answer_format: str | None, language: str | None, is_streamed: bool, wants_trace: bool
-) -> Ask:
-    if not question.strip():
-        raise NoQuery
-    if len(question) > MAX_QUESTION_CHARS:
-        raise QueryTooLong
-    return Ask(
-        question=question,
-        answer_format=next((known for known in ANSWER_FORMATS if known == answer_format), None),
-        language=language,
-        is_streamed=is_streamed,
-        wants_trace=wants_trace,
-    )
-
-
-def _user(name: str | None, service_snapshot: ServiceSnapshot) -> User:
-    return user_for(VerifiedIdentity(name), service_snapshot)
 
 
 def _as_json(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
@@ -202,9 +198,12 @@ def show_work(ask: Ask, work: DocumentWork, *, conf: Path, user: str | None, is_
     """Do *work* as *user* and print it, with *is_json* as the reply of `POST /rest/v2.0/ai`; exit 1 when it fails."""
     try:
         service = line_for(conf)
-        with closing(_events(ask, work, service, user)) as events:
+        asking = user_for(VerifiedIdentity(user), service)
+        with closing(worked(ask, work, asking, settings=service.settings, dependencies=service.dependencies)) as events:
             if is_json:
-                _work_as_json(ask, work, service, events)
+                whole = collect(cast("Generator[Event, None, None]", events))
+                context = ReplyContext(ask, service.settings, uuid.uuid4().hex, time.time())
+                click.echo(json.dumps(ACTIONS[work.kind].reply(whole, context), ensure_ascii=False, indent=2))
             else:
                 _work_as_text(events)
     except StartRefused as refused:
@@ -214,28 +213,19 @@ def show_work(ask: Ask, work: DocumentWork, *, conf: Path, user: str | None, is_
         sys.exit(1)
 
 
-def _events(
-    ask: Ask, work: DocumentWork, service: ServiceSnapshot, user: str | None
-) -> Generator[WorkEvent, None, None]:
-    asking = user_for(VerifiedIdentity(user), service)
-    return worked(ask, work, asking, settings=service.settings, dependencies=service.dependencies)
-
-
-def _work_as_json(
-    ask: Ask, work: DocumentWork, service: ServiceSnapshot, events: Generator[WorkEvent, None, None]
-) -> None:
-    whole = collect(cast("Generator[Event, None, None]", events))
-    context = ReplyContext(ask, service.settings, uuid.uuid4().hex, time.time())
-    click.echo(json.dumps(ACTIONS[work.kind].reply(whole, context), ensure_ascii=False, indent=2))
-
-
 def _work_as_text(events: Generator[WorkEvent, None, None]) -> None:
     sources = Sources(())
     for event in events:
         match event:
             case Sources():
                 sources = event
-                _show_cost(event)
+                for one in event.skipped:
+                    click.echo(f"Left out: {printable(' '.join(one.id.split()))} ({WHY[one.reason]})", err=True)
+                cost = event.estimate
+                if cost is not None:
+                    size = f"{counted(cost.chars, 'character')} in {counted(cost.pieces, 'piece')}"
+                    calls = f"at most {counted(cost.calls, 'call')} of the model ({cost.strategy})"
+                    click.echo(f"{size}, {calls if cost.calls else 'no model'}", err=True)
             case Progress():
                 click.echo(f"{event.step}: {event.done} of {event.total}", err=True)
             case Delta():
@@ -246,15 +236,6 @@ def _work_as_text(events: Generator[WorkEvent, None, None]) -> None:
             case Finished():
                 if event.text:
                     show_sources(Answer(sources, event))
-
-
-def _show_cost(sources: Sources) -> None:
-    for one in sources.skipped:
-        click.echo(f"Left out: {printable(' '.join(one.id.split()))} ({WHY[one.reason]})", err=True)
-    cost = sources.estimate
-    if cost is not None:
-        calls = f"at most {counted(cost.calls, 'call')} of the model ({cost.strategy})" if cost.calls else "no model"
-        click.echo(f"{counted(cost.chars, 'character')} in {counted(cost.pieces, 'piece')}, {calls}", err=True)
 
 
 @click.command()

@@ -137,7 +137,11 @@ def check_answer(
     """  # noqa: D301 # click reads \b
     try:
         body: dict[str, object] = {"answerCandidate": text.read(), "groundingSpec": {"citationThreshold": threshold}}
-        body |= {"facts": [_fact(path) for path in facts]} if facts else {}
+        if facts:
+            body["facts"] = [
+                {"factText": path.read_text("utf-8-sig"), "attributes": {"title": path.name, "uri": path.as_posix()}}
+                for path in facts
+            ]
         body |= {"documentIds": list(ids)} if ids else {}
         wanted = grounding.parse(Incoming("", body=body))
         found = _found(wanted, conf, user, has_judge=how["has_judge"])
@@ -154,10 +158,6 @@ def check_answer(
     else:
         _show(wanted, found, told)
     sys.exit(0 if told["supportScore"] in (1.0, None) else 1)
-
-
-def _fact(path: Path) -> dict[str, object]:
-    return {"factText": path.read_text("utf-8-sig"), "attributes": {"title": path.name, "uri": path.as_posix()}}
 
 
 def _found(wanted: Wanted, conf: Path, user: str | None, *, has_judge: bool) -> Found:

@@ -115,7 +115,9 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
     for part in parts:
         yield from part(snapshot.settings)
     if asks_model:
-        yield from _model(snapshot.settings, snapshot.instructions)
+        # Each once and alone: in a chain the next one would answer in the name of one that fails.
+        for endpoint in endpoints_for(snapshot.settings):
+            yield from _endpoint(endpoint, snapshot.settings, snapshot.instructions)
 
 
 def _search(settings: Settings) -> Sequence[Finding]:
@@ -334,16 +336,6 @@ RIGHTS_AGE = {
     "none": "there are no rights: security.mode=none",
 }
 """How old rights can be, by `security.tokens` or another `security.mode`."""
-
-
-def _model(settings: Settings, instructions: str) -> Iterator[Finding]:
-    """
-    Ask each endpoint a question with two documents of the doctor's own, and yield what is to say of its answer.
-
-    Each once and alone: in a chain the next one would answer in the name of one that fails.
-    """
-    for endpoint in endpoints_for(settings):
-        yield from _endpoint(endpoint, settings, instructions)
 
 
 def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iterator[Finding]:
@@ -571,7 +563,12 @@ def visibility_of(user: User, settings: Settings, dependencies: Dependencies) ->
     """Return what *user* sees. Raises: SearchError, NotAuthenticated."""
 
     def count(tokens: frozenset[str]) -> int:
-        return _number(browse(Browse(None, rows=0), _with(user, tokens), settings=settings, dependencies=dependencies))
+        return int(
+            _part(
+                browse(Browse(None, rows=0), _with(user, tokens), settings=settings, dependencies=dependencies),
+                "response",
+            )["numFound"]
+        )
 
     all_seen, public = count(user.tokens), count(frozenset())
     tried = sorted(user.tokens)[:MAX_TOKENS]
@@ -609,10 +606,6 @@ def newest_date(user: User, settings: Settings, dependencies: Dependencies) -> s
 
 def _with(user: User, tokens: frozenset[str]) -> User:
     return replace(user, tokens=tokens)
-
-
-def _number(page: Mapping[str, object]) -> int:
-    return int(_part(page, "response")["numFound"])
 
 
 def _part(page: Mapping[str, object], name: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
 
@@ -51,30 +51,24 @@ def fetched(coordinates: str, into: Path, say: Say) -> Path:
         run = subprocess.Popen(  # noqa: S603 - our own command
             command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
+        errors: list[str] = []
         with run:
             limit = Timer(FETCH_LIMIT_S, run.kill)
             limit.start()
             try:
-                lines = _forwarded(run.stdout or (), say)
+                for line in run.stdout or ():
+                    if progress := _PROGRESS.search(line):
+                        say(" ".join(part for part in progress.groups() if part))
+                    elif line.startswith("[ERROR]") and len(errors) < 20:
+                        errors.append(line.removeprefix("[ERROR]").strip())
             finally:
                 limit.cancel()
                 run.kill()
     artifact = coordinates.split(":")[1]
     found = next(iter(sorted(into.glob(f"{artifact}-*.jar"))), None)
     if found is None:
-        raise CannotFetch(_reason(lines, coordinates))
+        raise CannotFetch(_reason(errors, coordinates))
     return found
-
-
-def _forwarded(output: Iterable[str], say: Say) -> list[str]:
-    """Pass downloads of jars on to *say*; return the errors."""
-    errors: list[str] = []
-    for line in output:
-        if found := _PROGRESS.search(line):
-            say(" ".join(part for part in found.groups() if part))
-        elif line.startswith("[ERROR]") and len(errors) < 20:
-            errors.append(line.removeprefix("[ERROR]").strip())
-    return errors
 
 
 def _reason(errors: list[str], coordinates: str) -> str:

@@ -108,11 +108,23 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, 
     if rebuild == bool(paths):
         raise click.UsageError("Name at least one PATH, or give --rebuild without PATH.")
     _require_there(paths, given["conf"])
-    rights = _rights(given["allow"], given["deny"])
+    allow, deny = given["allow"], given["deny"]
+    if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
+        raise click.UsageError(f"A token has 1 to {MAX_ID_CHARS} characters.")
+    if deny and not allow:
+        click.echo("Warning: with --deny and no --allow no user can see the files (ManifoldCF's rule).", err=True)
+    rights = Rights(allow, deny)
     with _in_words():
         settings = settings_for(given["conf"])
         if rebuild:
-            _rebuild(settings)
+            if not settings.solr_url.startswith(EMBEDDED):
+                raise click.UsageError(
+                    "--rebuild is for an embedded index; for Solr there is `datafari-rag passages sync`."
+                )
+            done = rebuilt(settings)
+            click.echo(f"{counted(done.written, 'document')} rebuilt")
+            if done.left:
+                raise click.ClickException(LEFT.format(counted(done.left, "document")))
             return
         with progress("Indexing", "documents") as listener:
             limits = SandboxLimits(given["file_seconds"], given["file_memory"])
@@ -133,16 +145,6 @@ def _in_words() -> Iterator[None]:
         raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
-
-
-def _rebuild(settings: Settings) -> None:
-    """Give passages to documents of an earlier version. Raises: ClickException: some cannot have any; RagError."""
-    if not settings.solr_url.startswith(EMBEDDED):
-        raise click.UsageError("--rebuild is for an embedded index; for Solr there is `datafari-rag passages sync`.")
-    done = rebuilt(settings)
-    click.echo(f"{counted(done.written, 'document')} rebuilt")
-    if done.left:
-        raise click.ClickException(LEFT.format(counted(done.left, "document")))
 
 
 def summary_of(outcome: RunOutcome) -> str:
@@ -252,14 +254,6 @@ def manifest_of(solr_url: str) -> Path:
         return Path(solr_url.removeprefix(EMBEDDED)) / MANIFEST
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return state / "datafari-rag" / f"{hashlib.sha256(solr_url.encode()).hexdigest()[:16]}.sqlite"
-
-
-def _rights(allow: tuple[str, ...], deny: tuple[str, ...]) -> Rights:
-    if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
-        raise click.UsageError(f"A token has 1 to {MAX_ID_CHARS} characters.")
-    if deny and not allow:
-        click.echo("Warning: with --deny and no --allow no user can see the files (ManifoldCF's rule).", err=True)
-    return Rights(allow, deny)
 
 
 @click.command(

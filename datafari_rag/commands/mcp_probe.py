@@ -48,27 +48,36 @@ def mcp_probe(url: str, headers: tuple[str, ...], token: str | None, query: str 
     \b
     Exit codes: 0 a client can use it; 1 it cannot, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
-    given = _headers(headers, token)
+    given = {}
+    for header in headers:
+        name, colon, value = header.partition(":")
+        if not colon or not name.strip():
+            raise click.BadParameter(f"{header!r} is not NAME: VALUE.", param_hint="--header")
+        given[name.strip()] = value.strip()
+    if token:
+        given["Authorization"] = f"Bearer {token}"
     try:
         with requests.Session() as session:
-            _show_server(_sent(session, url, given, method="server/discover"))
-            _show_tools(_sent(session, url, given, method="tools/list"))
+            found = _sent(session, url, given, method="server/discover")
+            about = found.get("_meta", {})
+            server = about.get(SERVER_KEY, {})
+            name, version = _printable(server.get("name", "?")), _printable(server.get("version", ""))
+            click.echo(f"server     {name} {version}".rstrip())
+            click.echo(f"revisions  {', '.join(map(_printable, found.get('supportedVersions', ())))}")
+            user = about.get(USER_KEY)
+            click.echo(f"as         {_printable(user) if user else 'anonymous: public documents only'}")
+            for tool in _sent(session, url, given, method="tools/list").get("tools", ()):
+                schema = tool.get("inputSchema", {})
+                names = [
+                    name if name in schema.get("required", ()) else f"[{name}]" for name in schema.get("properties", {})
+                ]
+                click.echo(f"tool       {_printable(tool.get('name', '?'))}({_printable(', '.join(names))})")
             if query:
                 arguments = {"name": "search", "arguments": {"query": query}}
                 _show_found(query, _sent(session, url, given, method="tools/call", params=arguments))
     except Refused as refused:
         click.echo(str(refused), err=True)
         sys.exit(1)
-
-
-def _headers(headers: tuple[str, ...], token: str | None) -> dict[str, str]:
-    found = {}
-    for header in headers:
-        name, colon, value = header.partition(":")
-        if not colon or not name.strip():
-            raise click.BadParameter(f"{header!r} is not NAME: VALUE.", param_hint="--header")
-        found[name.strip()] = value.strip()
-    return found | ({"Authorization": f"Bearer {token}"} if token else {})
 
 
 def _sent(
@@ -94,33 +103,13 @@ def _sent(
     except requests.RequestException as error:
         raise Refused(f"{url} cannot be reached ({failure_of(error).log}).") from error
     if response.status_code == requests.codes.unauthorized:
-        raise Refused(_unauthorized(response))
+        challenge = _printable(response.headers.get("WWW-Authenticate", ""))
+        hint = f"WWW-Authenticate: {challenge}" if challenge else "The service does not say where to get a token."
+        raise Refused(f"Not signed in, or the token is not valid (401). {hint}")
     if not isinstance(reply, dict) or not isinstance(reply.get("result"), dict):
         raise Refused(f"{method} was refused with {response.status_code}: {_printable(json.dumps(reply))}")
     result: dict[str, Any] = reply["result"]
     return result
-
-
-def _unauthorized(response: requests.Response) -> str:
-    challenge = _printable(response.headers.get("WWW-Authenticate", ""))
-    hint = f"WWW-Authenticate: {challenge}" if challenge else "The service does not say where to get a token."
-    return f"Not signed in, or the token is not valid (401). {hint}"
-
-
-def _show_server(found: Mapping[str, Any]) -> None:
-    about = found.get("_meta", {})
-    server = about.get(SERVER_KEY, {})
-    click.echo(f"server     {_printable(server.get('name', '?'))} {_printable(server.get('version', ''))}".rstrip())
-    click.echo(f"revisions  {', '.join(map(_printable, found.get('supportedVersions', ())))}")
-    user = about.get(USER_KEY)
-    click.echo(f"as         {_printable(user) if user else 'anonymous: public documents only'}")
-
-
-def _show_tools(found: Mapping[str, Any]) -> None:
-    for tool in found.get("tools", ()):
-        schema = tool.get("inputSchema", {})
-        names = [name if name in schema.get("required", ()) else f"[{name}]" for name in schema.get("properties", {})]
-        click.echo(f"tool       {_printable(tool.get('name', '?'))}({_printable(', '.join(names))})")
 
 
 def _show_found(query: str, found: Mapping[str, Any]) -> None:

@@ -28,7 +28,6 @@ from datafari_rag.core.answer.audit_record import (
     read_head,
     vouched_in,
 )
-from datafari_rag.core.answer.question_report import QuestionReport
 from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable, RagError
 from datafari_rag.core.identity import VerifiedIdentity, mapped_name
 from datafari_rag.web.admin.usage import (
@@ -85,21 +84,17 @@ def report(conf: Path, since: int, name: str, form: str | None) -> None:
     elif form == "html":
         click.echo(standalone_page(made))
     else:
-        _show(made)
-
-
-def _show(made: QuestionReport) -> None:
-    names = problem_names(str)
-    click.echo(f"{made.questions} questions")
-    for group in made.groups:
-        texts = " / ".join(one.text for one in group.texts) or "(too few people asked this to show it)"
-        problems = ", ".join(f"{names[problem]} {count}" for problem, count in group.problems.items())
-        click.echo(printable(f"{group.asked:>6} asked by {group.people}: {texts}: {problems}"))
-    old = f"cited when older than {made.old_days} days"
-    titles = {"citedOften": "cited often", "neverCited": "shown and never cited", "citedOld": old}
-    for name, counts in made.documents.items():
-        for document, count in counts:
-            click.echo(printable(f"{count:>6} {titles[name]}: {document.title}"))
+        names = problem_names(str)
+        click.echo(f"{made.questions} questions")
+        for group in made.groups:
+            texts = " / ".join(one.text for one in group.texts) or "(too few people asked this to show it)"
+            problems = ", ".join(f"{names[problem]} {count}" for problem, count in group.problems.items())
+            click.echo(printable(f"{group.asked:>6} asked by {group.people}: {texts}: {problems}"))
+        old = f"cited when older than {made.old_days} days"
+        titles = {"citedOften": "cited often", "neverCited": "shown and never cited", "citedOld": old}
+        for name, counts in made.documents.items():
+            for document, count in counts:
+                click.echo(printable(f"{count:>6} {titles[name]}: {document.title}"))
 
 
 @click.command(

@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -80,10 +79,6 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
             raise click.ClickException(str(refused)) from refused
 
 
-if TYPE_CHECKING:
-    from datafari_rag.invoke_service import Application
-
-
 @click.command("llm-service")
 @click.option("--port", type=click.IntRange(0, 65535), default=8888, show_default=True, help="0: any free port.")
 @click.option("--host", default="127.0.0.1", show_default=True)
@@ -101,25 +96,19 @@ def llm_service(port: int, host: str, **options: str) -> None:
       datafari-rag llm-service --port 8888 --endpoint http://127.0.0.1:8000/v1/chat/completions --model echo
     """  # noqa: D301 # click reads \b
     server.prepare()
-    from datafari_rag.invoke_service import serve
-
-    try:
-        serve(
-            _application(options), port, host=host, on_ready=lambda bound: click.echo(f"http://{host}:{bound}/invoke")
-        )
-    except OSError as error:
-        raise click.ClickException(f"Port {port} cannot be opened on {host}.") from error
-
-
-def _application(options: Mapping[str, str]) -> Application:
     from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
     from datafari_rag.adapters.settings.file import packaged_instructions
     from datafari_rag.core.settings.table import Settings
-    from datafari_rag.invoke_service import ServiceDefaults, application
+    from datafari_rag.invoke_service import ServiceDefaults, application, serve
 
-    settings = Settings(rag_api_endpoint=options["endpoint"], rag_api_token=options["api_token"])
     try:
-        model = chain_for(settings, ExtractiveModel())
+        model = chain_for(
+            Settings(rag_api_endpoint=options["endpoint"], rag_api_token=options["api_token"]), ExtractiveModel()
+        )
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--endpoint") from error
-    return application(model, ServiceDefaults(packaged_instructions(), options["model"]), token=options["token"])
+    service = application(model, ServiceDefaults(packaged_instructions(), options["model"]), token=options["token"])
+    try:
+        serve(service, port, host=host, on_ready=lambda bound: click.echo(f"http://{host}:{bound}/invoke"))
+    except OSError as error:
+        raise click.ClickException(f"Port {port} cannot be opened on {host}.") from error

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from datafari_rag.core.meaning.near_search import Piece, PieceVector, context_of, pieces_of
 from datafari_rag.core.passages.reranking import spread_of
-from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.ports import Embedder, PassageWriter
 
 FORM = 2
@@ -39,7 +38,9 @@ class EmbeddingWriter:
         if not texts:
             self._writer.add(documents)
             return
-        made = self._made()
+        if self._spread is None:
+            self._spread = spread_of(self._embedder.embed)
+        made = replace(self._embedder.model, spread=self._spread)
         vectors = iter(self._embedder.embed(texts, "passage"))
         embedded = {
             document_id: [PieceVector(piece.start, piece.end, next(vectors)) for piece, _ in pieces]
@@ -62,11 +63,6 @@ class EmbeddingWriter:
     def unembedded(self) -> int:
         """Return how many documents have vectors of other models. Raises: SearchUnavailable."""
         return self._writer.unembedded(self._embedder.model)
-
-    def _made(self) -> EmbeddingModel:
-        if self._spread is None:
-            self._spread = spread_of(self._embedder.embed)
-        return replace(self._embedder.model, spread=self._spread)
 
     def _cut(self, document: Mapping[str, object]) -> list[tuple[Piece, str]]:
         text, title = document.get("exactContent"), document.get("title")

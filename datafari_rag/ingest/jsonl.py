@@ -81,17 +81,14 @@ def _lines(file: _Bounded) -> Iterator[JsonlLine]:
     while raw := file.readline(MAX_LINE_BYTES + 1):
         number += 1
         if len(raw) > MAX_LINE_BYTES:
-            yield JsonlLine(number, _rest(file, len(raw)), None, "The line is longer than 100 MB.")
+            size = len(raw)
+            while piece := file.readline(MAX_LINE_BYTES):
+                size += len(piece)
+                if piece.endswith(b"\n"):
+                    break
+            yield JsonlLine(number, size, None, "The line is longer than 100 MB.")
         elif raw.strip():
             yield _line(number, raw)
-
-
-def _rest(file: _Bounded, size: int) -> int:
-    while piece := file.readline(MAX_LINE_BYTES):
-        size += len(piece)
-        if piece.endswith(b"\n"):
-            break
-    return size
 
 
 def _line(number: int, raw: bytes) -> JsonlLine:

@@ -22,7 +22,7 @@ from datafari_rag.ingest.files import HIDDEN, File, NotTaken, PassedOver, files_
 from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.members import Container, MemberReader
-from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
+from datafari_rag.ingest.parsers.parsed import Unreadable
 from datafari_rag.ingest.parsers.registry import ending_of, is_jsonl, is_known, is_text, lacking
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
@@ -177,7 +177,11 @@ class IndexRun:
         self.listener.started(sum(file.size_bytes for file in files))
         most_s = self.reader.limits.seconds
         slow = self._too_slow(files, min(FIRST_S, most_s))
-        self._remove_gone({file.key for file in files})
+        paths = {file.key for file in files}
+        for path in self.manifest.paths():
+            if path not in paths and (self._has_other_rights or not self._is_unread(path)):
+                self._remove(path, self.manifest.digests_of(path))
+                self.manifest.read(path, "")
         slow += self._too_slow(self._robbed_of(files), min(FIRST_S, most_s))
         self._commit()
         self._too_slow(slow, most_s)
@@ -263,7 +267,8 @@ class IndexRun:
         with opened(self.order.root, file) as number:
             for batch in _batches(self._documents(file, number, seconds), most_chars=most):
                 self._write(file.key, batch, known, seen)
-                self._checkpoint()
+                if self.order.clock() - self._committed_s >= self.order.checkpoint_s:
+                    self._commit()
         return seen
 
     def _cannot_take(self, file: File, error: OSError | Unreadable) -> None:
@@ -299,15 +304,11 @@ class IndexRun:
         document = from_file(file.path, found, modified_s=file.modified_s, source=source, rights=self.order.rights)
         yield TakenDocument(document if found.text else None, file.size_bytes)
         if found.members:
-            yield from self._member_documents(Container(file, number, seconds, self._refusal(file)), document, found)
-
-    def _member_documents(self, container: Container, document: Document, found: Parsed) -> Iterator[TakenDocument]:
-        """Yield what is in the files in *container*, which *document* was made of."""
-        reader = MemberReader(self.reader, self.manifest, self.order.clock)
-        for inner in reader.documents(container, document, found):
-            if inner.problem:
-                self._problem(inner.where, inner.problem)
-            yield TakenDocument(inner.document, 0)
+            reader = MemberReader(self.reader, self.manifest, self.order.clock)
+            for inner in reader.documents(Container(file, number, seconds, self._refusal(file)), document, found):
+                if inner.problem:
+                    self._problem(inner.where, inner.problem)
+                yield TakenDocument(inner.document, 0)
 
     def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
         rejected, rights = RejectedLines(), self._rights(file)
@@ -356,12 +357,6 @@ class IndexRun:
             self.outcome.written += len(changed)
         self.listener.advanced(sum(one.size_bytes for one in batch), len(changed))
 
-    def _remove_gone(self, paths: set[str]) -> None:
-        for path in self.manifest.paths():
-            if path not in paths and (self._has_other_rights or not self._is_unread(path)):
-                self._remove(path, self.manifest.digests_of(path))
-                self.manifest.read(path, "")
-
     def _remove(self, path: str, ids: Collection[str]) -> None:
         if ids:
             self._has_removed = True
@@ -369,10 +364,6 @@ class IndexRun:
             self._is_sent = True
             self.writer.delete([*ids])
             self.outcome.removed += len(ids)
-
-    def _checkpoint(self) -> None:
-        if self.order.clock() - self._committed_s >= self.order.checkpoint_s:
-            self._commit()
 
     def _commit(self) -> None:
         if self._is_sent:

@@ -106,11 +106,19 @@ class Sandbox:
     def _answers(self, job: Job, file: int) -> Iterator[dict[str, Any]]:
         is_done = False
         try:
-            child = self._given(job, file)
+            try:
+                self._started().send(job, file)
+            except ConnectionError:
+                self.close()
+                self._started().send(job, file)
+            child = self._started()
             while not is_done:
                 answer = child.answer(job.seconds)
                 is_done = answer.get("is_last", False) and not answer["is_worn"]
-                self._check(answer)
+                if answer.get("is_over"):
+                    raise self._too_large()
+                if "problem" in answer:
+                    raise Unreadable(str(answer["problem"]))
                 if answer.get("is_last"):
                     return
                 yield answer
@@ -122,12 +130,6 @@ class Sandbox:
             if not is_done:
                 # In the middle of a file, or worn: what it would answer next belongs to nothing.
                 self.close()
-
-    def _check(self, answer: dict[str, Any]) -> None:
-        if answer.get("is_over"):
-            raise self._too_large()
-        if "problem" in answer:
-            raise Unreadable(str(answer["problem"]))
 
     def _too_large(self) -> MemoryExceeded:
         return MemoryExceeded(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
@@ -142,15 +144,6 @@ class Sandbox:
         return Unreadable(
             f"Reading it ended unexpectedly (signal {-status})." if status < 0 else "Reading it ended unexpectedly."
         )
-
-    def _given(self, job: Job, file: int) -> _Child:
-        """Return the process that now reads *file*: a new one when the last has ended since its last file."""
-        try:
-            self._started().send(job, file)
-        except ConnectionError:
-            self.close()
-            self._started().send(job, file)
-        return self._started()
 
     def _started(self) -> _Child:
         if self._child is None:

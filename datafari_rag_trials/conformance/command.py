@@ -85,7 +85,14 @@ def _problem(session: requests.Session, row: Row, target: KitTarget, variables: 
         looks_at_model = "model" in row.needs
         for earlier in row.earlier:
             shown = _seen(session, earlier.request, target, known, looks_at_model=looks_at_model)
-            known |= _kept(shown, earlier.kept)
+            found: dict[str, object] = {}
+            for name, path in earlier.kept.items():
+                values = values_at(shown, path)
+                if "[*]" in path:
+                    found[name] = values
+                elif values:
+                    found[name] = values[0]
+            known |= found
         shown = _seen(session, row.request, target, known, looks_at_model=looks_at_model)
         problems = (problem_with(shown, one, known) for one in row.expectations)
         return next((problem for problem in problems if problem is not None), None)
@@ -93,17 +100,6 @@ def _problem(session: requests.Session, row: Row, target: KitTarget, variables: 
         return f"an earlier reply does not have what is compared: {unknown}"
     except (requests.RequestException, UnicodeError) as error:
         return f"no reply: {type(error).__name__}"
-
-
-def _kept(shown: Seen, wanted: Mapping[str, str]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for name, path in wanted.items():
-        values = values_at(shown, path)
-        if "[*]" in path:
-            found[name] = values
-        elif values:
-            found[name] = values[0]
-    return found
 
 
 def _seen(
@@ -154,7 +150,15 @@ def print_report(outcomes: Sequence[Outcome], console: Console) -> None:
             console.print(f"[red]{row.severity}[/red] {row.id} {row.protocol}, {row.section}", highlight=False)
             console.print(f"    {row.says}", markup=False, highlight=False, soft_wrap=True)
             console.print(f"    {one.problem}", markup=False, highlight=False, soft_wrap=True)
-    console.print(_table(outcomes))
+    table = Table(title="Rows by protocol", title_justify="left")
+    table.add_column("protocol")
+    for head in ("rows", "passed", "failed: must", "should", "may"):
+        table.add_column(head, justify="right")
+    for protocol in protocols_of(one.row for one in outcomes):
+        table.add_row(protocol, *_cells([one for one in outcomes if one.row.protocol == protocol]))
+    table.add_section()
+    table.add_row("all", *_cells(outcomes))
+    console.print(table)
 
 
 def as_json(outcomes: Sequence[Outcome], *, version: int, service: str) -> dict[str, Any]:
@@ -173,18 +177,6 @@ def as_json(outcomes: Sequence[Outcome], *, version: int, service: str) -> dict[
     ]
     failed = sum(one.problem is not None for one in outcomes)
     return {"version": version, "service": service, "passed": len(rows) - failed, "failed": failed, "rows": rows}
-
-
-def _table(outcomes: Sequence[Outcome]) -> Table:
-    table = Table(title="Rows by protocol", title_justify="left")
-    table.add_column("protocol")
-    for head in ("rows", "passed", "failed: must", "should", "may"):
-        table.add_column(head, justify="right")
-    for protocol in protocols_of(one.row for one in outcomes):
-        table.add_row(protocol, *_cells([one for one in outcomes if one.row.protocol == protocol]))
-    table.add_section()
-    table.add_row("all", *_cells(outcomes))
-    return table
 
 
 def _cells(outcomes: Sequence[Outcome]) -> list[str]:
@@ -234,7 +226,10 @@ def conformance(
         url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"])
     )
     try:
-        found = list(outcomes(kit, rows, place, variables=_variables(values)))
+        pairs = [value.partition("=") for value in values]
+        if not all(name and sign for name, sign, _ in pairs):
+            raise click.BadParameter("NAME=VALUE is expected.", param_hint="--set")
+        found = list(outcomes(kit, rows, place, variables={name: value for name, _, value in pairs}))
     except NothingAnswers:
         raise click.ClickException(f"Nothing answers at {place.service}.") from None
     if is_json:
@@ -255,10 +250,3 @@ def _version(wanted: object) -> int:
 
 def _address(value: object) -> str | None:
     return None if value is None else str(value).rstrip("/")
-
-
-def _variables(values: tuple[str, ...]) -> dict[str, object]:
-    pairs = [value.partition("=") for value in values]
-    if not all(name and sign for name, sign, _ in pairs):
-        raise click.BadParameter("NAME=VALUE is expected.", param_hint="--set")
-    return {name: value for name, _, value in pairs}

@@ -241,12 +241,6 @@ def _vectors(conf: Path) -> Mapping[str, str]:
     return {row.key: text for row in rows if (text := written(getattr(settings, row.field))) != row.default_text}
 
 
-def _model(conf: Path) -> str:
-    """Return the name of the embedding model that *conf* names, "" for none. Raises: StartRefused, RagError."""
-    embedder = embedder_for(snapshot_of(conf, environ=os.environ).settings) if conf.exists() else None
-    return embedder.model.name if embedder is not None else ""
-
-
 def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:
     """Return one variant for each combination of the values of --vary."""
     axes: list[list[tuple[str, str]]] = []
@@ -287,12 +281,14 @@ def _finished(
 ) -> bool:
     """Print and write everything; say whether the *baseline* lost something. Raises: CannotMeasure, OSError."""
     console = Console(width=None if Console().is_terminal else 160)
+    conf = options["conf"]
+    embedder = embedder_for(snapshot_of(conf, environ=os.environ).settings) if conf.exists() else None
     report = {
         "every": options["every"],
         "jobs": options["jobs"],
         # What was measured by earlier runs took time as well.
         "took_s": None if options["resume"] else took_s,
-        "model": _model(options["conf"]),
+        "model": embedder.model.name if embedder is not None else "",
         "variants": _reported(results),
     }
     for name, of in report["variants"].items():

@@ -76,7 +76,16 @@ def compared(before: Outcomes, after: Outcomes) -> tuple[Comparison, ...]:
     """
     found = changes(before, after)
     made = [_of_measure(measure, before, after, found) for measure in MEASURES]
-    return _judged([one for one in made if one.questions])
+    made = [one for one in made if one.questions]
+    significant = set[str]()
+    for place, one in enumerate(sorted(made, key=lambda one: one.chance)):
+        if one.chance > ALPHA / (len(made) - place):
+            break
+        significant.add(one.measure)
+    return tuple(
+        Comparison(one.measure, one.questions, one.lost, one.won, one.chance, one.measure in significant)
+        for one in made
+    )
 
 
 def _of_measure(measure: str, before: Outcomes, after: Outcomes, found: Sequence[Change]) -> Comparison:
@@ -95,18 +104,6 @@ def chance_of(lost: int, won: int) -> float:
         ways += term
     share: float = ways / 2**differences
     return share
-
-
-def _judged(made: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    significant = set[str]()
-    for place, one in enumerate(sorted(made, key=lambda one: one.chance)):
-        if one.chance > ALPHA / (len(made) - place):
-            break
-        significant.add(one.measure)
-    return tuple(
-        Comparison(one.measure, one.questions, one.lost, one.won, one.chance, one.measure in significant)
-        for one in made
-    )
 
 
 def _first(trial: Trial) -> bool | None:

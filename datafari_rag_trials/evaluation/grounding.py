@@ -116,7 +116,7 @@ def rates_by_set(checked: Sequence[CheckedClaim]) -> dict[str, ClaimRates]:
 
 def rates(checked: Iterable[CheckedClaim], balanced: Sequence[float] = ()) -> ClaimRates:
     """Return the rates of *checked*, with the mean of *balanced* in place of their own where it is given."""
-    right, wrong = _split(checked)
+    right, wrong = ([one.status for one in checked if one.claim.is_right is side] for side in (True, False))
     proved, proved_wrong = (sum(status in PROVED for status in of) for of in (right, wrong))
     near_right, near_wrong = (
         _share(sum(status in (*PROVED, "near") for status in of), len(of)) for of in (right, wrong)
@@ -133,13 +133,6 @@ def rates(checked: Iterable[CheckedClaim], balanced: Sequence[float] = ()) -> Cl
         balanced=fmean(balanced) if balanced else own,
         contradicted=_share(right.count("contradicted"), len(right)),
     )
-
-
-def _split(checked: Iterable[CheckedClaim]) -> tuple[list[str], list[str]]:
-    found: tuple[list[str], list[str]] = ([], [])
-    for one in checked:
-        found[not one.claim.is_right].append(one.status)
-    return found
 
 
 def _share(some: int, of: int) -> float | None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from datafari_rag_trials.evaluation.comparison import COUNTED, Change, Comparison, Outcomes, changes
+from datafari_rag_trials.evaluation.comparison import COUNTED, Change, Comparison, changes
 from datafari_rag_trials.evaluation.measures import BUDGETS, RANKS
 from datafari_rag_trials.evaluation.questions import REWORDED
 
@@ -65,7 +65,7 @@ def tables(report: Mapping[str, Any]) -> str:
     took_s, jobs = report["took_s"], report["jobs"]
     took = "" if took_s is None else f"; the whole run took {took_s / 60:.1f} minutes with {jobs} processes"
     said = f"{which}{model}{took}.\n"
-    if is_by_method(report):
+    if report["variants"] and all(_MARK in name for name in report["variants"]):
         return f"{said}\n{methods(report)}"
     return "\n".join([said, *(_section(name, of["sets"]) for name, of in report["variants"].items())])
 
@@ -99,22 +99,20 @@ def _section(name: str, summaries: Mapping[str, Mapping[str, Any]]) -> str:
         )
         for group, of in summaries.items()
     ]
-    return "\n".join((f"## {_title(name)}", "", *rows, "", _below(list(summaries.values())[-1]), ""))
+    last = list(summaries.values())[-1]
+    times = ", ".join(f"{stage} {spread['median']:.1f}" for stage, spread in last["ms"].items())
+    below = (
+        f"Citations of the built-in model: {last['citations']:,}, proved {_decimal(last['citations_proved'])} %, of a "
+        f"right document {_decimal(last['citations_right'])} %. Documents that a user of `users.jsonl` was given "
+        f"against their rights: {last['leaks']}. Median milliseconds: {times}."
+    )
+    return "\n".join((f"## {_title(name)}", "", *rows, "", below, ""))
 
 
 def _set_cells(group: str, of: Mapping[str, Any], ways: Sequence[str]) -> tuple[str, ...]:
     recalls = (_series(of[way].values()) for way in ("engine_recall", "recall"))
     contexts = (_context(way, of["in_context"].get(way)) for way in ("passages", *ways))
     return _bold(group), str(of["questions"]), *recalls, *contexts, _decimal(of["in_reply"])
-
-
-def _below(of: Mapping[str, Any]) -> str:
-    times = ", ".join(f"{stage} {spread['median']:.1f}" for stage, spread in of["ms"].items())
-    return (
-        f"Citations of the built-in model: {of['citations']:,}, proved {_decimal(of['citations_proved'])} %, of a "
-        f"right document {_decimal(of['citations_right'])} %. Documents that a user of `users.jsonl` was given against "
-        f"their rights: {of['leaks']}. Median milliseconds: {times}."
-    )
 
 
 def _context(way: str, shares: Sequence[float | None] | None) -> str:
@@ -260,11 +258,6 @@ _MARK = ", retrieval.method="
 _RANK_HEADS = {1: "first", 3: "among 3", 5: "among 5", 10: "among 10"}
 
 
-def is_by_method(report: Mapping[str, Any]) -> bool:
-    """Say whether all variants of *report* differ by `retrieval.method`."""
-    return bool(report["variants"]) and all(_MARK in name for name in report["variants"])
-
-
 def methods(report: Mapping[str, Any]) -> str:
     """
     Return for each engine and collection of *report* a table whose cells are words / meaning / both in percent.
@@ -295,15 +288,12 @@ def _won(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [_row("set", *COUNTED), _row(*["---"] * (1 + len(COUNTED)))]
     for group in found["bm25"]["sets"]:
         asked = {key: of for key, of in words.items() if _is_in(key.partition("/")[0], group)}
-        rows.append(_row(_bold(group), *_counts(asked, both)))
+        changed = changes(asked, both)
+        sides = {one: [change.is_loss for change in changed if change.measure == one] for one in COUNTED}
+        can = {measure for of in asked.values() for measure in of}
+        counts = [f"+{of.count(False)} -{of.count(True)}" if one in can else "–" for one, of in sides.items()]
+        rows.append(_row(_bold(group), *counts))
     return "\n".join((f"{_title(name)}, both against words: questions won and lost.", "", *rows, ""))
-
-
-def _counts(before: Outcomes, after: Outcomes) -> list[str]:
-    found = changes(before, after)
-    sides = {one: [change.is_loss for change in found if change.measure == one] for one in COUNTED}
-    can = {measure for of in before.values() for measure in of}
-    return [f"+{of.count(False)} -{of.count(True)}" if one in can else "–" for one, of in sides.items()]
 
 
 def _is_in(group: str, row: str) -> bool:

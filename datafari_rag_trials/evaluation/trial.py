@@ -239,7 +239,9 @@ def keeping(path: Path, plan: str, trials: Iterable[Trial], done: int) -> Iterat
     """Yield *trials*, each one written to the file *path* behind the *done* ones; with none it begins with *plan*."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if done:
-        _shorten(path, done)
+        # What stands behind the trials that are done: half a line.
+        lines = path.read_text(encoding="utf-8").split("\n")
+        path.write_text("".join(f"{line}\n" for line in lines[: done + 1]), encoding="utf-8")
     with path.open("a" if done else "w", encoding="utf-8") as file:
         if not done:
             file.write(f"{plan}\n")
@@ -247,12 +249,6 @@ def keeping(path: Path, plan: str, trials: Iterable[Trial], done: int) -> Iterat
             file.write(json.dumps(asdict(trial)) + "\n")
             file.flush()
             yield trial
-
-
-def _shorten(path: Path, done: int) -> None:
-    """Drop what stands behind the head and *done* trials: half a line."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    path.write_text("".join(f"{line}\n" for line in lines[: done + 1]), encoding="utf-8")
 
 
 def _trial(line: str) -> Trial:

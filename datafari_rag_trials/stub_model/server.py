@@ -43,7 +43,7 @@ def whole(behaviour: Behaviour, answer: StubAnswer) -> dict[str, object]:
         return error_body(behaviour.error_code, UNNAMED, "the stub was asked for an error inside a 200")
     choice = {
         "index": 0,
-        "message": _message(behaviour, answer.text),
+        "message": {"role": "assistant", "content": answer.text, "refusal": None, **DECLINED.get(behaviour.voice, {})},
         "logprobs": None,
         "finish_reason": _finish(behaviour),
     }
@@ -95,10 +95,6 @@ def error_body(status: int, words: str, message: str) -> dict[str, object]:
 
 def _finish(behaviour: Behaviour) -> str | None:
     return "tool_calls" if behaviour.voice == "tools" else behaviour.finish_reason
-
-
-def _message(behaviour: Behaviour, text: str) -> dict[str, object]:
-    return {"role": "assistant", "content": text, "refusal": None, **DECLINED.get(behaviour.voice, {})}
 
 
 def _head(answer: StubAnswer, kind: str) -> dict[str, object]:

@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 META_FILE = "meta.json"
 CHECKED_FILE = "checked.json"
@@ -121,14 +120,10 @@ def _is_whole(path: Path) -> bool:
             body = file.seek(body - length)
             footer = json.loads(file.read(length)) if magic == _FOOTER_MAGIC else {}
             file.seek(0)
-            return bool(_checksum(file, body) == footer["crc"])
+            checksum = 0
+            while body > 0 and (piece := file.read(min(body, 1 << 20))):
+                checksum = zlib.crc32(piece, checksum)
+                body -= len(piece)
+            return bool(checksum == footer["crc"])
     except (OSError, ValueError, LookupError, struct.error):
         return False
-
-
-def _checksum(file: Any, remaining: int) -> int:
-    total = 0
-    while remaining > 0 and (piece := file.read(min(remaining, 1 << 20))):
-        total = zlib.crc32(piece, total)
-        remaining -= len(piece)
-    return total

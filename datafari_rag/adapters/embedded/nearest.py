@@ -40,7 +40,12 @@ def cosines(files: Sequence[Rows], wanted: Wanted | None, vector: Vector) -> Flo
     What a row that is not wanted holds has no part in the scores of the others.
     """
     found = np.full(sum(map(len, files)), -np.inf)
-    question, unit = _whole_numbers(vector)
+    # The vector as two columns of whole numbers, the second in 254ths of the first's unit.
+    values = np.asarray(vector, dtype=np.float64)
+    unit = float(np.abs(values).max()) / 127.0
+    coarse = np.rint(values / unit)
+    fine = np.rint((values / unit - coarse) * _STEP)
+    question = np.stack((coarse, fine), axis=1).astype(np.float32)
     # One buffer for all blocks: a new one for each would take three times as long as the products.
     block = max(1, _BLOCK_PRODUCTS // (2 * min(len(question), _EXACT)))
     buffer = np.empty((block, len(question)), dtype=np.float32)
@@ -78,15 +83,6 @@ def best(scores: Floats, number: int) -> list[int]:
     least = -np.inf if len(scores) <= number else np.partition(scores, len(scores) - number)[len(scores) - number]
     places = np.flatnonzero((scores >= least) & (scores > -np.inf))
     return [int(place) for place in places[np.lexsort((places, -scores[places]))][:number]]
-
-
-def _whole_numbers(vector: Vector) -> tuple[Rows, float]:
-    """Return *vector* as two columns of whole numbers, the second in 254ths of the first's unit, and that unit."""
-    values = np.asarray(vector, dtype=np.float64)
-    unit = float(np.abs(values).max()) / 127.0
-    coarse = np.rint(values / unit)
-    fine = np.rint((values / unit - coarse) * _STEP)
-    return np.stack((coarse, fine), axis=1).astype(np.float32), unit
 
 
 def _products(vectors: Rows, scales: Rows, question: _Question) -> Floats:

@@ -179,13 +179,9 @@ class PassageTexts:
         self._view: _View | None = None
         self._lock = Lock()
 
-    def are_there(self) -> bool:
-        """Say whether there are any: an index of an earlier version has none."""
-        return self._meta.exists()
-
     def cards(self, blocks: Sequence[int]) -> dict[int, Card]:
         """Return what is known of the documents of *blocks*, by block. Raises: SearchUnavailable."""
-        if not blocks or not self.are_there():
+        if not blocks or not self._meta.exists():
             return {}
         with translated(self._directory):
             found = self._read([key_of(block, 0) for block in blocks])

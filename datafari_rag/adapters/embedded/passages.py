@@ -217,7 +217,10 @@ class EmbeddedPassages:
             except SearchUnavailable as error:
                 failure = error
                 continue
-            self._require_whole(generation, files)
+            for facts, rows in zip(generation.files, files, strict=True):
+                if facts.name not in self._whole and not is_whole(rows, facts):
+                    raise EmbeddingsGarbled("The vectors beside the search index are damaged: index the files again.")
+                self._whole.add(facts.name)
             empty = np.zeros(0, dtype=np.uint64)
             blocks = np.concatenate([empty, *(rows["block"] for rows in files)])
             visible = lru_cache(MAX_MASKS)(self._visible(view, blocks))
@@ -231,13 +234,6 @@ class EmbeddedPassages:
             return np.packbits(_rows_of(blocks, blocks_of(view.searcher, query)))
 
         return rows_for
-
-    def _require_whole(self, generation: Generation, files: Sequence[Rows]) -> None:
-        """Compare the checksum of each file, once in this process. Raises: EmbeddingsGarbled: one is another."""
-        for facts, rows in zip(generation.files, files, strict=True):
-            if facts.name not in self._whole and not is_whole(rows, facts):
-                raise EmbeddingsGarbled("The vectors beside the search index are damaged: index the files again.")
-            self._whole.add(facts.name)
 
 
 def _scorer(files: Sequence[Rows], visible: Callable[[Filter], Rows], number: int) -> Callable[[bytes, Filter], Floats]:

@@ -118,14 +118,10 @@ def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:
     number = max((vocabulary.documents_with(field, word) for field, _ in texts), default=0)
     if texts and not vocabulary.is_common(number):
         there = Query.boolean_query([(Occur.Should, query) for _, query in texts])
-        found.append((Occur.Should, Query.const_score_query(there, PRESENCE * _idf(number, vocabulary))))
+        # BM25's idf of a word that *number* documents have. Above 0.
+        idf = math.log(1 + (max(number, vocabulary.searcher.num_docs) - number + 0.5) / (number + 0.5))
+        found.append((Occur.Should, Query.const_score_query(there, PRESENCE * idf)))
     return Query.boolean_query(found)
-
-
-def _idf(number: int, vocabulary: Vocabulary) -> float:
-    """Return BM25's idf of a word that *number* documents have. Above 0."""
-    total = max(number, vocabulary.searcher.num_docs)
-    return math.log(1 + (total - number + 0.5) / (number + 0.5))
 
 
 def _pair_queries(words: Sequence[str], language: str, vocabulary: Vocabulary) -> Iterator[Query]:

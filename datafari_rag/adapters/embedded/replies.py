@@ -78,7 +78,7 @@ class Snippets:
         self, text: str, language: str | None, max_chars: int
     ) -> Iterator[tuple[str, str, Sequence[tuple[int, int]]]]:
         text = text[: min(MOST_OF_ONE, HIGHLIGHTED_CHARS // max(1, self.hits))]
-        for name in _content_fields(language):
+        for name in (f"content_{language}", "exactContent") if language in LANGUAGES else ("exactContent",):
             if name not in self._generators:
                 self._generators[name] = SnippetGenerator.create(self.searcher, self.query, self.schema, name)
             generator = self._generators[name]
@@ -196,10 +196,6 @@ def _buckets(field: str, query: Query, searcher: Searcher) -> list[object]:
 def _first(stored: Mapping[str, Sequence[Any]], name: str) -> Any:
     values = stored.get(name)
     return values[0] if values else None
-
-
-def _content_fields(language: str | None) -> tuple[str, ...]:
-    return (f"content_{language}", "exactContent") if language in LANGUAGES else ("exactContent",)
 
 
 def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -199,7 +199,8 @@ class EmbeddedRetriever:
     def _in_parts(self, view: IndexView, hits: Sequence[tuple[float, Any]], search: Search) -> list[Document]:
         """Return the documents of *hits* with the best parts of their texts, without them where *search* is bare."""
         best = max((score for score, _ in hits), default=0.0) or 1.0
-        blocks = self._blocks(view, [place for _, place in hits])
+        values = view.searcher.fast_field_values(BLOCK_FIELD, [place for _, place in hits])
+        blocks = [None if block is None else int(block) for block in values]
         favour = {block: score / best for block, (score, _) in zip(blocks, hits, strict=True) if block is not None}
         cards, wanted = self.cards([*favour]), PartsSearch(search.step.words, search.language)
         if search.is_bare:
@@ -215,10 +216,6 @@ class EmbeddedRetriever:
                 one = document_of(stored, field="exactContent", text=text_of(stored, "exactContent") or "", score=0.0)
             found.append(replace(one, score=score))
         return found
-
-    def _blocks(self, view: IndexView, places: Sequence[Any]) -> list[int | None]:
-        found = view.searcher.fast_field_values(BLOCK_FIELD, list(places))
-        return [None if block is None else int(block) for block in found]
 
     def cards(self, blocks: Sequence[int]) -> dict[int, Card]:
         """Return what is known of the documents of *blocks* without reading their texts; nothing of damaged ones."""

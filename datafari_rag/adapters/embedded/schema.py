@@ -115,7 +115,15 @@ def opened(directory: Path) -> Index:
         raise SearchUnavailable(
             "There is no search index yet: create one with `datafari-rag index`.", log=str(directory)
         )
-    _check_version(directory)
+    try:
+        made_by = json.loads((directory / VERSION_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise damaged(directory) from error
+    if made_by != versions():
+        raise SearchUnavailable(
+            "The search index was made by another version: remove its folder and index the files again.",
+            log=f"made by {made_by}, wanted {versions()}: {directory}",
+        )
     if not are_whole(directory):
         raise damaged(directory)
     made_private(directory)
@@ -182,18 +190,6 @@ def _registered(index: Index) -> Index:
     for name, analyzer in analyzers().items():
         index.register_tokenizer(name, analyzer)
     return index
-
-
-def _check_version(directory: Path) -> None:
-    try:
-        made_by = json.loads((directory / VERSION_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise damaged(directory) from error
-    if made_by != versions():
-        raise SearchUnavailable(
-            "The search index was made by another version: remove its folder and index the files again.",
-            log=f"made by {made_by}, wanted {versions()}: {directory}",
-        )
 
 
 def _named(error: Exception, directory: Path) -> SearchUnavailable:

@@ -89,7 +89,12 @@ class VectorWriter:
         if len(generations) < 2 and all(len(one.files) <= MAX_FILES for one in generations):
             return
         live = np.array(live_blocks(), dtype=np.uint64)
-        kept = [one for one in generations if one is generations[-1] or self._has_any(one, live)]
+        kept = [
+            one
+            for one in generations
+            if one is generations[-1]
+            or any(bool(np.isin(rows["block"], live).any()) for rows in mapped(self._directory, one))
+        ]
         kept = [put_together(self._directory, one, live) if len(one.files) > MAX_FILES else one for one in kept]
         if kept != list(generations):
             self._listed = replace(self._listed, generations=tuple(kept))
@@ -112,6 +117,3 @@ class VectorWriter:
         if self._draft is not None:
             self._draft.discard()
             self._draft = self._made = None
-
-    def _has_any(self, generation: Generation, live: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> bool:
-        return any(bool(np.isin(rows["block"], live).any()) for rows in mapped(self._directory, generation))

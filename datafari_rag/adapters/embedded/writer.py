@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tantivy import Document, Index, IndexWriter, Occur, Query, Searcher
@@ -91,7 +91,11 @@ class EmbeddedWriter:
         if bounds:
             number = texts.new_block() if block is None else block
             stored.add_unsigned(BLOCK_FIELD, number)
-            texts.add(number, *_card_and_passages(document, bounds))
+            text = _text(document, "exactContent")
+            passages = [PassageText(start, text[start:end]) for start, end in bounds]
+            shown = {name: _text(document, name) for name in CARD_FIELDS}
+            shown[PLACES_FIELD] = with_rows_at(shown[PLACES_FIELD], text, [start for start, _ in bounds])
+            texts.add(number, card_of(shown), passages)
         writer.delete_documents_by_term("id", _id(document))
         writer.add_document(stored)
 
@@ -124,11 +128,18 @@ class EmbeddedWriter:
         with translated(self._directory):
             self._index.reload()
             searcher, written, left = self._index.searcher(), 0, 0
-            old = _without_passages()
+            # The documents that have no text, or that an earlier version wrote.
+            cut = Query.exists_query(BLOCK_FIELD)
+            old = Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, cut)])
             rights = [(name, _tokens_by_place(name, old, searcher, self._index)) for name in ACL_FIELDS]
             hits = searcher.search(old, limit=max(1, searcher.num_docs), count=False).hits
             for _, place in hits:
-                document = _read_again(searcher, place, rights)
+                stored = stored_of(searcher.doc(place))
+                known = {name: values[0] for name, values in stored.items()}
+                if isinstance(moment := known.get("last_modified"), datetime):
+                    known["last_modified"] = moment.isoformat()
+                tokens = {field: found.get((place.segment_ord, place.doc), []) for field, found in rights}
+                document = {**known, "exactContent": text_of(stored, "exactContent") or "", **tokens}
                 if not document["exactContent"]:
                     continue
                 if all(document[name] for name in ACL_FIELDS):
@@ -214,12 +225,6 @@ def live_blocks(index: Index) -> list[int]:
     return blocks_of(index.searcher(), Query.all_query())
 
 
-def _without_passages() -> Query:
-    """Return what finds the documents that have no text, or that an earlier version wrote."""
-    cut = Query.exists_query(BLOCK_FIELD)
-    return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, cut)])
-
-
 def _tokens_by_place(field: str, among: Query, searcher: Searcher, index: Index) -> dict[tuple[int, int], list[str]]:
     """Return the terms of *field* of each document that *among* finds: they are indexed and not stored."""
     found: dict[tuple[int, int], list[str]] = {}
@@ -228,18 +233,6 @@ def _tokens_by_place(field: str, among: Query, searcher: Searcher, index: Index)
         for _, place in searcher.search(holding, limit=max(1, searcher.num_docs), count=False).hits:
             found.setdefault((place.segment_ord, place.doc), []).append(token)
     return found
-
-
-def _read_again(
-    searcher: Searcher, place: Any, rights: Sequence[tuple[str, Mapping[tuple[int, int], list[str]]]]
-) -> dict[str, object]:
-    """Return the document at *place* as it was written; a field of rights is empty where it has no token."""
-    stored = stored_of(searcher.doc(place))
-    known = {name: values[0] for name, values in stored.items()}
-    if isinstance(moment := known.get("last_modified"), datetime):
-        known["last_modified"] = moment.isoformat()
-    tokens = {field: found.get((place.segment_ord, place.doc), []) for field, found in rights}
-    return {**known, "exactContent": text_of(stored, "exactContent") or "", **tokens}
 
 
 def _stored(document: Mapping[str, object]) -> Document:
@@ -268,16 +261,6 @@ def _stored(document: Mapping[str, object]) -> Document:
     return stored
 
 
-def _card_and_passages(
-    document: Mapping[str, object], bounds: Sequence[tuple[int, int]]
-) -> tuple[dict[str, str], list[PassageText]]:
-    text = _text(document, "exactContent")
-    passages = [PassageText(start, text[start:end]) for start, end in bounds]
-    shown = {name: _text(document, name) for name in CARD_FIELDS}
-    shown[PLACES_FIELD] = with_rows_at(shown[PLACES_FIELD], text, [start for start, _ in bounds])
-    return card_of(shown), passages
-
-
 def _id(document: Mapping[str, object]) -> str:
     found = _text(document, "id")
     if not found or len(found) > MAX_TERM_CHARS:
@@ -290,13 +273,9 @@ def _add_title(stored: Document, title: str) -> None:
         return
     for name in ("exactTitle", *(f"title_{code}" for code in LANGUAGES)):
         stored.add_text(name, title)
-    stored.add_text("title_sort", _sort_key(title))
-
-
-def _sort_key(title: str) -> str:
-    """Return *title* without case and accents, as Solr's collation compares titles."""
+    # Without case and accents, as Solr's collation compares titles.
     apart = unicodedata.normalize("NFKD", title[:MAX_SORT_CHARS].casefold())
-    return "".join(character for character in apart if not unicodedata.combining(character))
+    stored.add_text("title_sort", "".join(character for character in apart if not unicodedata.combining(character)))
 
 
 def _text(document: Mapping[str, object], name: str) -> str:

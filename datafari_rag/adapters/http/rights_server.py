@@ -105,7 +105,11 @@ class RightsServer:
         """
         until = self._machine.monotonic() + self._timeout_s[1]
         try:
-            session, request = self._session, self._request(params or {}, headers or {})
+            url, credentials = without_credentials(self._url)
+            proof = {**(headers or {}), **({"Authorization": basic(*credentials)} if credentials else {})}
+            query = f"?{urlencode(params)}" if params else ""
+            request = Request("GET", url + query, self._timeout_s, self._max_bytes, headers=proof)
+            session = self._session
         except ValueError as error:
             raise AuthorityUnavailable(log="it cannot be requested") from error
         with exchanged(session, request, failed) as reply:
@@ -117,12 +121,6 @@ class RightsServer:
     def _session(self) -> requests.Session:
         # The one thing of the environment that is used: there is no setting for these two servers' certificates.
         return self._machine.session(self._url, Tls(ca_file=os.environ.get("REQUESTS_CA_BUNDLE", "")))
-
-    def _request(self, params: Mapping[str, str], headers: Mapping[str, str]) -> Request:
-        url, credentials = without_credentials(self._url)
-        proof = {"Authorization": basic(*credentials)} if credentials else {}
-        query = f"?{urlencode(params)}" if params else ""
-        return Request("GET", url + query, self._timeout_s, self._max_bytes, headers={**headers, **proof})
 
 
 def failed(failure: HttpFailure) -> AuthorityError:

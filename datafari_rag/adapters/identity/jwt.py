@@ -171,7 +171,8 @@ class JwtIdentity:
         self._keys = keys
         self._secret = secret
         wanted = (*rules.algorithms, "HS256") if secret else rules.algorithms
-        self._allowed = frozenset(name for name in wanted if KINDS.get(name) in self._kinds_with_keys())
+        kinds = [*(["oct"] if self._secret else []), *(["RSA", "EC", "OKP"] if self._keys else [])]
+        self._allowed = frozenset(name for name in wanted if KINDS.get(name) in kinds)
         if not self._allowed:
             raise ValueError("no allowed algorithm has a key")
 
@@ -198,7 +199,8 @@ class JwtIdentity:
 
     def _identified(self, token: str) -> VerifiedIdentity:
         claims = self._verified(token)
-        user = _user(claims, self._rules.user_claim)
+        value = _claim(claims, self._rules.user_claim)
+        user = value if isinstance(value, str) else None
         name = believed_name(user, self._rules.domain, principal=qualified_name)
         if name is None:
             raise InvalidSignIn(NO_USER)
@@ -209,9 +211,6 @@ class JwtIdentity:
             # PyJWT has checked that it is a number, where it is there.
             issued_at_s=None if issued_at is None else float(issued_at),
         )
-
-    def _kinds_with_keys(self) -> frozenset[str]:
-        return frozenset([*(["oct"] if self._secret else []), *(["RSA", "EC", "OKP"] if self._keys else [])])
 
     def _verified(self, token: str) -> Mapping[str, Any]:
         try:
@@ -289,11 +288,6 @@ def _claim(claims: Mapping[str, Any], path: str) -> Any:
     for part in path.split("."):
         found = found.get(part) if isinstance(found, dict) else None
     return found
-
-
-def _user(claims: Mapping[str, Any], path: str) -> str | None:
-    value = _claim(claims, path)
-    return value if isinstance(value, str) else None
 
 
 def _tokens(claims: Mapping[str, Any], path: str | None) -> tuple[str, ...]:

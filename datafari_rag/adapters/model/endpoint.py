@@ -114,7 +114,9 @@ class HttpModel:
         needs, lessons = self.learned.of(prompt.model), list[Lesson]()
         while True:
             tally = ReplyTotals(prompt.model or self._name, tries=1 + len(lessons))
-            thinking = _thinking(needs, is_streamed=is_streamed)
+            # A whole reply can wait for its end to be without thoughts, a stream only where it must.
+            is_aloud = needs.thinking == "aloud"
+            thinking = ThinkingFilter(is_held=is_aloud or not is_streamed, thinks_aloud=is_aloud)
             failure: RagError | None = None
             try:
                 reply, patience = self._sent(prompt, needs, is_streamed=is_streamed, until=until)
@@ -151,7 +153,9 @@ class HttpModel:
             )
             with self._answered(encoded(body), patience, self._senders_own) as reply:
                 read = openai.delta if _is_stream(reply, patience) else openai.answer
-                unfinished = _choices_requested(body)
+                # Of all answers that a relayed body requests each must be finished.
+                wanted = body.get("n")
+                unfinished = wanted if isinstance(wanted, int) and wanted > 0 else 1
                 for chunk in self._chunks(reply, tally, patience):
                     unfinished -= _finishes(chunk)
                     said = read(chunk)
@@ -266,12 +270,6 @@ def _blamed(failure: RagError | None, prompt: Prompt) -> RagError | None:
     if not isinstance(failure, ModelError):
         return failure
     return callers_error(failure, chosen=prompt.chosen, model=prompt.model) or failure
-
-
-def _thinking(needs: ServerNeeds, *, is_streamed: bool) -> ThinkingFilter:
-    """Return what keeps thoughts out of one reply: a whole one can wait for its end, a stream only where it must."""
-    is_aloud = needs.thinking == "aloud"
-    return ThinkingFilter(is_held=is_aloud or not is_streamed, thinks_aloud=is_aloud)
 
 
 def _taught(failure: RagError | None, needs: ServerNeeds, prompt: Prompt, lessons: Sequence[Lesson]) -> Lesson | None:
@@ -426,12 +424,6 @@ def _check_ended(tally: ReplyTotals, log: str) -> None:
     # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete.
     if tally.finish_reason is None:
         raise ModelUnavailable(log=f"ended without finish_reason {log}")
-
-
-def _choices_requested(body: Mapping[str, object]) -> int:
-    """Return how many answers a relayed body requests: all must be finished."""
-    wanted = body.get("n")
-    return wanted if isinstance(wanted, int) and wanted > 0 else 1
 
 
 def _finishes(chunk: Mapping[str, object]) -> int:

@@ -178,7 +178,16 @@ class _ChainFile:
             # The first line, or the file was removed: its descriptor would write to a deleted file.
             self._open()
             if self._signing is not None:
-                self._write(started_record(chains_in(self._folder, but=self._path), at_s=self._machine.wall()))
+                heads = (path for path in self._folder.glob("*.head") if path.stem != self._path.stem)
+                newest = sorted(heads, key=lambda path: path.name)[-MAX_VOUCHED:]
+                # Signed or not: what counts is how far the chain went when this line was signed.
+                found = ((path.stem, read_head(b" ".join(path.read_bytes().split()[:2]))) for path in newest)
+                self._write(
+                    started_record(
+                        [(name, head) for name, head in found if head is not None and head.lines],
+                        at_s=self._machine.wall(),
+                    )
+                )
         self._write(record)
 
     def _write(self, record: Record) -> None:
@@ -225,12 +234,3 @@ def _write_whole(handle: int, data: bytes, write: Callable[[int, bytes], int] = 
     written = 0
     while written < len(data):
         written += write(handle, data[written:])
-
-
-def chains_in(folder: Path, *, but: Path) -> list[tuple[str, ChainHead]]:
-    """Return name and head of the newest chains in *folder* other than *but*; of a head nothing is checked here."""
-    heads = (path for path in folder.glob("*.head") if path.stem != but.stem)
-    newest = sorted(heads, key=lambda path: path.name)[-MAX_VOUCHED:]
-    # Signed or not: what counts is how far the chain went when this line was signed.
-    found = ((path.stem, read_head(b" ".join(path.read_bytes().split()[:2]))) for path in newest)
-    return [(name, head) for name, head in found if head is not None and head.lines]

@@ -68,7 +68,14 @@ def entries_of(text: str) -> tuple[Entry, ...]:
     flawed: set[int] = set()
     while True:
         try:
-            return tuple(_entries(text, flawed))
+            entries, line = [], 1
+            for element in javaproperties.parse(text):
+                if isinstance(element, javaproperties.KeyValue):
+                    lines = range(line, line + len(_LINE_END.split(element.source.rstrip("\r\n"))))
+                    flaw = FLAW if flawed.intersection(lines) else ""
+                    entries.append(Entry(line, element.key, element.value, flaw))
+                line += len(_LINE_END.findall(element.source))
+            return tuple(entries)
         except javaproperties.InvalidUEscapeError:
             text = _repaired(text, flawed)
 
@@ -84,7 +91,11 @@ def edited(text: str, changes: Mapping[str, str | None]) -> str:
     parts = [(element, element.source) for element in javaproperties.parse(text)]
     sources = [source for _, source in parts]
     for key, value in changes.items():
-        places = [i for i, (element, _) in enumerate(parts) if _names(element, key)]
+        places = [
+            i
+            for i, (element, _) in enumerate(parts)
+            if isinstance(element, javaproperties.KeyValue) and ALIASES.get(element.key, element.key) == key
+        ]
         if places:
             sources[places[-1]] = _rewritten(sources[places[-1]], key, value=value) + end
             for place in places[:-1] if value is None else ():
@@ -92,17 +103,6 @@ def edited(text: str, changes: Mapping[str, str | None]) -> str:
         elif value is not None:
             _add(sources, key, line=_line(key, value) + end)
     return "".join(sources)
-
-
-def _entries(text: str, flawed: set[int]) -> list[Entry]:
-    entries, line = [], 1
-    for element in javaproperties.parse(text):
-        if isinstance(element, javaproperties.KeyValue):
-            lines = range(line, line + len(_LINE_END.split(element.source.rstrip("\r\n"))))
-            flaw = FLAW if flawed.intersection(lines) else ""
-            entries.append(Entry(line, element.key, element.value, flaw))
-        line += len(_LINE_END.findall(element.source))
-    return entries
 
 
 def _repaired(text: str, flawed: set[int]) -> str:
@@ -115,10 +115,6 @@ def _repaired(text: str, flawed: set[int]) -> str:
 
 def _line_start(text: str, place: int) -> int:
     return max(text.rfind("\n", 0, place), text.rfind("\r", 0, place)) + 1
-
-
-def _names(element: object, key: str) -> bool:
-    return isinstance(element, javaproperties.KeyValue) and ALIASES.get(element.key, element.key) == key
 
 
 def _rewritten(source: str, key: str, *, value: str | None) -> str:
@@ -354,7 +350,14 @@ class SettingsSource:
         """Return *text* with its references resolved. Raises: ValueError, naming the reference, never a value."""
         text = re.sub(r"\$\{([^{}]*)\}", self._variable, text)
         if row.is_secret and text.strip().startswith("file:"):
-            return self._secret(text.strip().removeprefix("file:"))
+            named = text.strip().removeprefix("file:")
+            try:
+                text = self.read(self.folder / named).decode("utf-8")
+            except (OSError, ValueError):
+                raise ValueError(message("The file {name} cannot be read.", name=named)) from None
+            if len(text) > MAX_SECRET_CHARS:
+                raise ValueError(message("The file {name} is too long for a secret.", name=named))
+            return text.strip()
         return text
 
     def _variable(self, found: re.Match[str]) -> str:
@@ -362,15 +365,6 @@ class SettingsSource:
         if value is None:
             raise ValueError(message("The environment variable {name} is not set.", name=found[1]))
         return value
-
-    def _secret(self, named: str) -> str:
-        try:
-            text = self.read(self.folder / named).decode("utf-8")
-        except (OSError, ValueError):
-            raise ValueError(message("The file {name} cannot be read.", name=named)) from None
-        if len(text) > MAX_SECRET_CHARS:
-            raise ValueError(message("The file {name} is too long for a secret.", name=named))
-        return text.strip()
 
 
 def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping[str, str]) -> SettingsSnapshot:
@@ -544,7 +538,14 @@ class SettingsFile:
         with self._lock, _only_writer(path.parent):
             text = decoded(path.read_bytes())
             new = type(text)(edited(text.text, changes), text.encoding, text.mark).encoded()
-            _require_no_worse(self._parsed(text.encoded()), self._parsed(new))
+            before = {(problem.key, problem.message) for problem in self._parsed(text.encoded()).problems}
+            added = tuple(
+                problem
+                for problem in self._parsed(new).problems
+                if problem.severity == "error" and (problem.key, problem.message) not in before
+            )
+            if added:
+                raise SettingsRejected(added)
             _replace(path, new)
             self._take()
         return self._current
@@ -601,17 +602,6 @@ class SettingsFile:
         return parsed(data, SettingsSource(folder, self._environ), name=str(self.path), overrides=self._overrides)
 
 
-def _require_no_worse(old: SettingsSnapshot, new: SettingsSnapshot) -> None:
-    before = {(problem.key, problem.message) for problem in old.problems}
-    added = tuple(
-        problem
-        for problem in new.problems
-        if problem.severity == "error" and (problem.key, problem.message) not in before
-    )
-    if added:
-        raise SettingsRejected(added)
-
-
 @contextmanager
 def _only_writer(folder: Path) -> Iterator[None]:
     """Hold off the other processes that would save: the folder is locked, since the file itself is replaced."""
@@ -630,17 +620,13 @@ def _replace(path: Path, data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
-            _keep_owner(file.fileno(), old)
+            try:
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            except PermissionError:
+                _log.warning("the saved settings file belongs to another owner than before")
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _keep_owner(handle: int, old: os.stat_result) -> None:
-    try:
-        os.fchown(handle, old.st_uid, old.st_gid)
-    except PermissionError:
-        _log.warning("the saved settings file belongs to another owner than before")

@@ -108,7 +108,9 @@ class Node:
         parts = urlsplit(bare)
         self.place = parts.netloc
         self._connection, self._session, self._large = connection, session, large
-        self._headers = _credentials(credentials, connection)
+        # A user and password in the address override the settings.
+        found = credentials or ((connection.user, connection.password) if connection.user else None)
+        self._headers = {"Authorization": basic(*found)} if found else {}
         address = parts._replace(path=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")).geturl()
         self._solr = _Solr(address, self._sent, session, Decoder(connection.offload))
 
@@ -230,12 +232,6 @@ def _literal(path: str) -> str:
     """
     name, _, query = path.partition("?")
     return f"{name}?expandMacros=false" + (f"&{query}" if query else "")
-
-
-def _credentials(in_address: tuple[str, str] | None, connection: SolrConnection) -> dict[str, str]:
-    """Return the authorization header; a user and password in the address override the settings."""
-    found = in_address or ((connection.user, connection.password) if connection.user else None)
-    return {"Authorization": basic(*found)} if found else {}
 
 
 class Decoder:

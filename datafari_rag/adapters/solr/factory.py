@@ -135,16 +135,12 @@ def addresses_of(url: str, connection: SolrConnection) -> Addresses:
         BadSetting: a SolrCloud is named and the library for ZooKeeper is not installed.
     """
     if url.startswith(ZOOKEEPER):
-        return _cloud(url, connection)
+        try:
+            # Imported here: the extra `cloud` is only needed by those who use it.
+            from datafari_rag.adapters.solr.zookeeper import CloudAddresses, ensemble_of
+        except ImportError:
+            raise BadSetting(
+                f"Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: {command_for('cloud')}"
+            ) from None
+        return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)
     return FixedAddresses(tuple(one.strip().rstrip("/") for one in url.split(",") if one.strip()))
-
-
-def _cloud(url: str, connection: SolrConnection) -> Addresses:
-    try:
-        # Imported here: the extra `cloud` is only needed by those who use it.
-        from datafari_rag.adapters.solr.zookeeper import CloudAddresses, ensemble_of
-    except ImportError:
-        raise BadSetting(
-            f"Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: {command_for('cloud')}"
-        ) from None
-    return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)

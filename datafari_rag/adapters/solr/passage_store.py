@@ -219,7 +219,11 @@ class SolrPassageStore:
             }
             buckets = buckets_of(self._requested(self._passages, params), "parents")
             for bucket in buckets:
-                found[str(bucket["val"])] = _stamp(bucket)
+                stamps = buckets_of({"facets": bucket}, "stamps")
+                number = int(bucket["count"])
+                is_one = len(stamps) == 1 and stamps[0].get("count") == number
+                is_whole = is_complete(number, wanted=bucket.get("wanted"), places=bucket.get("places"))
+                found[str(bucket["val"])] = str(stamps[0]["val"]) if is_one and is_whole else ""
             if len(buckets) < BUCKETS:
                 return found
             low = str(buckets[-1]["val"])
@@ -323,11 +327,3 @@ _PARENTS: Mapping[str, object] = {
         "places": "sum(chunk_index)",
     },
 }
-
-
-def _stamp(bucket: Mapping[str, Any]) -> str:
-    stamps = buckets_of({"facets": bucket}, "stamps")
-    number = int(bucket["count"])
-    is_one = len(stamps) == 1 and stamps[0].get("count") == number
-    is_whole = is_complete(number, wanted=bucket.get("wanted"), places=bucket.get("places"))
-    return str(stamps[0]["val"]) if is_one and is_whole else ""

@@ -98,8 +98,10 @@ def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]
     row = found.get(identifier) if isinstance(found, Mapping) else None
     texts: list[str] = []
     for name in fields if isinstance(row, Mapping) else ():
-        text = _plain(first_value(row, name) or "") if row is not None else ""
-        if text and not any(_same(text, other) for other in texts):
+        marked = (first_value(row, name) if row is not None else None) or ""
+        text = unescaped(marked.replace(CUT_START, "").replace(CUT_END, "")).strip()
+        # The body is stored in two fields: of cuts from the same place only one is wanted.
+        if text and not any(text in other or other in text for other in texts):
             texts.append(text)
     return JOINT.join(texts)
 
@@ -138,12 +140,3 @@ def section(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _shown(row: object, schema: Schema) -> dict[str, object]:
     named = row.items() if isinstance(row, Mapping) else ()
     return {name: value for name, value in named if not (schema.is_acl(name) or name == PLACES_FIELD)}
-
-
-def _plain(snippet: str) -> str:
-    return unescaped(snippet.replace(CUT_START, "").replace(CUT_END, "")).strip()
-
-
-def _same(text: str, other: str) -> bool:
-    """Say whether one is cut from the same place as the other: the body is stored in two fields."""
-    return text in other or other in text

@@ -104,7 +104,11 @@ def _rights(document: Mapping[str, object], schema: Schema) -> dict[str, object]
     found: dict[str, object] = {}
     for level in LEVELS:
         given = {verb: document.get(f"{verb}_token_{level}") for verb in ("allow", "deny")}
-        is_readable = all(_is_writable(tokens) for tokens in given.values())
+        is_readable = all(
+            isinstance(token, str) and not _SURROGATES.search(token) and len(token.encode()) <= MAX_TERM_BYTES
+            for tokens in given.values()
+            for token in _texts(tokens)
+        )
         for verb, tokens in given.items():
             written = _listed(tokens) if is_readable else [UNREACHABLE]
             found[schema.acl(f"{verb}_token_{level}")] = written
@@ -120,13 +124,6 @@ def _texts(tokens: object) -> Iterable[object]:
     if tokens is None or isinstance(tokens, str):
         return (tokens,) if tokens else ()
     return tokens if isinstance(tokens, Iterable) else (tokens,)
-
-
-def _is_writable(tokens: object) -> bool:
-    return all(
-        isinstance(token, str) and not _SURROGATES.search(token) and len(token.encode()) <= MAX_TERM_BYTES
-        for token in _texts(tokens)
-    )
 
 
 def _clean(value: object, kind: str) -> object:

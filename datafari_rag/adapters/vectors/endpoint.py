@@ -121,7 +121,8 @@ class EndpointEmbedder:
             headers["Authorization"] = f"Bearer {self._options.token}"
         request = Request("POST", self._url, (left_s, left_s), most, json.dumps(body).encode(), headers)
         with exchanged(self._session, request, failed) as reply:
-            _require_success(reply.status)
+            if reply.status != 200:
+                raise EmbeddingsUnavailable(log=f"it answered {reply.status}", can_repeat=reply.status in _TRANSIENT)
             raw = b"".join(reply.pieces(lambda: deadline - self._clock()))
         return vectors_of(raw, number, self._dimensions)
 
@@ -171,8 +172,3 @@ def vectors_of(raw: bytes, number: int, dimensions: int | None) -> list[Vector]:
         found[place] = vector = unit_vector(values, dimensions)
         dimensions = len(vector)
     return [found[place] for place in range(number)]
-
-
-def _require_success(status: int) -> None:
-    if status != 200:
-        raise EmbeddingsUnavailable(log=f"it answered {status}", can_repeat=status in _TRANSIENT)

@@ -74,7 +74,12 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
     if meaning:
         options["embeddings.endpoint"] = _endpoint(MODEL if folder is None else OWN_MODEL)
     place = demo_place(folder, is_near=meaning)
-    _set_up(place)
+    made_private(place)
+    # Settings and users are copied once: changes to them are kept.
+    for name in ("rag.properties", "users.json"):
+        if not (place / name).exists():
+            with resources.as_file(resources.files("datafari_rag.resources") / "demo" / name) as source:
+                shutil.copyfile(source, place / name)
     if folder is None:
         _index_demo(place / "index", str(options.get("embeddings.endpoint", "")))
     if folder is not None:
@@ -112,15 +117,6 @@ def _endpoint(model: str) -> str:
             f"demo --meaning needs the model {model}: run `datafari-rag model get {model}` once, then this again."
         )
     return f"{ONNX}{place}"
-
-
-def _set_up(place: Path) -> None:
-    """Copy settings and users once: changes to them are kept."""
-    made_private(place)
-    for name in ("rag.properties", "users.json"):
-        if not (place / name).exists():
-            with resources.as_file(resources.files("datafari_rag.resources") / "demo" / name) as source:
-                shutil.copyfile(source, place / name)
 
 
 def _index_demo(index: Path, endpoint: str) -> None:

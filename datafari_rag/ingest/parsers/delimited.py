@@ -28,17 +28,12 @@ def parse(file: BinaryIO) -> Parsed:
 
 def _pieces(text: str) -> Iterator[TextPiece]:
     is_neighbour = False
-    for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text)), 1):
+    # csv.Sniffer needs the square of the time for some texts, and guesses letters.
+    separator = max(SEPARATORS, key=text[:SAMPLE_CHARS].count)
+    for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), 1):
         line = row_line(cells)
         if line:
             yield TextPiece(f"{line}\n", None if is_neighbour else Place("row", number))
         elif is_neighbour:
             yield TextPiece("\n")
         is_neighbour = bool(line)
-
-
-def _separator(text: str) -> str:
-    """Return what separates the values: the separator that the first lines have most often."""
-    # csv.Sniffer needs the square of the time for some texts, and guesses letters.
-    sample = text[:SAMPLE_CHARS]
-    return max(SEPARATORS, key=sample.count)

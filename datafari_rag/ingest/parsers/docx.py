@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -35,9 +35,18 @@ def parse(file: BinaryIO) -> Parsed:
     refuse_bombs(file, "DOCX")
     try:
         document = docx.Document(file)
-        _refuse_wide_cells(document)
+        for span in document.element.iter(qn("w:gridSpan")):
+            if int(span.get(qn("w:val"), "1")) > MAX_COLUMNS:
+                raise Unreadable(f"A table of this DOCX has a row of more than {MAX_COLUMNS:,} cells.")
         unseen = _without_vanished(document)
-        text = _joined(_blocks(document))
+        # No more lines than a text may have: merged cells repeat what is in them.
+        kept, chars = [], 0
+        for line in _blocks(document):
+            kept.append(line)
+            chars += len(line) + 1
+            if chars > MAX_CHARS:
+                break
+        text = "\n".join(kept)
         title = document.core_properties.title
     except RecursionError as error:
         raise Unreadable("This DOCX is nested too deeply.") from error
@@ -54,12 +63,6 @@ def _without_vanished(document: docx.document.Document) -> int:
     for run in runs:
         run.getparent().remove(run)
     return sum(any(text.text for text in run.iter(_TEXT)) for run in runs)
-
-
-def _refuse_wide_cells(document: docx.document.Document) -> None:
-    for span in document.element.iter(qn("w:gridSpan")):
-        if int(span.get(qn("w:val"), "1")) > MAX_COLUMNS:
-            raise Unreadable(f"A table of this DOCX has a row of more than {MAX_COLUMNS:,} cells.")
 
 
 def _blocks(document: docx.document.Document) -> Iterator[str]:
@@ -118,14 +121,3 @@ def _cell(cell: Any) -> str:
     if not any(True for _ in cell._tc.iter(qn("w:sdt"))):
         return str(cell.text)
     return "\n".join(_words(Paragraph(part, cell)) for part in cell._tc.iter(_PARAGRAPH))
-
-
-def _joined(lines: Iterable[str]) -> str:
-    """Return *lines* as one text, no more of them than a text may have: merged cells repeat what is in them."""
-    kept, chars = [], 0
-    for line in lines:
-        kept.append(line)
-        chars += len(line) + 1
-        if chars > MAX_CHARS:
-            break
-    return "\n".join(kept)

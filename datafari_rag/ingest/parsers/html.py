@@ -48,13 +48,17 @@ def parse(file: BinaryIO) -> Parsed:
         # XHTML read as HTML is what browsers do as well.
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         # Python's own parser needs the square of the time for tags that do not end.
-        soup = BeautifulSoup(raw if _names_its_code(raw) else decoded(raw), "lxml")
+        names_its_code = b"charset" in raw[:4096].lower() or b"encoding=" in raw[:200].lower()
+        soup = BeautifulSoup(raw if names_its_code else decoded(raw), "lxml")
     unseen = soup.find_all(_is_unseen)
     for one in unseen:
         one.extract()
     heading = soup.find("title") or soup.find("h1")
     text = "".join(_pieces(soup))
-    found = parsed(_squeezed(text), heading.get_text(" ") if heading is not None else None)
+    first, *others = text.split("\n")
+    lines = [first.rstrip(), *(_without_lone_space(line.rstrip()) for line in others)]
+    text = _LONE_MARKS.sub(r"\g<mark> ", _EMPTY_LINES.sub("\n\n", "\n".join(lines)))
+    found = parsed(text, heading.get_text(" ") if heading is not None else None)
     return replace(found, unseen=sum(bool(one.get_text().strip()) for one in unseen))
 
 
@@ -75,10 +79,6 @@ def _is_unseen(node: Tag) -> bool:
         declared[name.strip()] = value.replace("!important", "").strip()
     is_sized_away = _NOTHING.fullmatch(declared.get("font-size", "")) is not None
     return declared.get("display") == "none" or declared.get("visibility") in ("hidden", "collapse") or is_sized_away
-
-
-def _names_its_code(raw: bytes) -> bool:
-    return b"charset" in raw[:4096].lower() or b"encoding=" in raw[:200].lower()
 
 
 def _pieces(soup: Tag) -> Iterator[str]:
@@ -109,14 +109,10 @@ def _opened(node: Tag) -> list[PageElement | str]:
     edge = "\n\n" if _PARAGRAPHS.fullmatch(node.name) else "\n" if _LINES.fullmatch(node.name) else ""
     if node.name == "ol":
         return [edge, *reversed(_numbered(node)), edge]
-    if node.name == "li" and _is_step(node):
+    # The list has numbered it already.
+    if node.name == "li" and node.parent is not None and node.parent.name == "ol":
         return [edge, *reversed(node.contents)]
     return [edge, *reversed(node.contents), _MARKS.get(node.name, ""), edge]
-
-
-def _is_step(item: Tag) -> bool:
-    """Return whether the list numbers *item*, so that its number is already before it."""
-    return item.parent is not None and item.parent.name == "ol"
 
 
 def _opened_part(part: Tag) -> list[PageElement | str]:
@@ -150,13 +146,6 @@ def _cells(row: Tag) -> list[Tag]:
         if size > MAX_ROW_CHARS or (isinstance(inner, Tag) and inner.name in ("table", "tr")):
             return []
     return cells
-
-
-def _squeezed(text: str) -> str:
-    """Return *text* without white space at the ends of lines and with at most one empty line at a time."""
-    first, *others = text.split("\n")
-    lines = [first.rstrip(), *(_without_lone_space(line.rstrip()) for line in others)]
-    return _LONE_MARKS.sub(r"\g<mark> ", _EMPTY_LINES.sub("\n\n", "\n".join(lines)))
 
 
 def _without_lone_space(line: str) -> str:

@@ -23,10 +23,6 @@ _ENDS = {
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of *file*, its first heading as the title. Raises: OSError, Unreadable."""
     tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(decoded(file.read())))
-    return parsed("".join(_pieces(tokens)), _title(tokens))
-
-
-def _pieces(tokens: Sequence[Token]) -> list[str]:
     pieces: list[str] = []
     cells: list[str] | None = None
     for token in tokens:
@@ -39,7 +35,7 @@ def _pieces(tokens: Sequence[Token]) -> list[str]:
             cells.append(_words(token))
         else:
             pieces.append(_piece(token))
-    return pieces
+    return parsed("".join(pieces), _title(tokens))
 
 
 def _piece(token: Token) -> str:

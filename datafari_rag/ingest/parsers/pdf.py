@@ -254,14 +254,14 @@ def _rejoined(text: str, known: Collection[str]) -> str:
 
 def _seen(page: PdfPage) -> str:
     """Return the words of a page that is a picture, "" where no OCR is installed or there is nothing on it."""
-    if max(page.get_size()) > MAX_PAGE_POINTS or not ocr.is_installed() or not _has_picture(page):
+    if (
+        max(page.get_size()) > MAX_PAGE_POINTS
+        or not ocr.is_installed()
+        or not any(True for _ in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=3))
+    ):
         return ""
     picture = page.render(scale=OCR_SCALE, grayscale=True)
     return ocr.read(ocr.Picture(bytes(picture.buffer), picture.width, picture.height, picture.stride))
-
-
-def _has_picture(page: PdfPage) -> bool:
-    return any(True for _ in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=3))
 
 
 def _pieces(pages: Sequence[Sequence[_PdfLine]]) -> Iterator[TextPiece]:

@@ -73,13 +73,10 @@ def _line(node: Element, mark: str) -> str:
     if node.tag == "text:h":
         level = str(node.get_attribute("text:outline-level") or "1")
         return f"\n{heading_line(int(level) if level.isdecimal() else 1, words)}\n\n"
-    if node.parent is not None and node.parent.tag == "draw:text-box" and _is_title(node.parent):
+    frame = node.parent.parent if node.parent is not None and node.parent.tag == "draw:text-box" else None
+    if frame is not None and frame.get_attribute("presentation:class") == "title":
         return f"{heading_line(2, words)}\n\n"
     return f"{mark}{words}\n" if words.strip() else "\n"
-
-
-def _is_title(box: Element) -> bool:
-    return box.parent is not None and box.parent.get_attribute("presentation:class") == "title"
 
 
 def _words(node: Element) -> str:

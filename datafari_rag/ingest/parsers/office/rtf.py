@@ -34,7 +34,14 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This is not an RTF file.")
     try:
         # The format is ASCII; characters beyond it are spelled out.
-        text = str(_text_of(_marked(raw.decode("latin-1")), errors="replace"))
+        source = raw.decode("latin-1")
+        at = source.find(_STYLES)
+        end = _end_of_group(source, at) if at >= 0 else 0
+        levels = _levels(source[at:end]) if at >= 0 else {}
+        body = _LEVEL.sub(lambda found: _LEVELS[int(found[1])], source[end:])
+        # A character of `_LEVELS` stands where a paragraph of that level, or of a style with one, begins.
+        marked = source[:end] + _STYLE.sub(lambda found: levels.get(found[1], found[0]), body)
+        text = str(_text_of(marked, errors="replace"))
     except RecursionError as error:
         raise Unreadable("This RTF is nested too deeply.") from error
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
@@ -42,15 +49,6 @@ def parse(file: BinaryIO) -> Parsed:
     if not text.strip():
         raise Unreadable("No text was found in this RTF.")
     return parsed("\n".join(map(_line, text.split("\n"))))
-
-
-def _marked(source: str) -> str:
-    """Return *source* with a character of `_LEVELS` where a paragraph of that level, or of a style with one, begins."""
-    at = source.find(_STYLES)
-    end = _end_of_group(source, at) if at >= 0 else 0
-    levels = _levels(source[at:end]) if at >= 0 else {}
-    body = _LEVEL.sub(lambda found: _LEVELS[int(found[1])], source[end:])
-    return source[:end] + _STYLE.sub(lambda found: levels.get(found[1], found[0]), body)
 
 
 def _end_of_group(source: str, at: int) -> int:

@@ -79,9 +79,9 @@ def _shown(shape: Any) -> Iterator[str]:
         yield from (f"{line}\n" for row in table.rows if (line := row_line(cell.text for cell in row.cells)))
         yield "\n"
     elif shape.has_text_frame:
-        yield from (_line(paragraph) for paragraph in shape.text_frame.paragraphs if paragraph.text.strip())
+        yield from (
+            f"- {paragraph.text}\n" if paragraph.level else f"{paragraph.text}\n"
+            for paragraph in shape.text_frame.paragraphs
+            if paragraph.text.strip()
+        )
         yield "\n"
-
-
-def _line(paragraph: Any) -> str:
-    return f"- {paragraph.text}\n" if paragraph.level else f"{paragraph.text}\n"
