@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Event, Failed
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat
+from datafari_rag.protocols.chat import parse as parse
 from datafari_rag.protocols.chat_reply_parts import Json, session_state, status_of
-from datafari_rag.protocols.chat_request import ask_of
-from datafari_rag.protocols.request import Incoming, ReplyContext
-
-
-def parse(incoming: Incoming, settings: Settings) -> Ask:
-    """Read the ask; the path says whether it is streamed. Raises: BadRequest, NoQuery, QueryTooLong, ContextTooLong."""
-    return ask_of(incoming, settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
+from datafari_rag.protocols.request import ReplyContext
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
@@ -32,16 +26,11 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield one object for each line with `sessionState`; a failure is the last, an object."""
     for event in events:
         if isinstance(event, Failed):
-            yield failure_line(event.error)
+            yield failure(event.error, context.settings)[1]
             return
         yield chat.line_of(event, context, state=lambda state: {"sessionState": state})
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     """Return the HTTP status and the error as an object with code and message."""
-    return status_of(error), failure_line(error)
-
-
-def failure_line(error: RagError) -> Json:
-    """Return the line that ends a broken stream."""
-    return {"error": {"code": error.label, "message": error.reason}}
+    return status_of(error), {"error": {"code": error.label, "message": error.reason}}

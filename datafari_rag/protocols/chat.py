@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat_completion
+from datafari_rag.protocols.chat_completion import failure as failure
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
     closing_context,
@@ -21,7 +21,7 @@ from datafari_rag.protocols.chat_reply_parts import (
     opening_context,
     opening_state,
     session_state,
-    status_of,
+    state_keys,
 )
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.request import Incoming, ReplyContext
@@ -34,7 +34,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
     """Return the whole answer, in both forms together: a client reads the one that it knows."""
-    body = bare_reply(answer) | _with_state(session_state(context, answer.finished.text))
+    body = bare_reply(answer) | state_keys(session_state(context, answer.finished.text))
     return {**chat_completion.reply(answer, context), **body}
 
 
@@ -49,7 +49,7 @@ def bare_reply(answer: Answer) -> Json:
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield one object for each line; a failure is the last."""
     for event in events:
-        yield line_of(event, context, state=_with_state)
+        yield line_of(event, context, state=state_keys)
 
 
 def line_of(event: Event, context: ReplyContext, *, state: Callable[[object], Json]) -> Json:
@@ -64,19 +64,4 @@ def line_of(event: Event, context: ReplyContext, *, state: Callable[[object], Js
             closing: Json = {"delta": {}, "context": closing_context(event)}
             return closing | state(session_state(context, event.text)) if is_state_issued(context) else closing
         case _:  # Failed
-            return failure_line(event.error)
-
-
-def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
-    """Return the HTTP status and the error as a string, as the RAG chat protocol has it."""
-    return status_of(error), failure_line(error)
-
-
-def failure_line(error: RagError) -> Json:
-    """Return the line that ends a broken stream."""
-    return {"error": error.reason}
-
-
-def _with_state(state: object) -> Json:
-    """Return the path's own key, and also the later name when there is a state."""
-    return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
+            return failure(event.error, context.settings)[1]

@@ -20,6 +20,7 @@ from datafari_rag.protocols.chat_reply_parts import (
     opening_context,
     opening_state,
     session_state,
+    state_keys,
     status_of,
     with_facts,
 )
@@ -48,10 +49,9 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         "message": {"content": finished.text, "role": "assistant", "function_call": None, "tool_calls": None},
         "finish_reason": finished.finish_reason,
         "context": opening_context(answer.sources) | closing_context(finished),
-        **_state(session_state(context, finished.text)),
+        **state_keys(session_state(context, finished.text)),
         **_filtered(finished.facts),
     }
-    copied = {key: finished.facts.extras[key] for key in COPIED if key in finished.facts.extras}
     return {
         "id": completion_id(context, finished.facts),
         "object": "chat.completion",
@@ -60,7 +60,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         "choices": [choice],
         "usage": None,
         "system_fingerprint": None,
-        **copied,
+        **_copied(finished.facts),
     }
 
 
@@ -69,12 +69,16 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     for event, facts in with_facts(events):
         match event:
             case Sources():
-                yield _opening(event, context, facts)
+                keys = {"context": fitted_context(event), **state_keys(opening_state(context))}
+                yield _chunk({"role": "assistant"}, context, facts, **keys)
             case Delta():
                 words: Json = {"content": event.text, "role": "assistant", "function_call": None, "tool_calls": None}
                 yield _chunk(words, context, facts)
             case Finished():
-                yield _closing(event, context, facts)
+                ended: Json = {"finish_reason": event.finish_reason, "context": closing_context(event)}
+                if is_state_issued(context):
+                    ended |= state_keys(session_state(context, event.text))
+                yield _chunk({}, context, facts, **ended, **_filtered(event.facts)) | _copied(event.facts)
             case _:  # Failed
                 yield failure(event.error, context.settings)[1]
 
@@ -82,19 +86,6 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     """Return the HTTP status and the error as a string, as the RAG chat protocol has it."""
     return status_of(error), {"error": error.reason}
-
-
-def _opening(sources: Sources, context: ReplyContext, facts: ModelFacts) -> Json:
-    state = _state(opening_state(context))
-    return _chunk({"role": "assistant"}, context, facts, context=fitted_context(sources), **state)
-
-
-def _closing(finished: Finished, context: ReplyContext, facts: ModelFacts) -> Json:
-    state = _state(session_state(context, finished.text)) if is_state_issued(context) else {}
-    ended = {"finish_reason": finished.finish_reason, "context": closing_context(finished)}
-    chunk = _chunk({}, context, facts, **ended, **state, **_filtered(finished.facts))
-    extras = finished.facts.extras
-    return chunk | {key: extras[key] for key in COPIED if key in extras}
 
 
 def _chunk(delta: Json, reply_context: ReplyContext, facts: ModelFacts, /, **of_choice: object) -> Json:
@@ -108,8 +99,8 @@ def _chunk(delta: Json, reply_context: ReplyContext, facts: ModelFacts, /, **of_
     }
 
 
-def _state(state: object) -> Json:
-    return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
+def _copied(facts: ModelFacts) -> Json:
+    return {key: facts.extras[key] for key in COPIED if key in facts.extras}
 
 
 def _filtered(facts: ModelFacts) -> Json:

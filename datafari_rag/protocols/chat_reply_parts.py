@@ -203,6 +203,17 @@ def status_of(error: RagError) -> int:
     return 400 if error.code in _AS_BAD_REQUEST and error.label in ("noQuery", "queryTooLong") else error.code
 
 
+def dated_event(kind: str, data: Mapping[str, object], context: ReplyContext) -> Json:
+    """Return one event of a stream as Datafari 7 has it: `{type, data, ts}`, the time in milliseconds."""
+    now_s = context.clock() if context.clock is not None else context.now_s
+    return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}
+
+
+def state_keys(state: object) -> Json:
+    """Return the key of a session state, and also its later name when there is a state."""
+    return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
+
+
 def size_of(line: Mapping[str, object]) -> int:
     """Return how many bytes *line* has when it is written with ASCII escapes."""
     return len(json.dumps(line, default=str))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -88,15 +88,6 @@ class ChoicesRequest(ChatRequest, frozen=True):
     stream: Annotated[bool | None, about("Present: the reply has choices.")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessages:
-    """What a body's messages say: the *question* and the turns before it; *has_system* when any was the system's."""
-
-    question: str
-    turns: tuple[ChatMessage, ...]
-    has_system: bool
-
-
 def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     """
     Return the ask of a chat request.
@@ -109,21 +100,28 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     """
     body = body_of(incoming)
     sent = read(ChatRequest, body, is_deep=True)
-    said = _messages_in(sent.messages)
+    *turns, question = _turns_in(sent.messages)
     overrides = (sent.context or ChatContext()).overrides or {}
     state = state_of(body, settings)
-    history = _history(said, state, incoming, settings)
+    history = _history(turns, question.text, state, incoming=incoming, settings=settings)
     ask = Ask(
-        question=said.question,
+        question=question.text,
         accept_language=incoming.headers.get("accept-language"),
         is_streamed=is_streamed,
         history=history,
         attachments=incoming.files,
         session_state=state,
     )
-    if said.has_system and not settings.chat_client.system:
+    if not settings.chat_client.system and any(turn.role == "system" for turn in turns):
         ask = replace(ask, overrides={"system message": _SYSTEM_LEFT_OUT})
-    return _searchable(applied(ask, overrides, settings))
+    ask = applied(ask, overrides, settings)
+    language = question_language_for(ask)
+    return replace(
+        ask,
+        question_language=language,
+        search_text=conversation.search_text_for(ask.question, ask.history, language=language),
+        earlier_text=conversation.earlier_text(ask.history),
+    )
 
 
 def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
@@ -162,7 +160,8 @@ def state_key(body: Mapping[str, object]) -> str:
     return next((key for key in STATE_KEYS if body.get(key) is not None), STATE_KEYS[0])
 
 
-def _messages_in(sent: Sequence[SentMessage]) -> ChatMessages:
+def _turns_in(sent: Sequence[SentMessage]) -> tuple[ChatMessage, ...]:
+    """Return the messages, the last of which is the question. Raises: BadRequest, NoQuery, QueryTooLong."""
     turns = tuple(ChatMessage(message.role, message.content) for message in sent)
     broken = next((place for place, turn in enumerate(turns) if not is_unicode(turn.text)), None)
     if broken is not None:
@@ -175,22 +174,24 @@ def _messages_in(sent: Sequence[SentMessage]) -> ChatMessages:
         raise NoQuery(field=f"{path}.content")
     if len(last.text) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field=f"{path}.content")
-    return ChatMessages(last.text, turns[:-1], any(turn.role == "system" for turn in turns))
+    return turns
 
 
-def _history(said: ChatMessages, state: object, incoming: Incoming, settings: Settings) -> tuple[ChatMessage, ...]:
+def _history(
+    turns: Sequence[ChatMessage], question: str, state: object, *, incoming: Incoming, settings: Settings
+) -> tuple[ChatMessage, ...]:
     """Return the turns that go to the model: the client's own, else those of a memory that was issued here."""
     remembered: tuple[ChatMessage, ...] = ()
     if settings.chat_memory_enabled and session_state.is_ours(state):
         limits, key = memory_limits(settings), state_key(body_of(incoming))
         remembered = session_state.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
-    has_own = any(turn.role != "system" for turn in said.turns)
-    turns: Sequence[ChatMessage] = said.turns if has_own else (*said.turns, *remembered)
+    if all(turn.role == "system" for turn in turns):
+        turns = (*turns, *remembered)
     if not settings.chat_client.system:
         turns = [turn for turn in turns if turn.role != "system"]
-    asked = incoming.count_tokens(said.question)
+    tokens = incoming.count_tokens(question)
     window = Window(settings.llm_context_window, is_estimated=settings.token_counter == ESTIMATE)
-    budget = min(settings.chat_limits.history_tokens, checked(asked, window) // HISTORY_SHARE)
+    budget = min(settings.chat_limits.history_tokens, checked(tokens, window) // HISTORY_SHARE)
     return conversation.within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
@@ -198,13 +199,3 @@ def memory_limits(settings: Settings) -> session_state.StateLimits:
     """Return how much a memory may carry."""
     limits = settings.chat_limits
     return session_state.StateLimits(settings.chat_memory_history_size, limits.memory_bytes, float(limits.memory_age_s))
-
-
-def _searchable(ask: Ask) -> Ask:
-    language = question_language_for(ask)
-    return replace(
-        ask,
-        question_language=language,
-        search_text=conversation.search_text_for(ask.question, ask.history, language=language),
-        earlier_text=conversation.earlier_text(ask.history),
-    )

@@ -16,11 +16,11 @@ from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.folding import is_unicode
-from datafari_rag.protocols.chat_reply_parts import activity, citation, partial, support
+from datafari_rag.protocols.chat_reply_parts import activity, citation, dated_event, partial, support, thought
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
@@ -69,26 +69,26 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
 
     The final message has the model's `followup_questions` where the ask wants them, null for none.
     """
-    broken = _broken(context)
     sources = Sources(())
-    yield _event("stream.started", {}, context)
+    yield dated_event("stream.started", {}, context)
     for event in events:
         match event:
             case Sources():
                 sources = event
-                yield _event("sources.final", _items(event), context)
+                items = {"items": [_document(extract) for extract in event.extracts], **partial(event)}
+                yield dated_event("sources.final", items, context)
             case Delta():
-                yield _event("message.delta", {"text": broken(event.text)}, context)
+                yield dated_event("message.delta", {"text": _broken(event.text, context)}, context)
             case Finished():
                 content = _content(sources, event, context)
                 final = {"text": content.pop("message"), **{k: v for k, v in content.items() if k != "documents"}}
                 if context.ask.wants_followups:
                     final["followup_questions"] = event.followups
-                yield _event("message.final", final, context)
-                yield _event("stream.completed", {"status": "OK"}, context)
+                yield dated_event("message.final", final, context)
+                yield dated_event("stream.completed", {"status": "OK"}, context)
             case _:  # Failed
-                yield _event("error", _error(event.error), context)
-                yield _event("stream.completed", {"status": "ERROR"}, context)
+                yield dated_event("error", _error(event.error), context)
+                yield dated_event("stream.completed", {"status": "ERROR"}, context)
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
@@ -111,7 +111,7 @@ def _question(parameters: SelectParameters) -> str:
 def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dict[str, object]:
     settings = context.settings
     content: dict[str, object] = {
-        "message": _broken(context)(finished.text),
+        "message": _broken(finished.text, context),
         "documents": SHAPES[settings.rag_reply.documents]([_document(extract) for extract in sources.extracts]),
         "citations": [citation(one) for one in finished.citations],
         **partial(sources),
@@ -122,12 +122,8 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
         content["finish_reason"] = "length"
     if context.ask.wants_trace:
         made = (*sources.thoughts, *thinking_in(finished.facts)) if sources.thoughts else ()
-        content["thoughts"] = [_thought(thought) for thought in made]
+        content["thoughts"] = [thought(one) for one in made]
     return content
-
-
-def _items(sources: Sources) -> dict[str, object]:
-    return {"items": [_document(extract) for extract in sources.extracts], **partial(sources)}
 
 
 def _document(extract: Extract) -> dict[str, object]:
@@ -142,45 +138,23 @@ def _document(extract: Extract) -> dict[str, object]:
     }
 
 
-def _thought(thought: Thought) -> dict[str, object]:
-    return {"title": thought.title, "description": thought.description, "props": thought.props}
-
-
 def _error(error: RagError) -> dict[str, object]:
     return {"code": error.code, "reason": error.reason, "label": error.label}
 
 
-def _event(kind: str, data: Mapping[str, object], context: ReplyContext) -> dict[str, object]:
-    now_s = context.clock() if context.clock is not None else context.now_s
-    return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}
+def _broken(text: str, context: ReplyContext) -> str:
+    """Return *text* with its line breaks written as the request wants them, else as the settings do."""
+    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag_reply.linebreaks](text.replace("\r", ""))
 
 
-def _broken(context: ReplyContext) -> Callable[[str], str]:
-    """Return how line breaks are written: the request decides, else the settings."""
-    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag_reply.linebreaks]
+LINE_BREAKS: Mapping[str, Callable[[str], str]] = {
+    # The two characters that RagAPI shows.
+    "escaped": lambda text: text.replace("\n", "\\n"),
+    "newline": str,
+    "html": lambda text: html.escape(text).replace("\n", "<br/>"),
+}
 
-
-def _escaped(text: str) -> str:
-    """Write a line break as the two characters that RagAPI shows."""
-    return text.replace("\r", "").replace("\n", "\\n")
-
-
-def _newline(text: str) -> str:
-    return text.replace("\r", "")
-
-
-def _html(text: str) -> str:
-    return html.escape(text.replace("\r", "")).replace("\n", "<br/>")
-
-
-def _array(documents: Sequence[Mapping[str, object]]) -> object:
-    return list(documents)
-
-
-def _object(documents: Sequence[Mapping[str, object]]) -> object:
-    return {str(place): document for place, document in enumerate(documents)}
-
-
-LINE_BREAKS: Mapping[str, Callable[[str], str]] = {"escaped": _escaped, "newline": _newline, "html": _html}
-
-SHAPES: Mapping[str, Callable[[Sequence[Mapping[str, object]]], object]] = {"array": _array, "object": _object}
+SHAPES: Mapping[str, Callable[[Sequence[Mapping[str, object]]], object]] = {
+    "array": list,
+    "object": lambda documents: {str(place): document for place, document in enumerate(documents)},
+}

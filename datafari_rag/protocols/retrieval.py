@@ -7,7 +7,6 @@ of any. Each has its place in the stored text, so that it can be quoted and open
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Annotated, Literal, cast
 
@@ -81,21 +80,24 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]
 
 
 def reply(given: RetrieveRequest, found: Sources, *, is_admin: bool) -> Json:
-    """Return the passages of *found* as far as they are wanted; scores are for administrators alone."""
-    passages = _within(given, [one for one in _best_first(found.extracts, is_admin=is_admin) if one["text"]])
-    return {"passages": passages, "foundBy": found.found_by, "language": found.language, **partial(found)}
+    """Return the passages of *found* within the limits of *given*, none cut; scores are for administrators alone."""
+    # The best passage of each document before the second of any.
+    rounds = zip_longest(*(_passages(extract, is_admin=is_admin) for extract in found.extracts))
+    best_first = [passage for some in rounds for passage in some if passage is not None and passage["text"]]
+    left = MAX_CHARACTERS if given.characters is None else given.characters
+    fitting: list[Json] = []
+    for passage in best_first[: given.passages]:
+        left -= len(str(passage["text"]))
+        if left < 0:
+            break
+        fitting.append(passage)
+    return {"passages": fitting, "foundBy": found.found_by, "language": found.language, **partial(found)}
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     """Return an error with its code as HTTP status."""
     named = {} if error.field is None else {"field": error.field}
     return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label, **named}}
-
-
-def _best_first(extracts: Sequence[Extract], *, is_admin: bool) -> list[Json]:
-    """Return the passages of *extracts*: the best of each document before the second of any."""
-    rounds = zip_longest(*(_passages(extract, is_admin=is_admin) for extract in extracts))
-    return [one for some in rounds for one in some if one is not None]
 
 
 def _passages(extract: Extract, *, is_admin: bool) -> list[Json]:
@@ -113,15 +115,3 @@ def _passages(extract: Extract, *, is_admin: bool) -> list[Json]:
         scored = {"score": document.score} if is_admin else {}
         found.append({"text": node["text"], **shown, "document": about_it, **scored})
     return found
-
-
-def _within(given: RetrieveRequest, passages: Sequence[Json]) -> list[Json]:
-    """Return the first of *passages* that are within the limits of *given*; none is cut."""
-    left = MAX_CHARACTERS if given.characters is None else given.characters
-    kept: list[Json] = []
-    for one in passages[: given.passages]:
-        left -= len(str(one["text"]))
-        if left < 0:
-            break
-        kept.append(one)
-    return kept

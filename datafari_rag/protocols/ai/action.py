@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -24,8 +25,16 @@ from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.core.whole import SwitchedOff
-from datafari_rag.protocols.ai import replies as events
-from datafari_rag.protocols.ai.replies import content_of, error_of, status_of
+from datafari_rag.protocols.ai import replies
+from datafari_rag.protocols.ai.replies import (
+    ANSWERING,
+    SEARCHING,
+    SUMMARISING,
+    SYNTHESISING,
+    Phases,
+    error_of,
+    status_of,
+)
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, ask_of
 from datafari_rag.protocols.records import DocumentId, DocumentIds, about, distinct, read, unknown_names
@@ -83,11 +92,6 @@ class AiRequest(AiQuestion, frozen=True):
     length: Annotated[Literal["short", "medium", "long"] | None, about("Of a summary. Default: medium.")] = None
 
 
-def given_in(incoming: Incoming) -> AiQuestion:
-    """Return what was sent. Raises: BadRequest, TooManyValues."""
-    return read(AiQuestion, incoming.body)
-
-
 def is_streamed(incoming: Incoming) -> bool:
     """Say whether the path is that of the stream."""
     return incoming.path.rstrip("/").endswith("/stream")
@@ -99,9 +103,9 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
 
     Raises:
         NoQuery: there is no question.
-        BadRequest, QueryTooLong, ContextTooLong: a value does not fit; the reason names it.
+        BadRequest, TooManyValues, QueryTooLong, ContextTooLong: a value does not fit; the reason names it.
     """
-    given = given_in(incoming)
+    given = read(AiQuestion, incoming.body)
     question = _query(given)
     if not question.strip():
         raise NoQuery(f"query is required for {action}.", field="query")
@@ -110,7 +114,7 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
     stored = None if incoming.memory is None else conversation_id
     if incoming.memory is not None and conversation_id:
         recalled = incoming.memory.recalled(conversation_id, has_own_history=bool(history))
-        history += [{"role": one.role, "content": one.text} for one in recalled]
+        history += [{"role": turn.role, "content": turn.text} for turn in recalled]
     body: dict[str, object] = {"messages": [*history, {"role": "user", "content": question}]}
     if settings.chat_memory_enabled and conversation_id and stored is None:
         body["session_state"] = {KEY: conversation_id}
@@ -132,22 +136,17 @@ def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
     else:
         bare = Ask("", accept_language=incoming.headers.get("accept-language"), is_streamed=is_streamed(incoming))
         ask = _narrowed(bare, given, incoming, settings)
-    ask = replace(ask, work=work)
-    if kind != "search":
-        ask = _read_whole(ask)
-    if kind != "search" and not ask.document_ids:
-        raise BadRequest(f"{NEEDED[kind]} is required for {kind}.", field=NEEDED[kind])
-    return ask
-
-
-def _read_whole(ask: Ask) -> Ask:
-    """Return *ask* with the documents that it names read one after the other. Raises: BadRequest, TooManyValues."""
+    if kind == "search":
+        return replace(ask, work=work)
+    # The documents that are named are read one after the other.
     named = ask.documents or ()
     if named and ask.restrictions:
         raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
     if len(named) > MAX_NAMED:
         raise TooManyValues.of("filters.id", MAX_NAMED)
-    return replace(ask, document_ids=ask.document_ids or named, documents=None)
+    if not (ask.document_ids or named):
+        raise BadRequest(f"{NEEDED[kind]} is required for {kind}.", field=NEEDED[kind])
+    return replace(ask, work=work, document_ids=ask.document_ids or named, documents=None)
 
 
 def _query(given: AiQuestion) -> str:
@@ -166,7 +165,8 @@ def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Setting
     filters = given.filters or AiFilters()
     named = [filters.id] if isinstance(filters.id, str) else filters.id
     restrictions = _restrictions(filters, settings)
-    _refuse_other_filters(body)
+    if unknown := unknown_names(AiFilters, body.get("filters")):
+        raise BadRequest("filters takes id and fq, and nothing else.", field=f"filters.{unknown[0]}")
     unread = unknown_names(AiQuestion, body) + ([] if code or not language else ["lang"])
     return replace(
         ask,
@@ -178,26 +178,20 @@ def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Setting
     )
 
 
-def _refuse_other_filters(body: Mapping[str, object]) -> None:
-    if unknown := unknown_names(AiFilters, body.get("filters")):
-        raise BadRequest("filters takes id and fq, and nothing else.", field=f"filters.{unknown[0]}")
-
-
 def _restrictions(filters: AiFilters, settings: Settings) -> tuple[Restriction, ...]:
-    written = [filters.fq] if isinstance(filters.fq, str) else filters.fq or []
-    return tuple(_restriction(one, settings) for one in written)
-
-
-def _restriction(text: str, settings: Settings) -> Restriction:
+    """Return what filters.fq narrows the search to. Raises: BadRequest."""
     facets = facets_of(settings)
-    found = restriction_of(text, facets)
-    if found is None:
-        raise BadRequest(
-            f"Each of filters.fq must be FIELD:VALUE or FIELD:[A TO B] with one of these fields: "
-            f"{', '.join(sorted(facets)) or 'none'}.",
-            field="filters.fq",
-        )
-    return found
+    restrictions = []
+    for text in [filters.fq] if isinstance(filters.fq, str) else filters.fq or []:
+        restriction = restriction_of(text, facets)
+        if restriction is None:
+            names = ", ".join(sorted(facets)) or "none"
+            raise BadRequest(
+                f"Each of filters.fq must be FIELD:VALUE or FIELD:[A TO B] with one of these fields: {names}.",
+                field="filters.fq",
+            )
+        restrictions.append(restriction)
+    return tuple(restrictions)
 
 
 NEEDED: Mapping[WorkKind, str] = {"summarize": "id", "synthesize": "filters.id"}
@@ -214,7 +208,7 @@ class AiAction:
 
     name: str
     subject: str
-    phases: events.Phases
+    phases: Phases
     read: Callable[[Incoming, Settings], Ask]
     is_on: Callable[[Settings], bool] = lambda settings: True
 
@@ -236,17 +230,17 @@ class AiAction:
 
     def reply(self, answer: Answer, context: ReplyContext) -> Json:
         """Return the whole answer."""
-        content = {**content_of(answer, context), "memoryId": events.memory_id(context)}
+        content = {**replies.content_of(answer, context), "memoryId": replies.memory_id(context)}
         return {"status": "OK", "content": content}
 
-    def stream(self, answering: Iterator[events.AiEvent], context: ReplyContext) -> Iterator[Json]:
+    def stream(self, answering: Iterator[replies.AiEvent], context: ReplyContext) -> Iterator[Json]:
         """Yield the events of the answer; a failure is the last but one."""
-        return events.stream(answering, context, phases=self.phases, subject=self.subject)
+        return replies.stream(answering, context, phases=self.phases, subject=self.subject)
 
     def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
         """Return HTTP status and body of a failure before the stream, or in place of the reply."""
-        told = error_of(error, self.subject)
-        return status_of(error, settings), {"status": "ERROR", "content": {"message": told["message"], "error": told}}
+        body = error_of(error, self.subject)
+        return status_of(error, settings), {"status": "ERROR", "content": {"message": body["message"], "error": body}}
 
 
 def action_of(incoming: Incoming) -> object:
@@ -259,32 +253,28 @@ def _unknown(incoming: Incoming, settings: Settings) -> Ask:
     raise BadRequest(f"action must be one of: {', '.join(ACTIONS)}.", field="action")
 
 
-def _rag(settings: Settings) -> bool:
-    return settings.ai_enable_rag
-
-
-def _agentic(settings: Settings) -> bool:
-    return settings.ai_enable_agentic
-
-
-def _summarization(settings: Settings) -> bool:
-    return settings.ai_enable_summarization
-
-
-def _synthesis(settings: Settings) -> bool:
-    return settings.ai_enable_synthesis
-
-
 ACTIONS: Mapping[str, AiAction] = {
-    one.name: one
-    for one in (
-        AiAction("rag", "rag", events.ANSWERING, partial(question_ask, action="rag"), _rag),
-        AiAction("agentic", "agentic", events.ANSWERING, agentic_ask, _agentic),
-        AiAction("summarize", "summarization", events.SUMMARISING, partial(work_ask, kind="summarize"), _summarization),
-        AiAction("synthesize", "synthesis", events.SYNTHESISING, partial(work_ask, kind="synthesize"), _synthesis),
-        AiAction("search", "ai", events.SEARCHING, partial(work_ask, kind="search")),
+    action.name: action
+    for action in (
+        AiAction("rag", "rag", ANSWERING, partial(question_ask, action="rag"), attrgetter("ai_enable_rag")),
+        AiAction("agentic", "agentic", ANSWERING, agentic_ask, attrgetter("ai_enable_agentic")),
+        AiAction(
+            "summarize",
+            "summarization",
+            SUMMARISING,
+            partial(work_ask, kind="summarize"),
+            attrgetter("ai_enable_summarization"),
+        ),
+        AiAction(
+            "synthesize",
+            "synthesis",
+            SYNTHESISING,
+            partial(work_ask, kind="synthesize"),
+            attrgetter("ai_enable_synthesis"),
+        ),
+        AiAction("search", "ai", SEARCHING, partial(work_ask, kind="search")),
     )
 }
 
-UNKNOWN = AiAction("", "ai", events.SEARCHING, _unknown)
+UNKNOWN = AiAction("", "ai", SEARCHING, _unknown)
 """What a request meets that names no action of these, and a request that cannot be read."""

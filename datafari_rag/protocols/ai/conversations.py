@@ -74,7 +74,10 @@ def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | Non
     content: Json = {
         "conversationId": None if opened is None else opened.conversation.id,
         "title": None if opened is None else opened.conversation.title,
-        "conversations": [_row(one) for one in listed],
+        "conversations": [
+            {"id": each.id, "title": each.title, "created": iso_at(each.began_s), "lastRefresh": iso_at(each.changed_s)}
+            for each in listed
+        ],
         "messages": [message for turn in turns for message in _messages(turn, opened)],
         "docsBasket": [],
         "hidden": 0 if opened is None else len(opened.turns) - len(turns),
@@ -89,17 +92,10 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     return status_of(error, settings), {"status": "ERROR", "content": content}
 
 
-def _row(one: StoredConversation) -> Json:
-    return {"id": one.id, "title": one.title, "created": iso_at(one.began_s), "lastRefresh": iso_at(one.changed_s)}
-
-
 def _messages(turn: StoredTurn, opened: OpenedConversation | None) -> Iterator[Json]:
     known = {} if opened is None else opened.documents
     at = iso_at(turn.at_s)
-    sources = [_source(known[one]) for one in turn.sources]
+    documents = [known[document_id] for document_id in turn.sources]
+    sources = [{"id": each.id, "title": title_of(each), "url": target_of(each)} for each in documents]
     yield {"role": "user", "content": turn.question, "date": at}
     yield {"role": "assistant", "content": turn.answer, "date": at, "sources": sources}
-
-
-def _source(document: Document) -> Json:
-    return {"id": document.id, "title": title_of(document), "url": target_of(document)}

@@ -43,6 +43,7 @@ from datafari_rag.protocols.chat_reply_parts import (
     Json,
     activity,
     citation,
+    dated_event,
     is_state_issued,
     partial,
     session_state,
@@ -138,10 +139,9 @@ def content_of(answer: Answer, context: ReplyContext) -> Json:
 
 def proofs(finished: Finished) -> Json:
     """Return what is known after the answer: its citations, a cut, how much is proved, and the steps it took."""
-    cut: Json = {"finish_reason": "length"} if finished.finish_reason == "length" else {}
     return {
         "citations": [citation(one) for one in finished.citations],
-        **cut,
+        **({"finish_reason": "length"} if finished.finish_reason == "length" else {}),
         **support(finished),
         **activity(finished),
     }
@@ -149,18 +149,18 @@ def proofs(finished: Finished) -> Json:
 
 def about(sources: Sources) -> Json:
     """Return which of the named documents were left out, and what the work costs; nothing where neither is known."""
-    told: Json = {}
+    keys: Json = {}
     if sources.skipped:
-        told["skipped"] = [{"id": one.id, "reason": one.reason} for one in sources.skipped]
+        keys["skipped"] = [{"id": document.id, "reason": document.reason} for document in sources.skipped]
     cost = sources.estimate
     if cost is not None:
-        told["estimate"] = {
+        keys["estimate"] = {
             "calls": cost.calls,
             "pieces": cost.pieces,
             "characters": cost.chars,
             "strategy": cost.strategy,
         }
-    return told
+    return keys
 
 
 def source(extract: Extract, most_chars: int) -> Json:
@@ -182,10 +182,10 @@ def conversation(context: ReplyContext, finished: Finished) -> Json:
 
     Where nothing is stored the id is the conversation: its last turns, signed for this user.
     """
-    kept = finished.kept
-    if kept is not None:
-        failed: Json = {} if kept.failure is None else {"conversationError": kept.failure}
-        return {"conversationId": kept.id, "title": kept.title, **failed}
+    stored = finished.kept
+    if stored is not None:
+        failed: Json = {} if stored.failure is None else {"conversationError": stored.failure}
+        return {"conversationId": stored.id, "title": stored.title, **failed}
     if context.ask.work is not None or context.ask.conversation is not None or not is_state_issued(context):
         return {}
     state = session_state(context, finished.text)
@@ -236,8 +236,8 @@ class Phases:
 
 def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
     """Yield the events of one answer, the first before anything is searched."""
-    yield _event("stream.started", {}, context)
-    yield _event("memory", {"memoryId": memory_id(context)}, context)
+    yield dated_event("stream.started", {}, context)
+    yield dated_event("memory", {"memoryId": memory_id(context)}, context)
     for name in ("service.started", *phases.begun(context)):
         yield _phase(name, context)
     sources = Sources(())
@@ -253,24 +253,24 @@ def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, 
             case Progress():
                 yield _phase(phases.step(event), context)
             case Delta():
-                yield _event("message.delta", {"text": event.text}, context)
+                yield dated_event("message.delta", {"text": event.text}, context)
             case Finished():
                 yield from _finished(sources, event, context)
                 yield _phase("service:done", context)
-                yield _event("stream.completed", {"status": "OK"}, context)
+                yield dated_event("stream.completed", {"status": "OK"}, context)
             case _:  # Failed
-                yield _event("error", error_of(event.error, subject), context)
-                yield _event("stream.completed", {"status": "ERROR"}, context)
+                yield dated_event("error", error_of(event.error, subject), context)
+                yield dated_event("stream.completed", {"status": "ERROR"}, context)
 
 
 def _tool(event: StepBegun | StepEnded, context: ReplyContext) -> Json:
     """Return a tool that the model calls, or what came of it."""
     if isinstance(event, StepBegun):
-        return _event("tool.call", {"id": event.id, "toolName": event.name, "label": event.text}, context)
-    told: Json = {"id": event.id, "durationMs": round(event.step.elapsed_ms)}
+        return dated_event("tool.call", {"id": event.id, "toolName": event.name, "label": event.text}, context)
+    ended: Json = {"id": event.id, "durationMs": round(event.step.elapsed_ms)}
     if event.step.failure is not None:
-        return _event("tool.error", told | {"error": event.step.failure}, context)
-    return _event("tool.result", told | {"result": event.result}, context)
+        return dated_event("tool.error", ended | {"error": event.step.failure}, context)
+    return dated_event("tool.result", ended | {"result": event.result}, context)
 
 
 def memory_id(context: ReplyContext) -> str:
@@ -281,11 +281,11 @@ def memory_id(context: ReplyContext) -> str:
 def _opened(sources: Sources, context: ReplyContext, phases: Phases) -> Iterator[Json]:
     work = context.ask.work
     if work is not None and work.kind == "search":
-        yield _event("search.results", {"docs": found(sources.extracts), **partial(sources)}, context)
+        yield dated_event("search.results", {"docs": found(sources.extracts), **partial(sources)}, context)
         return
-    yield _event("phase", {"name": phases.generation, **about(sources)}, context)
+    yield dated_event("phase", {"name": phases.generation, **about(sources)}, context)
     for extract in sources.extracts:
-        yield _event("sources.add", {"source": source(extract, STREAMED_CHARS)}, context)
+        yield dated_event("sources.add", {"source": source(extract, STREAMED_CHARS)}, context)
 
 
 def _finished(sources: Sources, finished: Finished, context: ReplyContext) -> Iterator[Json]:
@@ -293,20 +293,14 @@ def _finished(sources: Sources, finished: Finished, context: ReplyContext) -> It
     if work is not None and work.kind == "search":
         return
     items = [source(extract, STREAMED_CHARS) for extract in sources.extracts]
-    yield _event("sources.final", {"items": items, **about(sources), **partial(sources)}, context)
-    yield _event("message.final", {"text": finished.text, **proofs(finished)}, context)
-    carried = conversation(context, finished)
-    if carried:
-        yield _event("conversation", carried, context)
+    yield dated_event("sources.final", {"items": items, **about(sources), **partial(sources)}, context)
+    yield dated_event("message.final", {"text": finished.text, **proofs(finished)}, context)
+    if carried := conversation(context, finished):
+        yield dated_event("conversation", carried, context)
 
 
 def _phase(name: str, context: ReplyContext) -> Json:
-    return _event("phase", {"name": name}, context)
-
-
-def _event(kind: str, data: Mapping[str, object], context: ReplyContext) -> Json:
-    now_s = context.clock() if context.clock is not None else context.now_s
-    return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}
+    return dated_event("phase", {"name": name}, context)
 
 
 ANSWERING = Phases("Rag", ("retrieval",), "response generation")

@@ -16,6 +16,7 @@ from typing import Literal, TypeGuard
 
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.protocols.records import Record, read
 
 MODERN = "2026-07-28"
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26")
@@ -87,6 +88,10 @@ class RpcRequest:
     ) -> Rejected:
         """Return the error that answers this request."""
         return Rejected(rpc_code, message, status=status, data=data, request_id=self.id)
+
+    def arguments(self, record: type[Record]) -> Record:
+        """Return what was given to the tool. Raises: BadRequest."""
+        return read(record, self.params.get("arguments", {}), whole="arguments")
 
     @property
     def progress_token(self) -> str | int | None:
@@ -161,8 +166,8 @@ def _check_modern(request: RpcRequest, headers: Mapping[str, str]) -> None:
     if method != request.method:
         raise _mismatch(request, "Mcp-Method", method)
     key = TARGETS.get(request.method)
-    said = None if name is None else decoded(name)
-    if key is not None and (said is None or said != request.params.get(key)):
+    target = None if name is None else decoded(name)
+    if key is not None and (target is None or target != request.params.get(key)):
         raise _mismatch(request, "Mcp-Name", name)
 
 

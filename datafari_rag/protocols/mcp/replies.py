@@ -54,7 +54,7 @@ from datafari_rag.protocols.mcp.tools import (
     restrictions_of,
 )
 from datafari_rag.protocols.openai.renderings import nodes_of
-from datafari_rag.protocols.records import Record, distinct, read
+from datafari_rag.protocols.records import distinct
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 MOST_CHARS_PER_TOKEN = 16
@@ -64,7 +64,7 @@ _ADDRESS = re.compile(
     r"(?:(?:https?|ftps?|sftp|davs?)://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?|(?:file|smb|nfs|cifs)://[A-Za-z0-9.-]*)"
     r"(?:[/?#][^\x00-\x1f\x7f]*)?"
 )
-_KEPT = "%/:=&?~#+!$,;'@()*[]"
+_UNQUOTED = "%/:=&?~#+!$,;'@()*[]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,15 @@ def search_result(sources: Sources, room: Room) -> Json:
 
     Where not all have room, the last documents go first, then passages: each document keeps one before any has two.
     """
-    named = [_result(extract, room) for extract in sources.extracts]
-    kept, left = _within(named, room.tokens - room.tokens_of({"results": [], "truncated": False}), room)
-    passages = [_passages(extract) for extract in sources.extracts[: len(kept)]]
-    chosen: list[list[Json]] = [[] for _ in kept]
-    is_cut = len(kept) < len(named)
+    documents: list[Json] = []
+    for extract in sources.extracts:
+        modified = extract.document.last_modified
+        dated = {} if modified is None else {"last_modified": modified}
+        documents.append({**_named(extract.document, room), **dated, "passages": []})
+    fitting, left = _within(documents, room.tokens - room.tokens_of({"results": [], "truncated": False}), room)
+    passages = [_passages(extract) for extract in sources.extracts[: len(fitting)]]
+    chosen: list[list[Json]] = [[] for _ in fitting]
+    is_cut = len(fitting) < len(documents)
     for place in range(max(map(len, passages), default=0)):
         for mine, taken in zip(passages, chosen, strict=True):
             size = room.tokens_of([mine[place]]) if place < len(mine) else 0
@@ -104,7 +108,7 @@ def search_result(sources: Sources, room: Room) -> Json:
             elif size:
                 taken.append(mine[place])
                 left -= size
-    results = [{**one, "passages": taken} for one, taken in zip(kept, chosen, strict=True)]
+    results = [{**document, "passages": taken} for document, taken in zip(fitting, chosen, strict=True)]
     return {"results": results, "truncated": is_cut, **partial(sources)}
 
 
@@ -116,15 +120,18 @@ def fetched(document: Document, span: tuple[int, int], room: Room, most_tokens: 
     """
     length = len(document.text)
     start = min(span[0], length)
-    wanted = max(start, min(span[1], length))
-    place: Json = {"field": document.field, "start": start, "end": wanted, "length": length}
+    last = max(start, min(span[1], length))
+    place: Json = {"field": document.field, "start": start, "end": last, "length": length}
     known = {"last_modified": document.last_modified, "language": document.language}
     place |= {key: value for key, value in known.items() if value is not None}
-    result: Json = {**_named(document, room), "text": "", "metadata": place, "truncated": True, "next_start": wanted}
+    result: Json = {**_named(document, room), "text": "", "metadata": place, "truncated": True, "next_start": last}
     left = max(1, room.tokens - room.tokens_of(result))
     left = left if most_tokens is None else min(left, most_tokens)
-    end = start + _length_within(document.text[start:wanted], left, room)
-    is_cut = end < wanted
+    text = document.text[start:last]
+    fitting = longest_prefix(text, left * MOST_CHARS_PER_TOKEN, lambda head: room.count(written(head)), left)
+    # Cut where a sentence ends, and never to nothing: the next call begins where this one ended.
+    end = start + (fitting if fitting == len(text) else max(1, cut_at(text, fitting)))
+    is_cut = end < last
     ending: Json = {"truncated": is_cut, "next_start": end if is_cut else None}
     return {**result, "text": document.text[start:end], "metadata": {**place, "end": end}, **ending}
 
@@ -139,56 +146,60 @@ def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     if room.tokens_of(whole) <= room.tokens:
         return whole
     left = room.tokens - room.tokens_of({**result, "citations": [], "documents": [], "truncated": False})
-    kept_documents, left = _within(documents, left, room)
-    kept_citations, left = _within(citations, left, room)
-    is_cut = len(kept_documents) < len(documents) or len(kept_citations) < len(citations)
-    return {**result, "citations": kept_citations, "documents": kept_documents, "truncated": is_cut}
+    fitting_documents, left = _within(documents, left, room)
+    fitting_citations, left = _within(citations, left, room)
+    is_cut = len(fitting_documents) < len(documents) or len(fitting_citations) < len(citations)
+    return {**result, "citations": fitting_citations, "documents": fitting_documents, "truncated": is_cut}
 
 
 def check_result(
     text: str, checked: Sequence[CheckedSentence], documents: Sequence[Document], missing: Sequence[str], room: Room
 ) -> Json:
     """Return what is proved of *text*; *missing* are ids under which the user finds nothing, whatever the reason."""
-    claims = [_claim(text, one) for one in checked]
-    result: Json = {"documents": [_named(one, room) for one in documents], "not_found": list(missing)}
-    kept, _ = _within(claims, room.tokens - room.tokens_of({**result, "claims": [], "truncated": False}), room)
-    return {"claims": kept, **result, "truncated": len(kept) < len(claims)}
+    claims: list[Json] = [
+        {
+            "text": text[sentence.start : sentence.end],
+            "start": sentence.start,
+            "end": sentence.end,
+            "status": sentence.status,
+            "proofs": [_place_of(proof) for proof in sentence.proofs],
+            "against": [_place_of(proof) for proof in sentence.against],
+            "close": [_place_of(proof) for proof in sentence.close],
+            "likeness": round(sentence.likeness, 4) if sentence.close else None,
+        }
+        for sentence in checked
+    ]
+    result: Json = {"documents": [_named(document, room) for document in documents], "not_found": list(missing)}
+    fitting, _ = _within(claims, room.tokens - room.tokens_of({**result, "claims": [], "truncated": False}), room)
+    return {"claims": fitting, **result, "truncated": len(fitting) < len(claims)}
 
 
 def links(documents: Iterable[Document], room: Room) -> list[Json]:
     """Return a link to each of *documents* as MCP has it, the first one with the highest priority."""
-    found = []
-    for place, document in enumerate(documents):
-        annotations: Json = {"audience": ["user"], "priority": round(1 / (place + 1), 3)}
-        named = _named(document, room)
-        link = {"type": "resource_link", "uri": named["url"], "name": named["title"], "annotations": annotations}
-        found.append(link)
-    return found
+    return [
+        {
+            "type": "resource_link",
+            "uri": address_of(document, room.origin),
+            "name": title_of(document),
+            "annotations": {"audience": ["user"], "priority": round(1 / (place + 1), 3)},
+        }
+        for place, document in enumerate(documents)
+    ]
 
 
 def address_of(document: Document, origin: str) -> str:
     """Return where a person can open *document*: its own address where every client takes it for one, else our page."""
     own = target_of(document)
-    if _ADDRESS.fullmatch(own) and _is_address(own):
-        return quote(own, safe=_KEPT)
-    return f"{origin}/documents?{urlencode({'id': document.id}, errors='replace')}"
-
-
-def _is_address(text: str) -> bool:
     try:
-        return urlsplit(text).port != 0 and text.count("#") < 2
+        if _ADDRESS.fullmatch(own) and urlsplit(own).port != 0 and own.count("#") < 2:
+            return quote(own, safe=_UNQUOTED)
     except ValueError:
-        return False
+        pass  # a port or a host that is none
+    return f"{origin}/documents?{urlencode({'id': document.id}, errors='replace')}"
 
 
 def _named(document: Document, room: Room) -> Json:
     return {"id": document.id, "title": title_of(document), "url": address_of(document, room.origin)}
-
-
-def _result(extract: Extract, room: Room) -> Json:
-    modified = extract.document.last_modified
-    dated = {} if modified is None else {"last_modified": modified}
-    return {**_named(extract.document, room), **dated, "passages": []}
 
 
 def _passages(extract: Extract) -> list[Json]:
@@ -202,38 +213,18 @@ def _passages(extract: Extract) -> list[Json]:
 
 def _within(items: Sequence[Json], left: int, room: Room) -> tuple[list[Json], int]:
     """Return the first of *items* that together have at most *left* tokens, commas included, and what is left then."""
-    kept: list[Json] = []
+    fitting: list[Json] = []
     for item in items:
         size = room.tokens_of([item])
         if size > left:
             break
-        kept.append(item)
+        fitting.append(item)
         left -= size
-    return kept, left
+    return fitting, left
 
 
-def _length_within(text: str, tokens: int, room: Room) -> int:
-    """Return how many characters of the start of *text* have at most *tokens* tokens, cut where a sentence ends."""
-    length = longest_prefix(text, tokens * MOST_CHARS_PER_TOKEN, lambda head: room.count(written(head)), tokens)
-    return length if length == len(text) else max(1, cut_at(text, length))
-
-
-def _claim(text: str, checked: CheckedSentence) -> Json:
-    stated = text[checked.start : checked.end]
-    return {
-        "text": stated,
-        "start": checked.start,
-        "end": checked.end,
-        "status": checked.status,
-        "proofs": [_place_of(one) for one in checked.proofs],
-        "against": [_place_of(one) for one in checked.against],
-        "close": [_place_of(one) for one in checked.close],
-        "likeness": round(checked.likeness, 4) if checked.close else None,
-    }
-
-
-def _place_of(one: Citation) -> Json:
-    return {"document_id": one.document_id, "field": one.field, "start": one.start, "end": one.end, "quote": one.quote}
+def _place_of(proof: Citation) -> Json:
+    return {key: getattr(proof, key) for key in ("document_id", "field", "start", "end", "quote")}
 
 
 SERVER: Mapping[str, str] = {"name": "datafari_rag", "title": "Documents", "version": datafari_rag.__version__}
@@ -270,19 +261,24 @@ def succeeded(request: RpcRequest, result: Mapping[str, object]) -> Json:
 def failed(error: RagError, request: RpcRequest | None) -> tuple[int, Json]:
     """Return HTTP status and body for *error*; *request* is the call of a tool that it ended, None before one."""
     if isinstance(error, Rejected):
-        return _rejected(error)
+        data = {} if error.data is None else {"data": dict(error.data)}
+        rejection: Json = {"jsonrpc": "2.0", "error": {"code": error.rpc_code, "message": error.reason, **data}}
+        return error.status, rejection if error.request_id is None else {**rejection, "id": error.request_id}
     if request is not None and not isinstance(error, _BEFORE_THE_TOOL):
         return 200, succeeded(request, error_result(error))
-    body: Json = {"jsonrpc": "2.0", "error": _error(error)}
+    code = _RPC_CODES.get(error.code, error.code)
+    body: Json = {
+        "jsonrpc": "2.0",
+        "error": {"code": code, "message": error.reason, "data": {"label": error.label}},
+    }
     return error.code, body if request is None else {**body, "id": request.id}
 
 
 def error_result(error: RagError) -> Json:
     """Return the result of a tool that failed, in words that a model can act on."""
-    said = {"error": {"label": error.label, "code": error.code, "reason": error.reason}}
-    if error.field is not None:
-        said["error"]["argument"] = error.field
-    return {"content": [{"type": "text", "text": written(said)}], "isError": True}
+    argument = {} if error.field is None else {"argument": error.field}
+    about = {"error": {"label": error.label, "code": error.code, "reason": error.reason, **argument}}
+    return {"content": [{"type": "text", "text": written(about)}], "isError": True}
 
 
 def tool_result(structured: Mapping[str, object], links: Sequence[Mapping[str, object]] = ()) -> Json:
@@ -304,12 +300,33 @@ def listing(request: RpcRequest, settings: Settings, tools: Sequence[Tool], user
     Raises:
         Rejected: there is no such method in the request's revision, or no such thing to read.
     """
-    answered = (MODERN if request.era == "modern" else LEGACY).get(request.method)
-    if answered is None:
-        status = 404 if request.era == "modern" else 200
-        raise request.rejected(messages.METHOD_NOT_FOUND, f"Method not found: {shown(request.method)}", status=status)
-    result = answered(request, settings, tools)
-    return {**result, "_meta": {USER_KEY: user_name}} if request.method in _OPENING else result
+    is_modern, params = request.era == "modern", request.params
+    about: Json = {
+        "capabilities": dict(CAPABILITIES),
+        "instructions": settings.mcp_descriptions.get("instructions") or INSTRUCTIONS,
+        "_meta": {USER_KEY: user_name},
+    }
+    match request.method:
+        case "server/discover" if is_modern:
+            return _cached({"supportedVersions": list(messages.SUPPORTED), **about})
+        case "initialize" if not is_modern:
+            version = params.get("protocolVersion")
+            version = version if version in messages.LEGACY else messages.LEGACY[0]
+            return {"protocolVersion": version, "serverInfo": dict(SERVER), **about}
+        case "ping" if not is_modern:
+            return {}
+        case "tools/list":
+            return _cached({"tools": [listed(tool, settings) for tool in tools]})
+        case method if method in _EMPTY:
+            return _cached({_EMPTY[method]: []})
+        case "prompts/get":
+            raise request.rejected(messages.INVALID_PARAMS, "Unknown prompt", status=200)
+        case "resources/read":
+            uri = params.get("uri")
+            data = {"uri": uri} if isinstance(uri, str) and shown(uri) == uri else None
+            raise request.rejected(messages.INVALID_PARAMS, "Resource not found", status=200, data=data)
+    status = 404 if is_modern else 200
+    raise request.rejected(messages.METHOD_NOT_FOUND, f"Method not found: {shown(request.method)}", status=status)
 
 
 def unknown_tool(request: RpcRequest) -> Rejected:
@@ -319,92 +336,23 @@ def unknown_tool(request: RpcRequest) -> Rejected:
     return request.rejected(messages.INVALID_PARAMS, f"Unknown tool: {named}", status=200)
 
 
-def _rejected(error: Rejected) -> tuple[int, Json]:
-    said: Json = {"code": error.rpc_code, "message": error.reason}
-    if error.data is not None:
-        said["data"] = dict(error.data)
-    body: Json = {"jsonrpc": "2.0", "error": said}
-    return error.status, body if error.request_id is None else {**body, "id": error.request_id}
-
-
-def _error(error: RagError) -> Json:
-    code = _RPC_CODES.get(error.code, error.code)
-    return {"code": code, "message": error.reason, "data": {"label": error.label}}
-
-
-def _discover(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
-    return _cached({"supportedVersions": list(messages.SUPPORTED), **_about(settings)})
-
-
-def _initialize(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
-    wanted = request.params.get("protocolVersion")
-    version = wanted if wanted in messages.LEGACY else messages.LEGACY[0]
-    return {"protocolVersion": version, "serverInfo": dict(SERVER), **_about(settings)}
-
-
-def _about(settings: Settings) -> Json:
-    return {
-        "capabilities": dict(CAPABILITIES),
-        "instructions": settings.mcp_descriptions.get("instructions") or INSTRUCTIONS,
-    }
-
-
-def _tools(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
-    return _cached({"tools": [listed(tool, settings) for tool in tools]})
-
-
-def _no(what: str) -> Callable[[RpcRequest, Settings, Sequence[Tool]], Json]:
-    def none(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
-        return _cached({what: []})
-
-    return none
-
-
-def _no_resource(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
-    uri = request.params.get("uri")
-    data = {"uri": uri} if isinstance(uri, str) and shown(uri) == uri else None
-    raise request.rejected(messages.INVALID_PARAMS, "Resource not found", status=200, data=data)
-
-
-def _no_prompt(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
-    raise request.rejected(messages.INVALID_PARAMS, "Unknown prompt", status=200)
-
-
-def _nothing(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
-    return {}
-
-
 def _cached(result: Json) -> Json:
     """Return *result* with how long it may be kept, and by whom: the lists may depend on the user."""
     return {**result, "ttlMs": TTL_MS, "cacheScope": "private"}
 
 
-_OPENING = ("server/discover", "initialize")
-
-_BOTH: Mapping[str, Callable[[RpcRequest, Settings, Sequence[Tool]], Json]] = {
-    "tools/list": _tools,
-    "prompts/list": _no("prompts"),
-    "prompts/get": _no_prompt,
-    "resources/list": _no("resources"),
-    "resources/templates/list": _no("resourceTemplates"),
-    "resources/read": _no_resource,
-}
-MODERN = {**_BOTH, "server/discover": _discover}
-LEGACY = {**_BOTH, "initialize": _initialize, "ping": _nothing}
-"""Methods of each era, but for `tools/call`."""
-
+_EMPTY = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
+"""Lists of what there is none of here, by the method that asks for them."""
 
 STREAM = "text/event-stream"
-
-NO_ROOM = Room(0, len)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCall:
     """One call of `answer`: *request* is the call, *room* how large its result may be."""
 
-    request: RpcRequest | None = None
-    room: Room = NO_ROOM
+    request: RpcRequest
+    room: Room
     tool: Tool = ANSWER
 
     def parse(self, incoming: Incoming, settings: Settings) -> Ask:
@@ -415,11 +363,8 @@ class AnswerCall:
             BadRequest: an argument does not fit; the reason names it.
             NoQuery, QueryTooLong, ContextTooLong: the question cannot be taken.
         """
-        return replace(READERS[self.tool.name](self, incoming, settings), is_streamed=self._streams(incoming))
-
-    def arguments(self, record: type[Record]) -> Record:
-        """Return the call's arguments. Raises: BadRequest."""
-        return read(record, self._call().params.get("arguments", {}), whole="arguments")
+        is_streamed = self.request.progress_token is not None and STREAM in incoming.headers.get("accept", "")
+        return replace(READERS[self.tool.name](self.request, incoming, settings), is_streamed=is_streamed)
 
     def reply(self, answer: Answer, context: ReplyContext) -> Json:
         """Return the whole answer as the tool's result."""
@@ -431,7 +376,7 @@ class AnswerCall:
 
         Joined, the messages after the first are the answer; work on whole documents tells of its steps between them.
         """
-        token, sources = self._call().progress_token, Sources(())
+        token, sources = self.request.progress_token, Sources(())
         for done, event in enumerate(events, start=1):
             match event:
                 case Sources():
@@ -445,7 +390,7 @@ class AnswerCall:
                     yield self._finished(sources, event)
                     return
                 case _:  # Failed
-                    yield succeeded(self._call(), error_result(event.error))
+                    yield succeeded(self.request, error_result(event.error))
                     return
             yield progress("" if token is None else token, done, message)
 
@@ -456,19 +401,10 @@ class AnswerCall:
     def _finished(self, sources: Sources, finished: Finished) -> Json:
         documents = [extract.document for extract in sources.extracts]
         structured = answer_result(sources, finished, self.room)
-        return succeeded(self._call(), tool_result(structured, links(documents, self.room)))
-
-    def _streams(self, incoming: Incoming) -> bool:
-        accepted = incoming.headers.get("accept", "")
-        return self._call().progress_token is not None and STREAM in accepted
-
-    def _call(self) -> RpcRequest:
-        if self.request is None:
-            raise Internal(log="an answer without a call")
-        return self.request
+        return succeeded(self.request, tool_result(structured, links(documents, self.room)))
 
 
-def _question(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
+def _question(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
     given = call.arguments(AnswerArguments)
     turns = [*given.history, Turn("user", given.question)]
     body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
@@ -478,13 +414,13 @@ def _question(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
     return replace(ask, restrictions=narrowed, documents=given.basket, effort=effort)
 
 
-def _summary(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
+def _summary(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
     given = call.arguments(SummarizeArguments)
     ask = Ask("", language=_language(given.language), document_ids=(given.id,))
     return replace(ask, work=DocumentWork("summarize", given.length))
 
 
-def _comparison(call: AnswerCall, incoming: Incoming, settings: Settings) -> Ask:
+def _comparison(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
     given, ask = call.arguments(CompareArguments), Ask("")
     if given.question.strip():
         body = {"messages": [{"role": "user", "content": given.question}]}
@@ -500,7 +436,7 @@ def _language(text: str) -> str | None:
     return code
 
 
-READERS: Mapping[str, Callable[[AnswerCall, Incoming, Settings], Ask]] = {
+READERS: Mapping[str, Callable[[RpcRequest, Incoming, Settings], Ask]] = {
     "answer": _question,
     "summarize": _summary,
     "compare": _comparison,

@@ -84,14 +84,13 @@ class TaskPrompt:
 
 def task_of(question: str, history: Sequence[ChatMessage]) -> TaskPrompt | None:
     """Return the row of a request that no person wrote, None for a question."""
-    asked = question[:_READ_CHARS].lstrip()
+    prompt = question[:_READ_CHARS].lstrip()
     system = "\n".join(turn.text[:_READ_CHARS] for turn in history if turn.role == "system").lstrip()
-    row = next((row for row in TASK_PROMPTS if _is(row, system if row.in_system else asked)), None)
-    return row if row is not None and row.is_task else None
-
-
-def _is(row: TaskPrompt, head: str) -> bool:
-    return head.startswith(row.begins) and row.holds in head
+    for row in TASK_PROMPTS:
+        head = system if row.in_system else prompt
+        if head.startswith(row.begins) and row.holds in head:
+            return row if row.is_task else None
+    return None
 
 
 TASK_PROMPTS = (
@@ -213,11 +212,6 @@ class Parameters:
     is_plain: bool = False
     """Whether documents are chosen as in every other dialect: a model of this service, and no parameter of KAITO."""
 
-    @property
-    def has_documents(self) -> bool:
-        """Say whether the answer comes from documents."""
-        return self.ours is not None or self.index is not None
-
 
 @dataclass(frozen=True, slots=True)
 class OwnParameters:
@@ -231,7 +225,7 @@ class OwnParameters:
     steps: SearchSteps
 
 
-def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
+def _parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
     """
     Return index, ratio and model, checked before everything else.
 
@@ -256,7 +250,7 @@ def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
     return Parameters(index, ratio, routed.model or None)
 
 
-def own_parameters(body: Mapping[str, object]) -> OwnParameters:
+def _own_parameters(body: Mapping[str, object]) -> OwnParameters:
     """Return the parameters for the model if documents are requested. Raises: BadRequest."""
     # The other name is not even looked at where max_tokens is there.
     unread = {"max_completion_tokens": None} if body.get("max_tokens") is not None else {}
@@ -271,7 +265,7 @@ def own_parameters(body: Mapping[str, object]) -> OwnParameters:
     )
 
 
-def left_out(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+def _left_out(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
     """Return the fields that a model of this service does not read; other models would pass them through."""
     names = [name for name in TOOLS if body.get(name)]
     names += [str(message["role"])[:60] for message in messages if message["role"] not in ROLES]
@@ -279,16 +273,27 @@ def left_out(body: Mapping[str, object], messages: Sequence[Mapping[str, object]
         content = message.get("content")
         if message["role"] == "user" and not _is_text(content):
             parts = content if isinstance(content, list) else [content]
-            names += [_kind_of(part) for part in parts if not _is_text_part(part)]
+            kinds = [
+                part.get("type") if isinstance(part, Mapping) else None for part in parts if not _is_text_part(part)
+            ]
+            names += [kind[:60] if isinstance(kind, str) else "content" for kind in kinds]
     return tuple(dict.fromkeys(names))
 
 
-def readable(messages: Sequence[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
-    """Return *messages* without what `left_out` names: other roles, and parts of the user's that are no text."""
-    return tuple(_readable(message) for message in messages if message["role"] in ROLES)
+def _readable(messages: Sequence[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
+    """Return *messages* without what `_left_out` names: other roles, and parts of the user's that are no text."""
+    readable = []
+    for message in messages:
+        content = message.get("content")
+        if message["role"] == "user" and not _is_text(content):
+            parts = [part for part in content if _is_text_part(part)] if isinstance(content, list) else ""
+            message = {**message, "content": parts}
+        if message["role"] in ROLES:
+            readable.append(message)
+    return tuple(readable)
 
 
-def messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
+def _messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
     """Return the messages, each with a role and all but the assistant's with content. Raises: BadRequest."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -305,24 +310,22 @@ def messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
     return tuple(messages)
 
 
-def must_bypass(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> bool:
+def _must_bypass(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> bool:
     """Say whether a rule of KAITO's passes the request through: tools, another role, a user's non-text content."""
-    if any(body.get(name) for name in TOOLS):
-        return True
-    if any(message["role"] not in ROLES for message in messages):
-        return True
-    return any(message["role"] == "user" and not _is_text(message["content"]) for message in messages)
+    return any(body.get(name) for name in TOOLS) or any(
+        message["role"] not in ROLES or (message["role"] == "user" and not _is_text(message["content"]))
+        for message in messages
+    )
 
 
-def turns_of(messages: Sequence[Mapping[str, object]]) -> tuple[ChatMessage, ...]:
+def _turns_of(messages: Sequence[Mapping[str, object]]) -> tuple[ChatMessage, ...]:
     """Return the messages as turns; a list of text parts becomes one text. Raises: BadRequest."""
     turns = []
     for place, message in enumerate(messages):
         text = _text(message.get("content"), place)
         if not is_unicode(text):
-            raise BadRequest(
-                f"messages[{place}].content is not valid Unicode text.", field=f"messages[{place}].content"
-            )
+            path = f"messages[{place}].content"
+            raise BadRequest(f"{path} is not valid Unicode text.", field=path)
         turns.append(ChatMessage(ROLES[str(message["role"])], text))
     return tuple(turns)
 
@@ -343,21 +346,6 @@ def split(turns: Sequence[ChatMessage], *, field: str = "messages") -> tuple[str
     return question, tuple(others)
 
 
-def _readable(message: Mapping[str, object]) -> Mapping[str, object]:
-    content = message.get("content")
-    if message["role"] != "user" or _is_text(content):
-        return message
-    return {
-        **message,
-        "content": [part for part in content if _is_text_part(part)] if isinstance(content, list) else "",
-    }
-
-
-def _kind_of(part: object) -> str:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    return kind[:60] if isinstance(kind, str) else "content"
-
-
 def _routed(body: Mapping[str, object]) -> RoutedRequest:
     """Return what decides where *body* goes; a ratio is refused in KAITO's words. Raises: BadRequest."""
     try:
@@ -372,12 +360,10 @@ def _routed(body: Mapping[str, object]) -> RoutedRequest:
     raise BadRequest(reason, field="context_token_ratio")
 
 
-def _check_n(value: object) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def _check_n(count: object) -> None:
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
         raise BadRequest("n must be 1.", field="n")
-    if value > 1:
+    if isinstance(count, int) and count > 1:
         raise BadRequest("n > 1 is not supported.", field="n")
 
 
@@ -406,12 +392,12 @@ def _bad(what: str) -> BadRequest:
     return BadRequest(f"Invalid request format: {what}", field="messages")
 
 
-Said = tuple[str, tuple[ChatMessage, ...]]
+Conversation = tuple[str, tuple[ChatMessage, ...]]
 """The question, and the turns before it."""
 
 
 def ask_from(
-    said: Said, parameters: Parameters, own: OwnParameters, *, incoming: Incoming, settings: Settings
+    turns: Conversation, parameters: Parameters, own: OwnParameters, *, incoming: Incoming, settings: Settings
 ) -> Ask | Task:
     """
     Return the ask, or the task where a program wrote the question.
@@ -419,10 +405,10 @@ def ask_from(
     Raises:
         ContextTooLong, QueryTooLong: the conversation does not fit the window; the question is over the limit.
     """
-    question, history = said
+    question, history = turns
     row = task_of(question, history)
     if row is None:
-        ask = _ask(said, parameters, own, incoming=incoming, settings=settings)
+        ask = _ask(turns, parameters, own, incoming=incoming, settings=settings)
         return affected(ask, own.steps, settings)
     ask = Ask(
         question=question,
@@ -445,7 +431,7 @@ def styled(read: Ask | Task, style: object) -> Ask | Task:
 
 
 def _ask(
-    said: Said,
+    turns: Conversation,
     parameters: Parameters,
     own: OwnParameters,
     *,
@@ -453,7 +439,7 @@ def _ask(
     settings: Settings,
 ) -> Ask:
     """Return the ask with its token budget, after the window was checked."""
-    question, history = said
+    question, history = turns
     tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
     is_estimated = settings.token_counter == token_budget.ESTIMATE
     window = token_budget.Window(settings.llm_context_window, settings.openai_limits.reserve_tokens, is_estimated)
@@ -478,24 +464,22 @@ def _ask(
         sampling=own.sampling,
         ignored=own.ignored,
     )
-    return ask if max_tokens == own.max_tokens else _warned(ask, own.max_tokens)
+    if max_tokens == own.max_tokens:
+        return ask
+    lowered = f"max_tokens ({own.max_tokens}) is greater than what the window has left. Setting to {max_tokens}."
+    return replace(ask, warnings=(lowered,))
 
 
 def _budget(
     parameters: Parameters, settings: Settings, window: token_budget.Window, taken: tuple[int, int | None]
 ) -> TokenBudget:
     """Return KAITO's budget; *taken* are the tokens of the conversation and `max_tokens`."""
-    said, max_tokens = taken
+    of_conversation, max_tokens = taken
     return TokenBudget(
-        token_budget.for_documents(window, said=said, max_tokens=max_tokens, ratio=parameters.ratio),
+        token_budget.for_documents(window, said=of_conversation, max_tokens=max_tokens, ratio=parameters.ratio),
         settings.openai_limits.node_tokens,
         settings.rag_max_files if settings.openai_limits.files is None else settings.openai_limits.files,
     )
-
-
-def _warned(ask: Ask, wanted: int | None) -> Ask:
-    lowered = f"max_tokens ({wanted}) is greater than what the window has left. Setting to {ask.max_tokens}."
-    return replace(ask, warnings=(lowered,))
 
 
 OUR_KEYS = (
@@ -530,21 +514,24 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
         NoQuery, QueryTooLong: no user text since the last assistant message, or too much of it.
     """
     body = body_of(incoming)
-    parameters = parameters_of(body, settings)
-    if not parameters.has_documents:
+    parameters = _parameters_of(body, settings)
+    if parameters.ours is None and parameters.index is None:
         return _passed(body, settings)
-    messages = messages_of(body)
-    if parameters.ours is None and must_bypass(body, messages):
+    messages = _messages_of(body)
+    if parameters.ours is None and _must_bypass(body, messages):
         return _passed(body, settings)
-    own = own_parameters(body)
+    own = _own_parameters(body)
     if parameters.ours is not None:
-        own = replace(own, ignored=tuple(dict.fromkeys((*left_out(body, messages), *own.ignored))))
-        messages = readable(messages)
-    said = split(turns_of(messages))
-    style = CompletionStyle(None if parameters.ours is None else parameters.ours.name)
-    if wants_source_events(incoming, settings):
-        style = replace(style, has_source_events=True)
-    return styled(ask_from(said, parameters, own, incoming=incoming, settings=settings), style)
+        own = replace(own, ignored=tuple(dict.fromkeys((*_left_out(body, messages), *own.ignored))))
+        messages = _readable(messages)
+    turns = split(_turns_of(messages))
+    sources = settings.openai_client.sources
+    style = CompletionStyle(
+        None if parameters.ours is None else parameters.ours.name,
+        # By the setting, else where Open WebUI names a chat.
+        has_source_events=CHAT_HEADER in incoming.headers if sources == "auto" else sources == "openwebui",
+    )
+    return styled(ask_from(turns, parameters, own, incoming=incoming, settings=settings), style)
 
 
 def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
@@ -667,8 +654,8 @@ def _passed(body: Mapping[str, object], settings: Settings) -> PassThrough:
 
 
 def _pass_through(body: Mapping[str, object]) -> PassThrough:
-    kept = {key: value for key, value in body.items() if key not in OUR_KEYS}
-    return PassThrough(kept, is_streamed=kept.get("stream") is True)
+    passed = {key: value for key, value in body.items() if key not in OUR_KEYS}
+    return PassThrough(passed, is_streamed=passed.get("stream") is True)
 
 
 def _common(context: ReplyContext, facts: ModelFacts) -> Json:
@@ -680,23 +667,13 @@ def _common(context: ReplyContext, facts: ModelFacts) -> Json:
         "model": _model_name(context, facts),
         "choices": [],
     }
-    return common | {"usage": None} if _wants_usage(context) else common
+    options = context.ask.sampling.get("stream_options")
+    wants_usage = isinstance(options, Mapping) and options.get("include_usage") is True
+    return common | {"usage": None} if wants_usage else common
 
 
 def _chunk(common: Json, delta: Json, *, finish_reason: str | None = None) -> Json:
     return {**common, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}]}
-
-
-def _wants_usage(context: ReplyContext) -> bool:
-    options = context.ask.sampling.get("stream_options")
-    return isinstance(options, Mapping) and options.get("include_usage") is True
-
-
-def wants_source_events(incoming: Incoming, settings: Settings) -> bool:
-    """Say whether citations go out as Open WebUI's events: by the setting, else where Open WebUI names a chat."""
-    if settings.openai_client.sources == "auto":
-        return CHAT_HEADER in incoming.headers
-    return settings.openai_client.sources == "openwebui"
 
 
 def _style_of(ask: Ask) -> CompletionStyle:

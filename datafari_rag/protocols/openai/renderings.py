@@ -110,17 +110,12 @@ def _source(extract: Extract, citations: Sequence[Citation], base: str) -> Json:
         "data": {
             "source": {"name": name, "id": extract.document.id, "url": link},
             "document": [one.quote for one in places] or [extract.text[:SNIPPET_CHARS]],
-            "metadata": [about | _place(one) for one in places] or [about | whole | {"status": _status(citations)}],
+            "metadata": [
+                about | {"field": one.field, "start": one.start, "end": one.end, "status": one.status} for one in places
+            ]
+            or [about | whole | {"status": citations[0].status if citations else None}],
         },
     }
-
-
-def _place(one: Citation) -> Json:
-    return {"field": one.field, "start": one.start, "end": one.end, "status": one.status}
-
-
-def _status(citations: Sequence[Citation]) -> str | None:
-    return citations[0].status if citations else None
 
 
 Node = dict[str, object]
@@ -133,18 +128,17 @@ def nodes_of(extracts: Sequence[Extract]) -> list[Node]:
     The protocol wants a number for a score: all passages of a document have that of the document, which is 1/rank for
     everybody but administrators.
     """
-    return [node for extract in extracts for node in _nodes(extract)]
-
-
-def _nodes(extract: Extract) -> Iterator[Node]:
-    if extract.document.field == "highlighting" or not extract.passages:
-        yield _node(extract, extract.text, start=0, end=len(extract.text))
-        return
-    for passage in sorted(extract.passages, key=lambda passage: -passage.score):
-        text = _text_of(extract, passage)
-        if text.strip():
-            start, end = stored_span(extract.document, passage.start, passage.end)
-            yield _node(extract, text, start=start, end=end)
+    nodes = []
+    for extract in extracts:
+        if extract.document.field == "highlighting" or not extract.passages:
+            nodes.append(_node(extract, extract.text, start=0, end=len(extract.text)))
+            continue
+        for passage in sorted(extract.passages, key=lambda passage: -passage.score):
+            text = _text_of(extract, passage)
+            if text.strip():
+                start, end = stored_span(extract.document, passage.start, passage.end)
+                nodes.append(_node(extract, text, start=start, end=end))
+    return nodes
 
 
 def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:

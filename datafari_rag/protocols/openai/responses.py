@@ -21,7 +21,7 @@ from datafari_rag.core.answer import conversations as memory
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import BadRequest, NoSuchModel, RagError
+from datafari_rag.core.errors import BadRequest, NoSuchModel
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.model.prompt import RATIO
 from datafari_rag.core.settings.table import Settings
@@ -32,15 +32,15 @@ from datafari_rag.protocols.chat_request import softened as softened
 from datafari_rag.protocols.openai.chat_completions import (
     MAX_PARTS,
     ROLES,
+    Conversation,
     GenerationRequest,
     OwnParameters,
     Parameters,
-    Said,
     ask_from,
     split,
     styled,
 )
-from datafari_rag.protocols.openai.renderings import Cited, OurModel, our_model, search_results, url_citations
+from datafari_rag.protocols.openai.renderings import Cited, our_model, search_results, url_citations
 from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.overrides import read_steps
 from datafari_rag.protocols.records import about
@@ -119,20 +119,24 @@ class ResponseEcho:
     previous_id: str | None = None
 
 
-def check_served(body: Body) -> None:
+def _check_served(body: Body, *, has_memory: bool) -> None:
     """Reject requests that are not completely supported. Raises: BadRequest, with the unsupported name."""
     for name, value in body.items():
         if value is None or name in (*ResponseRequest.__struct_fields__, *WITHOUT_EFFECT):
             continue
         if name not in NEUTRAL or value not in NEUTRAL[name]:
-            raise _not_served(str(name)[:60])
+            shown = str(name)[:60]
+            raise BadRequest(f"{shown} is not supported here.", field=shown)
+    for name in ("store", "previous_response_id"):
+        if body.get(name) not in (None, False) and not has_memory:
+            raise BadRequest(f"{name} is not supported here: conversations are not stored.", field=name)
 
 
-def request_in(body: Body) -> ResponseRequest:
+def _request_in(body: Body) -> ResponseRequest:
     """Return what *body* says; an item that is given back is empty. Raises: BadRequest, TooManyValues."""
     items = body.get("input")
     if isinstance(items, list):
-        items = [{"role": "user", "content": ""} if _is_given_back(one) else _with_kinds(one) for one in items]
+        items = [{"role": "user", "content": ""} if _is_given_back(item) else _with_kinds(item) for item in items]
     return read_steps(ResponseRequest, {**body, "input": items}, is_deep=True)
 
 
@@ -144,21 +148,7 @@ def _with_kinds(item: object) -> object:
     return {**item, "content": [part if isinstance(part, Mapping) else {} for part in parts]}
 
 
-def echo_of(given: ResponseRequest, body: Body, ours: OurModel) -> ResponseEcho:
-    """Return what the response repeats, as it was sent."""
-    return ResponseEcho(
-        model=ours.name,
-        instructions=given.instructions or None,
-        metadata=given.metadata or {},
-        top_p=body.get("top_p"),
-        text=body.get("text"),
-        has_results=bool(given.include),
-        is_stored=bool(given.store),
-        previous_id=None if given.previous_response_id is None else str(given.previous_response_id),
-    )
-
-
-def own_parameters(given: ResponseRequest, body: Body) -> OwnParameters:
+def _own_parameters(given: ResponseRequest, body: Body) -> OwnParameters:
     """Return the parameters for the model."""
     sampling = {"top_p": body.get("top_p"), "response_format": _response_format(body.get("text"))}
     return OwnParameters(
@@ -171,30 +161,23 @@ def own_parameters(given: ResponseRequest, body: Body) -> OwnParameters:
     )
 
 
-def turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Said:
+def _turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Conversation:
     """Return the question and the turns before it, those of an earlier response first. Raises: BadRequest, NoQuery."""
     if isinstance(given.input, str):
         sent = [_turn("user", given.input, "input")]
     else:
         sent_items = cast("list[object]", body_of(incoming)["input"])
-        places = [place for place, one in enumerate(sent_items) if not _is_given_back(one)]
+        places = [place for place, item in enumerate(sent_items) if not _is_given_back(item)]
         items = [(given.input[place], f"input[{place}].content") for place in places]
         sent = [_turn(ROLES[item.role], _text(item, path), path) for item, path in items]
     question, turns = split(sent, field="input")
     system = [] if echo.instructions is None else [_turn("system", echo.instructions, "instructions")]
-    return question, (*system, *_recalled(echo.previous_id, incoming, settings), *turns)
-
-
-def _recalled(previous_id: str | None, incoming: Incoming, settings: Settings) -> tuple[ChatMessage, ...]:
-    if previous_id is None:
-        return ()
-    return memory.recalled(
-        {memory.KEY: previous_id.removeprefix(ID_PREFIX)},
-        incoming.signing,
-        now_s=incoming.now_s,
-        limits=memory_limits(settings),
-        key="previous_response_id",
-    )
+    earlier: tuple[ChatMessage, ...] = ()
+    if echo.previous_id is not None:
+        state = {memory.KEY: echo.previous_id.removeprefix(ID_PREFIX)}
+        limits, key = memory_limits(settings), "previous_response_id"
+        earlier = memory.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
+    return question, (*system, *earlier, *turns)
 
 
 def _is_given_back(item: object) -> bool:
@@ -223,16 +206,12 @@ def _text(item: InputItem, path: str) -> str:
 
 def _response_format(text: object) -> object:
     """Return chat completions' `response_format` for the `text.format` of responses; None for plain text."""
-    wanted = text.get("format") if isinstance(text, Mapping) else None
-    if not isinstance(wanted, Mapping) or wanted["type"] == "text":
+    form = text.get("format") if isinstance(text, Mapping) else None
+    if not isinstance(form, Mapping) or form["type"] == "text":
         return None
-    if wanted["type"] == "json_object":
+    if form["type"] == "json_object":
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {key: value for key, value in wanted.items() if key != "type"}}
-
-
-def _not_served(name: str) -> BadRequest:
-    return BadRequest(f"{name} is not supported here.", field=name)
+    return {"type": "json_schema", "json_schema": {key: value for key, value in form.items() if key != "type"}}
 
 
 WITHOUT_EFFECT = frozenset(
@@ -265,20 +244,26 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         NoQuery, QueryTooLong, ContextTooLong: as for chat completions.
     """
     body = body_of(incoming)
-    check_served(body)
-    for name in ("store", "previous_response_id"):
-        if body.get(name) not in (None, False) and not settings.chat_memory_enabled:
-            raise BadRequest(f"{name} is not supported here: conversations are not stored.", field=name)
-    given = request_in(body)
+    _check_served(body, has_memory=settings.chat_memory_enabled)
+    given = _request_in(body)
     name = given.model or settings.openai_client.model
     ours = our_model(name, settings)
     if ours is None:
         raise NoSuchModel.named(name)
     parameters = Parameters(ours.index, RATIO, None, ours, is_plain=True)
-    echo = echo_of(given, body, ours)
-    said = turns_of(given, echo, incoming=incoming, settings=settings)
-    asked = ask_from(said, parameters, own_parameters(given, body), incoming=incoming, settings=settings)
-    return styled(asked, echo)
+    echo = ResponseEcho(
+        model=ours.name,
+        instructions=given.instructions or None,
+        metadata=given.metadata or {},
+        top_p=body.get("top_p"),
+        text=body.get("text"),
+        has_results=bool(given.include),
+        is_stored=bool(given.store),
+        previous_id=None if given.previous_response_id is None else str(given.previous_response_id),
+    )
+    turns = _turns_of(given, echo, incoming=incoming, settings=settings)
+    own = _own_parameters(given, body)
+    return styled(ask_from(turns, parameters, own, incoming=incoming, settings=settings), echo)
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
@@ -294,14 +279,16 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
         match event:
             case Sources():
                 draft = replace(draft, sources=event)
-                sent = _opening(draft)
+                lines = _opening(draft)
             case Delta():
-                sent = [{"type": "response.output_text.delta", **draft.place, "delta": event.text, "logprobs": []}]
+                lines = [{"type": "response.output_text.delta", **draft.place, "delta": event.text, "logprobs": []}]
             case Finished():
-                sent = _closing(draft, event)
+                lines = _closing(draft, event)
             case _:  # Failed
-                sent = [_failed(draft, event.error)]
-        yield from ({**one, "sequence_number": next(numbers)} for one in sent)
+                error = {"code": ERROR_CODES.get(event.error.code, "server_error"), "message": event.error.reason}
+                response = _response(draft, "failed", draft.searches) | {"error": error}
+                lines = [{"type": "response.failed", "response": response}]
+        yield from ({**line, "sequence_number": next(numbers)} for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +346,10 @@ def _closing(draft: _Draft, finished: Finished) -> list[Json]:
     place, cited = draft.place, url_citations(_cited(draft.context, finished))
     response = _ended(draft, finished)
     return [
-        *_annotation_events(place, cited),
+        *(
+            {"type": "response.output_text.annotation.added", **place, "annotation_index": number, "annotation": each}
+            for number, each in enumerate(cited)
+        ),
         {"type": "response.output_text.done", **place, "text": finished.text, "logprobs": []},
         {"type": "response.content_part.done", **place, "part": _text_part(finished.text, cited)},
         {
@@ -369,17 +359,6 @@ def _closing(draft: _Draft, finished: Finished) -> list[Json]:
         },
         {"type": f"response.{response['status']}", "response": response},
     ]
-
-
-def _annotation_events(place: Json, annotations: Sequence[Json]) -> Iterator[Json]:
-    for number, annotation in enumerate(annotations):
-        kind = "response.output_text.annotation.added"
-        yield {"type": kind, **place, "annotation_index": number, "annotation": annotation}
-
-
-def _failed(draft: _Draft, error: RagError) -> Json:
-    fields = {"code": ERROR_CODES.get(error.code, "server_error"), "message": error.reason}
-    return {"type": "response.failed", "response": _response(draft, "failed", draft.searches) | {"error": fields}}
 
 
 def _ended(draft: _Draft, finished: Finished) -> Json:
@@ -464,11 +443,8 @@ def _id(context: ReplyContext, text: str | None) -> str:
     ask, settings = context.ask, context.settings
     if not _echo(context).is_stored:
         return f"{ID_PREFIX}{context.id}"
-    turns = (
-        *ask.history,
-        ChatMessage("user", ask.question),
-        *([] if text is None else [ChatMessage("assistant", text)]),
-    )
+    answer = [] if text is None else [ChatMessage("assistant", text)]
+    turns = (*ask.history, ChatMessage("user", ask.question), *answer)
     state = memory.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
     return ID_PREFIX + state[memory.KEY]
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from flask import Response, g, request
 
-from datafari_rag.core.access import User
 from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest, BadSetting, NoDocuments, NotAllowed, NotAuthenticated, NotFound
@@ -23,7 +22,6 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch, sources_for
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.mcp import messages, replies
-from datafari_rag.protocols.mcp import replies as results
 from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
 from datafari_rag.protocols.mcp.replies import AnswerCall, Room, succeeded, tool_result
 from datafari_rag.protocols.mcp.tools import (
@@ -34,8 +32,8 @@ from datafari_rag.protocols.mcp.tools import (
     Tool,
     restrictions_of,
 )
-from datafari_rag.protocols.records import Record, distinct, read
-from datafari_rag.protocols.request import Incoming
+from datafari_rag.protocols.records import distinct
+from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.grounding import documents_for, found_for, work_units
@@ -70,14 +68,6 @@ class Call:
         """The settings and parts that this call keeps to."""
         return self.exchange.snapshot
 
-    def arguments(self, record: type[Record]) -> Record:
-        """Return what was given to the tool. Raises: BadRequest."""
-        return read(record, self.message.params.get("arguments", {}), whole="arguments")
-
-    def user(self) -> User:
-        """Return the caller with the rights. Raises: AuthorityError."""
-        return self.exchange.user()
-
     def room(self) -> Room:
         """Return how large the result may be."""
         return Room(RESULT_TOKENS, self.snapshot.dependencies.counter.count, self.origin)
@@ -103,19 +93,16 @@ class Offered:
     is_on: Callable[[Settings], bool] = lambda settings: True
     """Whether another setting leaves it on."""
 
-    def is_offered(self, settings: Settings) -> bool:
-        """Say whether agents may call it."""
-        return self.is_on(settings) and (self.tool.name in settings.mcp_tools or not self.is_chosen)
-
 
 def answer(call: Call) -> Response:
     """Return the answer to a question, as a stream where the client wants to see progress."""
-    answering, exchange = AnswerCall(call.message, call.room()), call.exchange
-    if _is_minimal(answering):
+    given, exchange = call.message.params.get("arguments"), call.exchange
+    # No model is wanted; what is wrong with the arguments the dialect says.
+    if isinstance(given, Mapping) and given.get("effort") == "minimal":
         dependencies = call.snapshot.dependencies
         model = call.snapshot.extractive or dependencies.model
         exchange.snapshot = replace(call.snapshot, dependencies=replace(dependencies, model=model))
-    exchange.row = DialectRoute(NAME, answering, EVENTS)
+    exchange.row = DialectRoute(NAME, AnswerCall(call.message, call.room()), EVENTS)
     return answer_of(exchange)
 
 
@@ -130,14 +117,8 @@ def _work(tool: Tool, is_on: Callable[[Settings], bool]) -> Offered:
     return Offered(tool, run, is_on=is_on)
 
 
-def _is_minimal(answering: AnswerCall) -> bool:
-    """Say whether no model is wanted; what is wrong with the arguments the dialect says."""
-    given = answering.request.params.get("arguments") if answering.request is not None else None
-    return isinstance(given, Mapping) and given.get("effort") == "minimal"
-
-
 def _search(call: Call) -> Done:
-    given, settings = call.arguments(SearchArguments), call.snapshot.settings
+    given, settings = call.message.arguments(SearchArguments), call.snapshot.settings
     ask = Ask(
         question=given.query,
         # Short passages of many documents, the best of each before the second of any.
@@ -147,35 +128,32 @@ def _search(call: Call) -> Done:
         documents=given.basket,
     )
     try:
-        found = sources_for(ask, call.user(), settings=settings, dependencies=call.snapshot.dependencies)
+        found = sources_for(ask, call.exchange.user(), settings=settings, dependencies=call.snapshot.dependencies)
     except NoDocuments:
         found = Sources(())
-    return Done(results.search_result(found, call.room()), found.extracts, question=ask.question)
+    return Done(replies.search_result(found, call.room()), found.extracts, question=ask.question)
 
 
 def _fetch(call: Call) -> Done:
-    given = call.arguments(FetchArguments)
-    document = _read(call, given.id, given.field_by(call.snapshot.settings), call.user())
+    given, settings = call.message.arguments(FetchArguments), call.snapshot.settings
+    field, user = given.field_by(settings), call.exchange.user()
+    document = fetch(given.id, field, user, settings=settings, dependencies=call.snapshot.dependencies)
     if document is None:
         # One sentence for what is not there and for what is not theirs, without the id.
         raise NotFound("There is no document with this id.")
     read_place = Passage(given.start, min(given.end, len(document.text)))
-    found = results.fetched(document, (given.start, given.end), call.room(), given.max_tokens)
+    found = replies.fetched(document, (given.start, given.end), call.room(), given.max_tokens)
     return Done(found, (Extract(1, document.id, document, (read_place,), ""),))
 
 
 def _check(call: Call) -> Done:
-    given = call.arguments(CheckArguments)
+    given = call.message.arguments(CheckArguments)
     call.exchange.charge()
-    documents, missing = documents_for(distinct(given.document_ids), call.user(), call.snapshot)
+    documents, missing = documents_for(distinct(given.document_ids), call.exchange.user(), call.snapshot)
     call.exchange.charge(work_units(given.text, documents) - 1)
     found = found_for(given.text, documents, call.snapshot)
-    checked = results.check_result(given.text, found.check.stated, found.documents, missing, call.room())
+    checked = replies.check_result(given.text, found.check.stated, found.documents, missing, call.room())
     return Done(checked, found.check.extracts, found.documents)
-
-
-def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:
-    return fetch(document_id, field, user, settings=call.snapshot.settings, dependencies=call.snapshot.dependencies)
 
 
 def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
@@ -186,7 +164,7 @@ def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
         done = work(call)
         call.exchange.question, call.exchange.extracts = done.question, done.read
         call.exchange.finish("ok", log_also=f"tool={tool.name}")
-        links = results.links(done.linked, call.room())
+        links = replies.links(done.linked, call.room())
         return json_response(plain(succeeded(call.message, tool_result(done.structured, links))))
 
     return Offered(tool, run)
@@ -203,8 +181,14 @@ OFFERED: Mapping[str, Offered] = {
 """Every tool with what runs it, in the order in which they are listed."""
 
 
-MCP = DialectRoute(NAME, AnswerCall(), EVENTS, is_question=False)
-"""How a failure looks before a call is known, and what is answered without a question: lists of tools."""
+def _without_question(message: RpcRequest | None) -> DialectRoute:
+    """Return the row of what is answered without a question; its failures are replies to *message* once it is read."""
+    return DialectRoute(
+        NAME, Questionless(lambda error, settings: replies.failed(error, message)), EVENTS, is_question=False
+    )
+
+
+MCP = _without_question(None)
 
 PATH = "/mcp"
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
@@ -224,7 +208,12 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
         if not snapshot.settings.mcp_enabled:
             raise NotFound
         _check_origin(snapshot.settings)
-        return _incoming(worker)
+        try:
+            return incoming_from(request, takes=_JSON, now_s=worker.now())
+        except BadRequest as error:
+            if type(error) is not BadRequest:
+                raise
+            raise Rejected(messages.PARSE_ERROR, error.reason) from error
 
     def identity() -> Identity:
         if snapshot.agent_identity is None:
@@ -268,32 +257,22 @@ def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
     watch_client(request)
     _join_trace(message)
     # From here on a failure is the reply to this message.
-    exchange.row = replace(MCP, dialect=AnswerCall(message))
-    return _replied(Call(exchange, message, origin_of(settings)), offered)
-
-
-def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
-    message, exchange = call.message, call.exchange
-    tools = {name: one for name, one in offered.items() if one.is_offered(exchange.settings)}
+    exchange.row = _without_question(message)
+    tools = {
+        name: row
+        for name, row in offered.items()
+        if row.is_on(settings) and (name in settings.mcp_tools or not row.is_chosen)
+    }
     if message.method != "tools/call":
-        listed = [one.tool for one in tools.values()]
-        result = replies.listing(message, exchange.settings, listed, exchange.user_name)
+        listed = [row.tool for row in tools.values()]
+        result = replies.listing(message, settings, listed, exchange.user_name)
         exchange.finish("listed")
-        return json_response(plain(replies.succeeded(message, result)))
+        return json_response(plain(succeeded(message, result)))
     name = message.params.get("name")
     if not isinstance(name, str) or name not in tools:
         raise replies.unknown_tool(message)
     exchange.take(replace(exchange.row, is_question=True))
-    return tools[name].run(call)
-
-
-def _incoming(worker: WorkerContext) -> Incoming:
-    try:
-        return incoming_from(request, takes=_JSON, now_s=worker.now())
-    except BadRequest as error:
-        if type(error) is not BadRequest:
-            raise
-        raise Rejected(messages.PARSE_ERROR, error.reason) from error
+    return tools[name].run(Call(exchange, message, origin_of(settings)))
 
 
 def _check_origin(settings: Settings) -> None:
@@ -329,7 +308,9 @@ def _join_trace(message: RpcRequest) -> None:
     named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := message.meta.get(key), str)}
     if "traceparent" in named:
         request_context.begin(g.request_id, named)
-        request.environ.get("datafari_rag.join_trace", _no_trace)(named)
+        # Where spans are made, the server has put this there.
+        if (join := request.environ.get("datafari_rag.join_trace")) is not None:
+            join(named)
 
 
 def _takes_tokens(settings: Settings) -> bool:
@@ -346,7 +327,3 @@ def _challenged(response: Response, settings: Settings) -> Response:
             parts.append('error="invalid_token"')
         response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
     return response
-
-
-def _no_trace(named: Mapping[str, str]) -> None:
-    """Do nothing: no spans are made."""

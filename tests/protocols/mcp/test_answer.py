@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.ask import Ask, ChatMessage, DocumentWork, Restriction
-from datafari_rag.core.errors import BadRequest, Internal, ModelUnavailable, NoDocuments, NoQuery
+from datafari_rag.core.errors import BadRequest, ModelUnavailable, NoDocuments, NoQuery
 from datafari_rag.core.events import Failed, Progress
 from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
@@ -98,11 +98,6 @@ def test_a_failure_before_the_words_is_a_result_too() -> None:
     status, body = call().failure(NoDocuments(), Settings())
     result: Any = body["result"]
     assert (status, result["isError"]) == (200, True)
-
-
-def test_without_a_call_there_is_no_answer() -> None:
-    with pytest.raises(Internal):
-        AnswerCall().reply(ANSWER, context())
 
 
 def test_no_field_of_rights_narrows_a_search() -> None:
