@@ -15,7 +15,6 @@ from flask import Request, Response, request
 from datafari_rag.core.errors import BadRequest, BodyTooLarge, NotAllowed, RagError, TooManyValues, UnknownHost
 from datafari_rag.core.errors import UnsupportedMediaType as WrongType
 from datafari_rag.core.identity import authority_of, is_known
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.exchange import DialectRoute, WorkerContext, failure_response
 from datafari_rag.web.ops import cors
 from datafari_rag.web.ops.metrics import FinishedRequest
@@ -74,28 +73,14 @@ def admit(request: Request, worker: WorkerContext) -> None:
         raise UnknownHost
     if cors.is_foreign(request, settings, OPEN_PATHS):
         raise NotAllowed("Pages of other web sites are not allowed to send this request.")
-    _check_target(request)
-    if request.url_rule is not None and request.endpoint not in UNCOUNTED:
-        forwarded = {"x-forwarded-for": request.headers.get("X-Forwarded-For", "")}
-        worker.limits.check_address(settings, forwarded, request.remote_addr or "")
-    _bound_body(request, settings)
-
-
-def _hosts_of(request: Request) -> list[str]:
-    """Return the host names of the request: its `Host`, and the authority of an absolute target."""
-    target = authority_of(str(request.environ.get("RAW_URI", "")))
-    return [*request.headers.getlist("Host"), *([] if target is None else [target])]
-
-
-def _check_target(request: Request) -> None:
     query = str(request.environ.get("QUERY_STRING", ""))
     if len(query) + len(request.path) > MAX_TARGET_BYTES:
         raise BadRequest("The request line is longer than 64 KiB.")
     if query.count("&") >= MAX_PAIRS:
         raise TooManyValues.of("the query", MAX_PAIRS)
-
-
-def _bound_body(request: Request, settings: Settings) -> None:
+    if request.url_rule is not None and request.endpoint not in UNCOUNTED:
+        forwarded = {"x-forwarded-for": request.headers.get("X-Forwarded-For", "")}
+        worker.limits.check_address(settings, forwarded, request.remote_addr or "")
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
         raise WrongType("This service does not accept compressed bodies.")
     is_form = request.mimetype == URLENCODED
@@ -105,6 +90,12 @@ def _bound_body(request: Request, settings: Settings) -> None:
     request.max_form_parts = MAX_PARTS
     if (request.content_length or 0) > largest:
         raise BodyTooLarge
+
+
+def _hosts_of(request: Request) -> list[str]:
+    """Return the host names of the request: its `Host`, and the authority of an absolute target."""
+    target = authority_of(str(request.environ.get("RAW_URI", "")))
+    return [*request.headers.getlist("Host"), *([] if target is None else [target])]
 
 
 HELD_S = 1.0

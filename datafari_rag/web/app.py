@@ -90,14 +90,13 @@ def _view(worker: WorkerContext, route: Route) -> Callable[..., Response]:
     def read() -> Incoming:
         return whole_request(route.takes, worker.now()) if route.takes else bodyless()
 
+    def work(exchange: Exchange) -> Response:
+        return (exchange.row.work or answer_of)(exchange)
+
     def view(**_in_path: str) -> Response:
-        return exchanged(Exchange(worker, route.row_for(bodyless())), read, _work, row_for=route.row_for)
+        return exchanged(Exchange(worker, route.row_for(bodyless())), read, work, row_for=route.row_for)
 
     return view
-
-
-def _work(exchange: Exchange) -> Response:
-    return (exchange.row.work or answer_of)(exchange)
 
 
 def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[..., Response]:

@@ -45,7 +45,10 @@ def keep(folder: Path, files: Sequence[FileStorage], endings: Collection[str]) -
     with _locked(folder), tempfile.TemporaryDirectory(prefix=".", dir=folder) as waiting:
         for number, file in enumerate(files):
             file.save(Path(waiting, str(number)))
-        _check_room(folder, Path(waiting), names)
+        sizes = [size for name, size in _sizes(folder) if name not in names]
+        sizes += [size for _, size in _sizes(Path(waiting))]
+        if len(sizes) > MAX_KEPT or sum(sizes) > MAX_KEPT_BYTES:
+            raise BodyTooLarge(NO_ROOM)
         for number, name in enumerate(names):
             path = Path(waiting, str(number))
             path.chmod(0o600)
@@ -67,14 +70,6 @@ def _names(files: Sequence[FileStorage], endings: Collection[str]) -> list[str]:
             raise UnsupportedMediaType("Files of this type cannot be read.", field="file")
         names.append(name)
     return names
-
-
-def _check_room(folder: Path, waiting: Path, names: Collection[str]) -> None:
-    """Raise BodyTooLarge where what is in *waiting* has no room next to what stays in *folder*."""
-    stays = [size for name, size in _sizes(folder) if name not in names]
-    comes = [size for _, size in _sizes(waiting)]
-    if len(stays) + len(comes) > MAX_KEPT or sum(stays) + sum(comes) > MAX_KEPT_BYTES:
-        raise BodyTooLarge(NO_ROOM)
 
 
 def _sizes(folder: Path) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from io import BytesIO
 from typing import IO
@@ -92,18 +91,24 @@ def headers_of(request: Request) -> dict[str, str]:
 
 def _bare(request: Request, now_s: float = 0.0) -> Incoming:
     params, headers = _params(request.args), headers_of(request)
-    return Incoming(request.path, params, headers=headers, now_s=now_s, base_url=_base_url(request))
-
-
-def _base_url(request: Request) -> str:
-    """Return scheme and host as the request named them; empty for a host that cannot be one."""
-    return f"{request.scheme}://{request.host}" if normalized(request.host) else ""
+    return Incoming(
+        request.path,
+        params,
+        headers=headers,
+        now_s=now_s,
+        # Empty for a host that cannot be one.
+        base_url=f"{request.scheme}://{request.host}" if normalized(request.host) else "",
+    )
 
 
 def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incoming:
     kind = request.mimetype
     if kind == "multipart/form-data" and "files" in takes:
-        return _multipart(request, bare)
+        # The published client's form: a JSON part and files (reference: AI Chat Protocol).
+        json_part = request.form.get("json")
+        body = None if json_part is None else _json(json_part.encode("utf-8", "surrogatepass"))
+        files = tuple(_attachment(file) for _, file in request.files.items(multi=True))
+        return replace(bare, form=_params(request.form), body=body, files=files)
     if kind in FORM_TYPES and "form" in takes:
         return replace(bare, form=_params(request.form))
     if "json" in takes and (kind == "application/json" or kind.endswith("+json")):
@@ -111,13 +116,6 @@ def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incom
     if not request.content_length and "Transfer-Encoding" not in request.headers and "form" in takes:
         return bare
     raise UnsupportedMediaType.wanting([name for kind, name in WANTED.items() if kind in takes])
-
-
-def _multipart(request: Request, bare: Incoming) -> Incoming:
-    """Read the published client's form: a JSON part and files (reference: AI Chat Protocol)."""
-    body = _json(request.form["json"].encode("utf-8", "surrogatepass")) if "json" in request.form else None
-    files = tuple(_attachment(file) for _, file in request.files.items(multi=True))
-    return replace(bare, form=_params(request.form), body=body, files=files)
 
 
 def _attachment(file: FileStorage) -> Attachment:
@@ -138,29 +136,22 @@ def _json(data: bytes) -> object:
     # Brackets in texts count here as well: few bodies have so many, and these alone are walked through.
     if data.count(b"[") + data.count(b"{") > MAX_LEVELS:
         _check_levels(body)
-    _check_fields(body)
-    return body
-
-
-def _check_levels(body: object) -> None:
-    level = [body]
-    for _ in range(MAX_LEVELS):
-        level = [inner for one in level for inner in _inside(one) if isinstance(inner, (dict, list))]
-        if not level:
-            return
-    raise BadRequest(f"The request body is nested too deeply: at most {MAX_LEVELS} levels.")
-
-
-def _inside(value: object) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _check_fields(body: object) -> None:
     context = body.get("context") if isinstance(body, dict) else None
     overrides = context.get("overrides") if isinstance(context, dict) else None
     for name, part in (("the body", body), ("context", context), ("context.overrides", overrides)):
         if isinstance(part, dict) and len(part) > MAX_FIELDS:
             raise TooManyValues.of(name, MAX_FIELDS)
+    return body
+
+
+def _check_levels(body: object) -> None:
+    level = [body] if isinstance(body, (dict, list)) else []
+    for _ in range(MAX_LEVELS):
+        inner = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [one for several in inner for one in several if isinstance(one, (dict, list))]
+        if not level:
+            return
+    raise BadRequest(f"The request body is nested too deeply: at most {MAX_LEVELS} levels.")
 
 
 def _params(values: MultiDict[str, str]) -> Params:

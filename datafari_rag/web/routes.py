@@ -16,7 +16,7 @@ from datafari_rag.web.api import documents, grounding
 from datafari_rag.web.api.exchange import DialectRoute, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.models import MODELS, relay
-from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT, retrieve_view
+from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT
 from datafari_rag.web.responses import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
@@ -75,7 +75,7 @@ ROUTES = (
     Route("mcp", (PATH,), ("POST",), _JSON, (MCP,), mcp_view),
     Route("mcp-resource", (RESOURCE_PATH, f"{RESOURCE_PATH}{PATH}"), ("GET",), frozenset(), (MCP,), resource_view),
     Route("responses", ("/v1/responses",), ("POST",), _JSON, (RESPONSES,)),
-    Route("retrieve", (RETRIEVE_PATH,), ("POST",), _JSON, (RETRIEVE,), retrieve_view),
+    Route("retrieve", (RETRIEVE_PATH,), ("POST",), _JSON, (RETRIEVE,)),
     Route("grounding", (grounding.PATH,), ("POST",), _JSON, (grounding.GROUNDING,)),
     Route("documents", (documents.PATH,), ("GET",), frozenset(), (documents.DOCUMENTS,)),
     Route("models", ("/v1/models", "/v1/models/<path:name>"), ("GET",), frozenset(), (MODELS,)),

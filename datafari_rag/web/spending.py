@@ -35,7 +35,7 @@ from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)
 
-Said = TypeVar("Said", TextChunk, Mapping[str, object])
+Chunk = TypeVar("Chunk", TextChunk, Mapping[str, object])
 
 USUAL_ANSWER_TOKENS = 1_000
 """What an answer without a limit of its own is taken to be before it is there."""
@@ -122,21 +122,25 @@ class CountedModel:
             if self._instead is None or not spending.caps.has_fallback:
                 yield Ending(None, error)
                 return
-            for said in self._instead.generate(prompt, is_streamed=is_streamed):
-                yield replace(said, facts=replace(said.facts, is_fallback=True)) if said.facts is not None else said
+            for chunk in self._instead.generate(prompt, is_streamed=is_streamed):
+                facts = chunk.facts
+                yield chunk if facts is None else replace(chunk, facts=replace(facts, is_fallback=True))
         except RagError as error:
             yield Ending(None, error)
 
 
 def _noted(
-    said: Generator[Said | Ending, None, None], call: OneCall, asked: TokenUse, size_of: Callable[[Sequence[Said]], int]
-) -> Generator[Said | Ending, None, None]:
-    """Yield *said*, and note in *call* what it takes, however it ends; *size_of* are the tokens of what was said."""
-    pieces: list[Said] = []
+    chunks: Generator[Chunk | Ending, None, None],
+    call: OneCall,
+    asked: TokenUse,
+    size_of: Callable[[Sequence[Chunk]], int],
+) -> Generator[Chunk | Ending, None, None]:
+    """Yield *chunks*, and note in *call* what it takes, however it ends; *size_of* are the tokens of what came."""
+    pieces: list[Chunk] = []
     reported: TokenUse | None = None
     try:
-        with closing(said):
-            for one in said:
+        with closing(chunks):
+            for one in chunks:
                 facts = one.facts if isinstance(one, TextChunk | Ending) else None
                 if facts is not None:
                     call.model = facts.name or call.model

@@ -8,7 +8,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from datafari_rag.core.model.refusals import words_of
 from datafari_rag.core.settings.parsing import Problem, refusals
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.row import SettingRow
-from datafari_rag.core.settings.table import BY_KEY, ROWS, secrets_of, without_password
+from datafari_rag.core.settings.table import ROWS, secrets_of, without_password
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.status import charts_of, counts_of, state_of
@@ -45,22 +45,21 @@ AT_START = frozenset(
 """Keys that are read once, when the service starts."""
 
 
-def notes_for(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> tuple[str, ...]:
-    """Return the notes at the field of *key*, which the command line does not decide."""
-    return tuple(_notes_of_row(row, key, written, _))
-
-
-def _notes_of_row(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> Iterator[str]:
+def _notes(row: SettingRow, shown: FormState, _: Translate) -> Iterator[str]:
+    """Yield the notes at the field of a row."""
+    if row.key in shown.fixed:
+        yield _("Set on the command line.")
+        return
     if not row.is_for_browsers:
         yield _(
             "It affects rights, identity, addresses, secrets, files or the server, so it cannot be changed in a "
             "browser: edit the settings file, then run datafari-rag check."
         )
-    elif "${" in written.get(key, ""):
+    elif "${" in shown.written.get(row.key, ""):
         yield _(
             "It contains a reference, which stays as it is; a new reference can only be written in the settings file."
         )
-    if key in AT_START:
+    if row.key in AT_START:
         yield _("Takes effect when the service is restarted.")
 
 
@@ -128,30 +127,33 @@ def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str,
     was shown of it, whatever the file has: it will be refused.
     """
     rows = [row for row in ROWS if row.key in form]
-    wanted = {row.key: _wanted(row, row.key, form, written) for row in rows if row.is_for_browsers}
-    closed = {row.key: form[row.key].strip() for row in rows if not row.is_for_browsers}
+    new_texts = {row.key: _text_after(row, form, written) for row in rows if row.is_for_browsers}
     return {
-        **{key: text for key, text in wanted.items() if text != written.get(key)},
-        **{key: text for key, text in closed.items() if text != _visible(BY_KEY[key], key, written)},
+        **{key: text for key, text in new_texts.items() if text != written.get(key)},
+        **{
+            row.key: form[row.key].strip()
+            for row in rows
+            if not row.is_for_browsers and form[row.key].strip() != _visible(row, written)
+        },
     }
 
 
-def _wanted(row: SettingRow, key: str, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
-    """Return what the file is to have for *key* after *form*, None for nothing: the default."""
-    text, present = form[key].strip(), written.get(key)
-    if not text and f"{EMPTY}{key}" in form:
-        return present if _is_empty(row, key, written) else ""
-    if text == _visible(row, key, written) and not _is_empty(row, key, written):
+def _text_after(row: SettingRow, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
+    """Return what the file is to have for *row* after *form*, None for nothing: the default."""
+    text, present = form[row.key].strip(), written.get(row.key)
+    if not text and f"{EMPTY}{row.key}" in form:
+        return present if _is_empty(row, written) else ""
+    if text == _visible(row, written) and not _is_empty(row, written):
         return present
     return text or None
 
 
 def _field(row: SettingRow, shown: FormState, translate: Translate) -> Field:
-    key = row.key
-    text = _visible(row, key, shown.written)
+    key, default = row.key, row.default_text
+    text, written = _visible(row, shown.written), shown.written.get(key, "").strip()
+    is_empty = _is_empty(row, shown.written)
     if shown.typed is not None and key in shown.typed and not row.is_secret:
         text = shown.typed[key] or ""
-    default = row.default_text
     return Field(
         key=key,
         help=translate(row.help),
@@ -161,11 +163,11 @@ def _field(row: SettingRow, shown: FormState, translate: Translate) -> Field:
         default=default,
         is_secret=row.is_secret,
         is_written=key in shown.written,
-        is_changed=_is_changed(row, key, shown.written, default=default),
+        is_changed=is_empty or (bool(written) and (row.is_secret or written != default)),
         is_fixed=key in shown.fixed or not row.is_for_browsers,
-        notes=_notes(row, key, shown, translate),
+        notes=tuple(_notes(row, shown, translate)),
         can_be_empty=_can_be_empty(row),
-        is_empty=_is_empty(row, key, shown.written),
+        is_empty=is_empty,
         problems=tuple(translated(problem.message, translate) for problem in shown.problems if problem.key == key),
     )
 
@@ -174,23 +176,12 @@ def _can_be_empty(row: SettingRow) -> bool:
     return row.check.is_optional and bool(row.default_text) and row.is_for_browsers
 
 
-def _is_empty(row: SettingRow, key: str, written: Mapping[str, str]) -> bool:
-    return _can_be_empty(row) and key in written and not written[key].strip()
+def _is_empty(row: SettingRow, written: Mapping[str, str]) -> bool:
+    return _can_be_empty(row) and row.key in written and not written[row.key].strip()
 
 
-def _is_changed(row: SettingRow, key: str, written: Mapping[str, str], *, default: str) -> bool:
-    text = written.get(key, "").strip()
-    return _is_empty(row, key, written) or (bool(text) and (row.is_secret or text != default))
-
-
-def _visible(row: SettingRow, key: str, written: Mapping[str, str]) -> str:
-    return "" if row.is_secret else without_password(written.get(key, "").strip())
-
-
-def _notes(row: SettingRow, key: str, shown: FormState, translate: Translate) -> tuple[str, ...]:
-    if key in shown.fixed:
-        return (translate("Set on the command line."),)
-    return notes_for(row, key, shown.written, translate)
+def _visible(row: SettingRow, written: Mapping[str, str]) -> str:
+    return "" if row.is_secret else without_password(written.get(row.key, "").strip())
 
 
 Changes = Mapping[str, str | None]
@@ -226,26 +217,16 @@ def save(exchange: Exchange) -> Response:
         return _again(admin, changes, (stale,))
     problems = problems_of(admin, changes)
     if not problems and changes:
-        problems = _saved(admin, changes)
+        try:
+            problems = admin.keeper.save(changes, admin.reader.name or "")
+        except OSError:
+            translate = admin.reader.translate
+            words = translate("The settings file cannot be written by this service: change it on the server.")
+            problems = (Problem("", words),)
     if problems:
         return _again(admin, changes, problems)
     later = "&later=1" if AT_START & changes.keys() else ""
     return Response(status=303, headers={"Location": f"/admin?saved={len(changes)}{later}"})
-
-
-def check(exchange: Exchange) -> Response:
-    """Return what is wrong with what was typed, as `datafari-rag check` would say it, by key."""
-    return _as_json(exchange, _checked)
-
-
-def attempt(exchange: Exchange) -> Response:
-    """Answer one question with the current settings and with those typed, both with the administrator's own rights."""
-    return _as_json(exchange, _attempted)
-
-
-def probe(exchange: Exchange) -> Response:
-    """Ask the model one short question; return how it ended and how long it took."""
-    return _as_json(exchange, _probed)
 
 
 def now(exchange: Exchange) -> Response:
@@ -293,14 +274,6 @@ def _admin(exchange: Exchange, *, is_form: bool = False) -> AdminRequest:
     return AdminRequest(worker, reader, worker.keeper)
 
 
-def _saved(admin: AdminRequest, changes: Changes) -> tuple[Problem, ...]:
-    try:
-        return admin.keeper.save(changes, admin.reader.name or "")
-    except OSError:
-        words = admin.reader.translate("The settings file cannot be written by this service: change it on the server.")
-        return (Problem("", words),)
-
-
 def _again(admin: AdminRequest, changes: Changes, problems: tuple[Problem, ...]) -> Response:
     shown = FormState(admin.keeper.written(), admin.keeper.fixed(), changes, problems)
     return _shown(admin, shown, status=422)
@@ -310,6 +283,12 @@ def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: in
     worker, translate = admin.worker, admin.reader.translate
     groups, history = groups_of(shown, translate), admin.keeper.history()
     keys = {field.key for group in groups for field in group.fields}
+    # Who changed each key last on this page, and when: the history has the newest first.
+    latest: dict[str, Mapping[str, str]] = {}
+    for entry in history:
+        changes: Any = entry.get("changes", ())
+        for change in changes:
+            latest.setdefault(str(change.get("key")), {"who": str(entry.get("who")), "at": str(entry.get("at"))})
     values = {
         "groups": groups,
         "version": _version(worker, shown.written),
@@ -322,38 +301,27 @@ def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: in
         "charts": charts_of(worker.metrics.exposition(), chart_names(translate)),
         "history": history[:HISTORY],
         "snapshot": worker.snapshot(),
-        "latest": latest_of(history),
+        "latest": latest,
         "setup": orjson.dumps({"words": {**script_words(translate), **admin_words(translate)}}).decode(),
     }
     return compressed(page(worker, admin.reader, "admin.html", values, status=status))
 
 
-def latest_of(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, str]]:
-    """Return for each key who changed it last on this page, and when; *history* has the newest first."""
-    latest: dict[str, Mapping[str, str]] = {}
-    for entry in history:
-        for change in entry.get("changes", ()):
-            latest.setdefault(str(change.get("key")), {"who": str(entry.get("who")), "at": str(entry.get("at"))})
-    return latest
-
-
-def _as_json(exchange: Exchange, make: Callable[[AdminRequest], Mapping[str, object]]) -> Response:
-    return json_response(plain(make(_admin(exchange, is_form=True))))
-
-
-def _checked(admin: AdminRequest) -> Mapping[str, object]:
+def check(exchange: Exchange) -> Response:
+    """Return what is wrong with what was typed, as `datafari-rag check` would say it, by key."""
+    admin = _admin(exchange, is_form=True)
     written = admin.keeper.written()
     changes = changes_in(request.form, written)
     problems = problems_of(admin, changes)
-    return {
-        "changes": list(changes),
-        "problems": [
-            {"key": problem.key, "message": translated(problem.message, admin.reader.translate)} for problem in problems
-        ],
-    }
+    shown = [
+        {"key": problem.key, "message": translated(problem.message, admin.reader.translate)} for problem in problems
+    ]
+    return json_response(plain({"changes": list(changes), "problems": shown}))
 
 
-def _attempted(admin: AdminRequest) -> Mapping[str, object]:
+def attempt(exchange: Exchange) -> Response:
+    """Answer one question with the current settings and with those typed, both with the administrator's own rights."""
+    admin = _admin(exchange, is_form=True)
     written = admin.keeper.written()
     changes = changes_in(request.form, written)
     question = request.form.get("try:question", "").strip()
@@ -362,7 +330,8 @@ def _attempted(admin: AdminRequest) -> Mapping[str, object]:
         raise BadRequest(translated(problems[0].message, admin.reader.translate), field=problems[0].key)
     present = admin.worker.snapshot()
     lines = {"present": present, "changed": admin.keeper.trial(changes, present)}
-    return {name: _one_answer(admin.worker, snapshot, question) for name, snapshot in lines.items()}
+    answers = {name: _one_answer(admin.worker, snapshot, question) for name, snapshot in lines.items()}
+    return json_response(plain(answers))
 
 
 def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str) -> Mapping[str, object]:
@@ -375,7 +344,9 @@ def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str)
     return {**body, "model": response.headers.get("X-RAG-Model", ""), "id": worker.new_id(), "wholeMs": took_ms}
 
 
-def _probed(admin: AdminRequest) -> Mapping[str, object]:
+def probe(exchange: Exchange) -> Response:
+    """Ask the model one short question; return how it ended and how long it took."""
+    admin = _admin(exchange, is_form=True)
     snapshot = admin.worker.snapshot()
     began = snapshot.dependencies.clock()
     nonce, settings = snapshot.dependencies.new_nonce(), snapshot.settings
@@ -389,12 +360,12 @@ def _probed(admin: AdminRequest) -> Mapping[str, object]:
         max_tokens=settings.rag_max_tokens,
         spare_tokens=settings.llm_context_window // 2,
     )
-    ending = next(
-        said for said in snapshot.dependencies.model.generate(prompt, is_streamed=False) if isinstance(said, Ending)
-    )
+    chunks = snapshot.dependencies.model.generate(prompt, is_streamed=False)
+    ending = next(chunk for chunk in chunks if isinstance(chunk, Ending))
     took_ms = (snapshot.dependencies.clock() - began) * 1000
     failure = ending.failure
     problem = translated(message(failure.reason), admin.reader.translate) if failure else ""
     rejection = failure.rejection if isinstance(failure, ModelError) else None
-    said = words_of(rejection, texts_of(prompt), secrets_of(settings))
-    return {"problem": f"{problem} «{said}»" if said else problem, "took_ms": round(took_ms)}
+    words = words_of(rejection, texts_of(prompt), secrets_of(settings))
+    body = {"problem": f"{problem} «{words}»" if words else problem, "took_ms": round(took_ms)}
+    return json_response(plain(body))

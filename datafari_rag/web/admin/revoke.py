@@ -30,15 +30,22 @@ _TAKES = frozenset({"json", "form"})
 
 
 def revoke(exchange: Exchange) -> Response:
-    """Revoke the rights of `user`, or of everybody (`*`); return whose, and since when. Raises: RagError."""
+    """Revoke the rights of `user`, or of everybody (`*`); count and audit it; return whose and since when."""
     request.max_content_length = MAX_BODY_BYTES
     worker = exchange.worker
     reader = reader_of(worker)
     if not reader.is_admin:
         raise NotAllowed
     name = _named(worker, reader)
-    since_s = _revoked(worker, name, by=reader.name or "")
-    return json_response(plain({"user": EVERYBODY if name is None else name, "since": iso_at(since_s, has_ms=True)}))
+    by = reader.name or ""
+    snapshot = worker.snapshot()
+    at_s = snapshot.revocations.add(name, by=by).at_s or worker.now()
+    worker.metrics.freshness.count_revocation(is_of_everybody=name is None)
+    at, whom = iso_at(at_s, has_ms=True), EVERYBODY if name is None else name
+    if snapshot.audit is not None:
+        snapshot.audit.append({"kind": "revocation", "at": at, "id": worker.new_id(), "who": by, "whom": whom})
+    log.warning("revocation by=%s of=%s", by, "everybody" if name is None else "a user")
+    return json_response(plain({"user": whom, "since": at}))
 
 
 def _named(worker: WorkerContext, reader: PageReader) -> str | None:
@@ -58,16 +65,3 @@ def _named(worker: WorkerContext, reader: PageReader) -> str | None:
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise BadRequest("user must be the name of a user, or * for everybody.", field="user")
     return name
-
-
-def _revoked(worker: WorkerContext, name: str | None, *, by: str) -> float:
-    """Revoke, count and note it in the audit; return since when. Raises: AuthorityUnavailable."""
-    snapshot = worker.snapshot()
-    at_s = snapshot.revocations.add(name, by=by).at_s or worker.now()
-    worker.metrics.freshness.count_revocation(is_of_everybody=name is None)
-    if snapshot.audit is not None:
-        whom = EVERYBODY if name is None else name
-        at = iso_at(at_s, has_ms=True)
-        snapshot.audit.append({"kind": "revocation", "at": at, "id": worker.new_id(), "who": by, "whom": whom})
-    log.warning("revocation by=%s of=%s", by, "everybody" if name is None else "a user")
-    return at_s

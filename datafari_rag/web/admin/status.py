@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -56,47 +56,43 @@ class Counts:
 
 def charts_of(exposition: bytes, names: ChartLabels | None = None) -> Charts:
     """Return the charts of what `/metrics` says; a chart without numbers is empty."""
-    requests: dict[str, float] = {}
-    outcomes: dict[str, float] = {}
-    buckets: dict[str, Bounds] = {}
+    requests: dict[str, float] = defaultdict(float)
+    outcomes: dict[str, float] = defaultdict(float)
+    buckets: dict[str, Bounds] = defaultdict(lambda: defaultdict(float))
     for name, labels, value in _samples(exposition):
         if name == f"{ANSWERS}_total":
-            _add(requests, labels["dialect"], value)
-            _add(outcomes, labels["outcome"], value)
+            requests[labels["dialect"]] += value
+            outcomes[labels["outcome"]] += value
         elif name == f"{STAGES}_bucket":
-            _add(buckets.setdefault(labels["stage"], {}), float(labels["le"]), value)
+            buckets[labels["stage"]][float(labels["le"])] += value
     medians = {stage: quantile(bounds, 0.5) * 1000 for stage, bounds in buckets.items()}
     slow = {stage: quantile(bounds, 0.95) * 1000 for stage, bounds in buckets.items()}
     words = names or ChartLabels({}, {})
     times = {name: f"{medians[name]:.0f} / {slow[name]:.0f} ms" for name in slow}
     return Charts(
-        tuple(_bars(_sorted(requests), _whole(requests), {})),
-        tuple(_bars(_sorted(outcomes), _whole(outcomes), words.outcomes)),
+        tuple(_bars(*_sorted(requests), {})),
+        tuple(_bars(*_sorted(outcomes), words.outcomes)),
         tuple(_bars(slow, times, words.stages)),
     )
 
 
 def counts_of(exposition: bytes) -> Counts:
     """Return the counts of what `/metrics` says; zeros and empty lists where nothing was counted."""
-    outcomes: dict[str, float] = {}
-    whole: Bounds = {}
+    outcomes: dict[str, float] = defaultdict(float)
+    whole: Bounds = defaultdict(float)
     for name, labels, value in _samples(exposition):
         if name == f"{ANSWERS}_total" and labels["dialect"] != "site":
             # The pages that ask for these counts are no answers.
-            _add(outcomes, labels["outcome"], value)
+            outcomes[labels["outcome"]] += value
         elif name == f"{WHOLE}_bucket":
-            _add(whole, float(labels["le"]), value)
-    return Counts(outcomes, _listed(whole))
+            whole[float(labels["le"])] += value
+    return Counts(outcomes, [(None if math.isinf(bound) else bound, count) for bound, count in sorted(whole.items())])
 
 
 def _samples(exposition: bytes) -> Iterable[tuple[str, Mapping[str, str], float]]:
     for family in text_string_to_metric_families(exposition.decode()):
         for sample in family.samples:
             yield sample.name, sample.labels, sample.value
-
-
-def _listed(bounds: Bounds) -> list[tuple[float | None, float]]:
-    return [(None if math.isinf(bound) else bound, count) for bound, count in sorted(bounds.items())]
 
 
 def quantile(bounds: Mapping[float, float], part: float) -> float:
@@ -112,16 +108,10 @@ def quantile(bounds: Mapping[float, float], part: float) -> float:
     return 0.0
 
 
-def _add(counts: dict[Any, float], key: object, value: float) -> None:
-    counts[key] = counts.get(key, 0.0) + value
-
-
-def _sorted(values: Mapping[str, float]) -> dict[str, float]:
-    return dict(sorted(values.items(), key=lambda pair: -pair[1]))
-
-
-def _whole(values: Mapping[str, float]) -> dict[str, str]:
-    return {name: f"{value:.0f}" for name, value in values.items()}
+def _sorted(values: Mapping[str, float]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return *values*, the largest first, and the text of each."""
+    largest_first = dict(sorted(values.items(), key=lambda pair: -pair[1]))
+    return largest_first, {name: f"{value:.0f}" for name, value in values.items()}
 
 
 def _bars(values: Mapping[str, float], texts: Mapping[str, str], words: Mapping[str, str]) -> Iterator[ChartBar]:
@@ -144,26 +134,11 @@ class PartStatus:
 
 def state_of(worker: WorkerContext, translate: Translate) -> tuple[PartStatus, ...]:
     """Return every part with its state, in the order of readiness."""
-    names = part_names(translate)
-    return tuple(
-        PartStatus(
-            what=str(one["what"]),
-            name=names.get(str(one["what"]), str(one["what"])),
-            problem=_problem(one, translate),
-            last=_last(worker.failures.latest(str(one["what"])), translate),
-        )
-        for one in parts_of(worker, worker.service.problems())
-    )
-
-
-def _problem(part: Mapping[str, Any], translate: Translate) -> str:
-    if part["problem"]:
-        return translated(part["problem"], translate)
-    return "" if part["ok"] else translate("not used for a while after repeated failures")
-
-
-def _last(failure: Mapping[str, str] | None, translate: Translate) -> str:
-    if failure is None:
-        return ""
-    title, _ = title_and_hint(failure["label"], translate)
-    return f"{title} ({failure['at']})"
+    names, states = part_names(translate), []
+    for part in parts_of(worker, worker.service.problems()):
+        what, problem, failure = str(part["what"]), part["problem"], worker.failures.latest(str(part["what"]))
+        idle = "" if part["ok"] else translate("not used for a while after repeated failures")
+        shown = translated(str(problem), translate) if problem else idle
+        last = "" if failure is None else f"{title_and_hint(failure['label'], translate)[0]} ({failure['at']})"
+        states.append(PartStatus(what, names.get(what, what), shown, last))
+    return tuple(states)

@@ -224,7 +224,9 @@ def answer_of(exchange: Exchange) -> Response:
     user = exchange.user()
     if not isinstance(read, PassThrough):
         run = AnswerRun(exchange, _context(exchange, incoming, ask), incoming, user.is_admin, task)
-        _note(run)
+        exchange.note_ignored(ask.ignored)
+        for warning in ask.warnings:
+            log.warning("answer id=%s %s", exchange.id, warning)
         if task is not None or row.begins_at_once:
             # Otherwise the search fails, too late for a status if the stream has begun.
             require_known(user, snapshot.settings.security_anonymous)
@@ -251,14 +253,6 @@ def _context(exchange: Exchange, incoming: Incoming, ask: Ask) -> ReplyContext:
         clock=exchange.worker.now,
         signing=incoming.signing,
     )
-
-
-def _note(run: AnswerRun) -> None:
-    """Count what has no effect here, and log what was changed of the request."""
-    ask = run.context.ask
-    run.exchange.note_ignored(ask.ignored)
-    for warning in ask.warnings:
-        log.warning("answer id=%s %s", run.context.id, warning)
 
 
 def _whole(run: AnswerRun, events: AnswerEvents) -> Response:

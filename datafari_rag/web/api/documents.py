@@ -40,7 +40,19 @@ def opened(exchange: Exchange) -> Response:
         raise NotFound
     start, end = _span(incoming, len(document.text))
     exchange.extracts = (Extract(1, document.id, document, (Passage(start or 0, end or len(document.text)),), ""),)
-    return _as_json(document, field, start, end) if wants_json() else _as_page(exchange.worker, document, start, end)
+    if not wants_json():
+        return _as_page(exchange.worker, document, start, end)
+    shown = {
+        "id": document.id,
+        "title": title_of(document),
+        "url": target_of(document),
+        "field": field,
+        "text": document.text,
+        "start": start,
+        "end": end,
+        "place": _place(document, start),
+    }
+    return json_response(plain(shown))
 
 
 def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
@@ -59,23 +71,6 @@ def _offset(incoming: Incoming, name: str) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= 12):
         raise BadRequest(f"The parameter {name} must be a whole number of characters, 0 or more.")
     return int(text)
-
-
-def _as_json(document: Document, field: str, start: int | None, end: int | None) -> Response:
-    return json_response(
-        plain(
-            {
-                "id": document.id,
-                "title": title_of(document),
-                "url": target_of(document),
-                "field": field,
-                "text": document.text,
-                "start": start,
-                "end": end,
-                "place": _place(document, start),
-            }
-        )
-    )
 
 
 def _place(document: Document, start: int | None, language: str = "en") -> str | None:
@@ -99,9 +94,8 @@ def _as_page(worker: WorkerContext, document: Document, start: int | None, end: 
 
 def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> Mapping[str, object] | None:
     """Return what the script of the page needs to offer a summary, None where there is none to be had."""
-    if not worker.snapshot().settings.ai_enable_summarization or not document.text.strip():
-        return None
-    return {"id": document.id, **summary_words(reader.translate)}
+    can_summarise = worker.snapshot().settings.ai_enable_summarization and document.text.strip()
+    return {"id": document.id, **summary_words(reader.translate)} if can_summarise else None
 
 
 DOCUMENTS = DialectRoute("documents", Questionless(failure), NDJSON, page=failure_page, work=opened)

@@ -150,13 +150,9 @@ class Exchange:
         """Whether a program's prompt is answered, which is no question."""
         self.is_open = False
         """Whether a stream ends it, after the response has begun."""
-        self._is_read = False
+        self.is_read = False
+        """Whether a dialect has read it; before that a failure is one of HTTP."""
         self._is_over = False
-
-    def read(self, read: Callable[[], Incoming]) -> None:
-        """Take what *read* returns as the request. Raises: RagError: it cannot be read, which is a failure of HTTP."""
-        self.incoming = read()
-        self._is_read = True
 
     @property
     def settings(self) -> Settings:
@@ -259,7 +255,7 @@ class Exchange:
         if (error.field or "").startswith(FILTERS):
             self.note_ignored((str(error.field).removeprefix(FILTERS),))
         self.finish(error.label, log_also=error.log)
-        return failure_response(self.worker, self.row, error, is_of_http=not self._is_read)
+        return failure_response(self.worker, self.row, error, is_of_http=not self.is_read)
 
     def _audit(self, outcome: str, support: Support | None) -> None:
         if self.snapshot.audit is None:
@@ -309,7 +305,8 @@ def exchanged(
     """
     worker = exchange.worker
     try:
-        exchange.read(read)
+        exchange.incoming = read()
+        exchange.is_read = True
         exchange.row = exchange.row if row_for is None else row_for(exchange.incoming)
         exchange.rights = sender_of(worker) if by is None else _proved(worker, by())
         exchange.know(exchange.rights.identified.name)

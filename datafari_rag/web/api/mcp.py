@@ -221,7 +221,15 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
         return snapshot.agent_identity
 
     response = exchanged(Exchange(worker, MCP), read, lambda exchange: _answered(exchange, offered), by=identity)
-    return _challenged(response, snapshot.settings)
+    settings = snapshot.settings
+    if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
+        parts = [f'resource_metadata="{origin_of(settings)}{RESOURCE_PATH}{PATH}"']
+        if settings.mcp_scopes:
+            parts.append(f'scope="{" ".join(settings.mcp_scopes)}"')
+        if "Authorization" in request.headers:
+            parts.append('error="invalid_token"')
+        response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
+    return response
 
 
 def resource_view(worker: WorkerContext) -> Response:
@@ -247,17 +255,28 @@ def origin_of(settings: Settings) -> str:
 
 
 def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
-    settings, incoming = exchange.settings, exchange.incoming
-    if exchange.user_name is None and settings.security_anonymous == "refuse":
+    incoming = exchange.incoming
+    if exchange.user_name is None and exchange.settings.security_anonymous == "refuse":
         raise NotAuthenticated
     message = messages.message_of(incoming.body, incoming.headers)
     if isinstance(message, Notification):
         exchange.finish("listed")
         return Response(status=202)
     watch_client(request)
-    _join_trace(message)
+    # The trace that `_meta` names, if any, is continued (MCP, "OpenTelemetry trace context").
+    named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := message.meta.get(key), str)}
+    if "traceparent" in named:
+        request_context.begin(g.request_id, named)
+        # Where spans are made, the server has put this there.
+        if (join := request.environ.get("datafari_rag.join_trace")) is not None:
+            join(named)
     # From here on a failure is the reply to this message.
     exchange.row = _without_question(message)
+    return _replied(exchange, message, offered)
+
+
+def _replied(exchange: Exchange, message: RpcRequest, offered: Mapping[str, Offered]) -> Response:
+    settings = exchange.settings
     tools = {
         name: row
         for name, row in offered.items()
@@ -303,27 +322,5 @@ def _is_fixed(authority: str) -> bool:
     return True
 
 
-def _join_trace(message: RpcRequest) -> None:
-    """Continue the trace that `_meta` names, if any (MCP, "OpenTelemetry trace context")."""
-    named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := message.meta.get(key), str)}
-    if "traceparent" in named:
-        request_context.begin(g.request_id, named)
-        # Where spans are made, the server has put this there.
-        if (join := request.environ.get("datafari_rag.join_trace")) is not None:
-            join(named)
-
-
 def _takes_tokens(settings: Settings) -> bool:
     return settings.mcp_enabled and settings.security_identity == "jwt"
-
-
-def _challenged(response: Response, settings: Settings) -> Response:
-    """Return *response*; a caller without a valid token also gets where to obtain one (RFC 9728, RFC 6750)."""
-    if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
-        parts = [f'resource_metadata="{origin_of(settings)}{RESOURCE_PATH}{PATH}"']
-        if settings.mcp_scopes:
-            parts.append(f'scope="{" ".join(settings.mcp_scopes)}"')
-        if "Authorization" in request.headers:
-            parts.append('error="invalid_token"')
-        response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
-    return response

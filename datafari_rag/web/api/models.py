@@ -35,7 +35,7 @@ def models(exchange: Exchange) -> Response:
 MODELS = DialectRoute("models", Questionless(failure), NDJSON, work=models, is_question=False)
 
 
-Said = Mapping[str, object] | Ending
+RelayedChunk = Mapping[str, object] | Ending
 
 
 def relay(exchange: Exchange, passed: PassThrough) -> Response:
@@ -52,11 +52,11 @@ def relay(exchange: Exchange, passed: PassThrough) -> Response:
         raise NotAllowed
     # What passes through is no question to documents.
     exchange.question, exchange.extracts = None, ()
-    said = relayed_by.relay(passed.body, is_streamed=passed.is_streamed)
+    chunks = relayed_by.relay(passed.body, is_streamed=passed.is_streamed)
     if passed.is_streamed:
-        return _streamed(exchange, said)
-    with closing(said):
-        reply, ending = _first(said), next(said, None)  # read to its end, so that the connection can be used again
+        return _streamed(exchange, chunks)
+    with closing(chunks):
+        reply, ending = _first(chunks), next(chunks, None)  # read to its end, so that the connection can be used again
     exchange.facts = ending.facts if isinstance(ending, Ending) else UNKNOWN_MODEL
     exchange.finish("passed")
     response = json_response(exchange.row.encoding.whole(relayed(reply)))
@@ -64,7 +64,7 @@ def relay(exchange: Exchange, passed: PassThrough) -> Response:
     return response
 
 
-def _streamed(exchange: Exchange, chunks: Generator[Said, None, None]) -> Response:
+def _streamed(exchange: Exchange, chunks: Generator[RelayedChunk, None, None]) -> Response:
     with exchange.worker.streams.opened(exchange.settings.server_limits.streams) as opened:
         taken = taken_until(chunks, lambda _: True)
         try:
@@ -82,20 +82,20 @@ def _streamed(exchange: Exchange, chunks: Generator[Said, None, None]) -> Respon
     return response
 
 
-def _first(said: Iterator[Said]) -> Mapping[str, object]:
+def _first(chunks: Iterator[RelayedChunk]) -> Mapping[str, object]:
     """Return the reply or its first chunk. Raises: RagError, when there is none."""
-    first = next(said, None)
+    first = next(chunks, None)
     if isinstance(first, Mapping):
         return first
     raise first.failure if first is not None and first.failure is not None else ModelGarbled()
 
 
-def _lines(exchange: Exchange, said: Iterator[Said]) -> Iterator[bytes]:
+def _lines(exchange: Exchange, chunks: Iterator[RelayedChunk]) -> Iterator[bytes]:
     outcome, encoding = "aborted", exchange.row.encoding
 
     def lines() -> Generator[bytes, None, None]:
         nonlocal outcome
-        for one in said:
+        for one in chunks:
             if isinstance(one, Mapping):
                 yield encoding.line(relayed_chunk(one))
                 continue

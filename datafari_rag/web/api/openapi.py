@@ -8,7 +8,6 @@ Pages are listed without their forms. A stream's media type names the schema of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -53,16 +52,14 @@ def openapi_view(worker: WorkerContext, rules: Map) -> Response:
 def openapi_page(worker: WorkerContext, rules: Map) -> Response:
     """Return the page of all paths in *rules* and of all schemas, under the settings of now."""
     described = description(rules, worker.snapshot().settings)
-    operations = list(_operations(described["paths"]))
+    operations = [
+        {**operation, "path": path, "method": method.upper()}
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    ]
     groups = [(tag, [one for one in operations if tag["name"] in one["tags"]]) for tag in described["tags"]]
     shown = {"groups": groups, "schemas": described["components"]["schemas"], "kind_of": kind_of}
     return page(worker, reader_of(worker), "openapi.html", shown)
-
-
-def _operations(paths: Json) -> Iterator[Json]:
-    for path, methods in paths.items():
-        for method, operation in methods.items():
-            yield {**operation, "path": path, "method": method.upper()}
 
 
 def kind_of(schema: Json) -> str:
@@ -181,7 +178,9 @@ def _operation(rule: Rule, method: str) -> Json:
         "responses": _page(known) if known.get("tag") == "pages" else _responses(known),
     }
     if rule.arguments:
-        described["parameters"] = _in_path(rule)
+        described["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": STRING} for name in sorted(rule.arguments)
+        ]
     if "parameters" in known and method in ("GET", "DELETE"):
         described["parameters"] = [_parameter(name) for name in _names(known)]
     if "request" in known or (method == "POST" and "parameters" in known):
@@ -197,10 +196,6 @@ def _parameter(name: str) -> Json:
     row = READERS.get(name)
     found = written()["parameters"][name] if row is None else {"name": name, "description": f"{row.says} {row.refused}"}
     return {"in": "query", "required": False, "schema": STRING, **found}
-
-
-def _in_path(rule: Rule) -> list[Json]:
-    return [{"name": name, "in": "path", "required": True, "schema": STRING} for name in sorted(rule.arguments)]
 
 
 def _page(known: Json) -> Json:

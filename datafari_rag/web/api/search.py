@@ -12,7 +12,6 @@ from datafari_rag.pipeline import browse, sources_for
 from datafari_rag.protocols import retrieval, solr_select
 from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.request_values import whole_request
 from datafari_rag.web.responses import NDJSON, add_ignored, json_response, plain, size_of
 
 
@@ -34,15 +33,10 @@ def search_of(exchange: Exchange) -> Response:
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)
 
 RETRIEVE_PATH = "/retrieve"
-RETRIEVE_TAKES = frozenset({"json"})
 
 
-def retrieve_view(worker: WorkerContext) -> Response:
-    """Return the passages that an answer to the question would be made of, as the user who asks may see them."""
-    return exchanged(Exchange(worker, RETRIEVE), lambda: whole_request(RETRIEVE_TAKES, worker.now()), _retrieved)
-
-
-def _retrieved(exchange: Exchange) -> Response:
+def retrieved(exchange: Exchange) -> Response:
+    """Return the passages that an answer to the question would be made of. Raises: RagError."""
     given, ask = retrieval.parse(exchange.incoming, exchange.settings)
     exchange.question = ask.question
     exchange.note_ignored(ask.ignored)
@@ -58,7 +52,7 @@ def _retrieved(exchange: Exchange) -> Response:
     return response
 
 
-RETRIEVE = DialectRoute("retrieve", Questionless(retrieval.failure), NDJSON)
+RETRIEVE = DialectRoute("retrieve", Questionless(retrieval.failure), NDJSON, work=retrieved)
 
 
 def titles(exchange: Exchange) -> Response:

@@ -125,16 +125,12 @@ class Metrics:
         """Call *listener* with dialect and outcome at the end of each answer from now on."""
         self._listeners.append(listener)
 
-    def count_answer(self, dialect: str, outcome: str) -> None:
-        """Count one finished answer; *outcome* is ok, a label, passed or aborted."""
-        self._answers(dialect, outcome).inc()
-        self._on_outcome(outcome)
-        for listener in self._listeners:
-            listener(dialect, outcome)
-
     def count(self, ended: FinishedRequest, settings: Settings) -> None:
-        """Count one finished answer with its times, its model and its tokens."""
-        self.count_answer(ended.dialect, ended.outcome)
+        """Count one finished answer with its times and tokens, and its model where one was reached."""
+        self._answers(ended.dialect, ended.outcome).inc()
+        self._on_outcome(ended.outcome)
+        for listener in self._listeners:
+            listener(ended.dialect, ended.outcome)
         for stage, took_ms in ended.timings_ms:
             self._stages(ended.dialect, stage).observe(coarse_s(took_ms))
         if ended.total_ms is not None:
@@ -143,14 +139,11 @@ class Metrics:
             self._rerankings(ended.reranking.failure or "ok").inc()
         if ended.support is not None:
             self._support(ended.dialect).observe(ended.support)
-        self.count_model(ended.outcome, ended.facts, settings)
-
-    def count_model(self, outcome: str, facts: ModelFacts, settings: Settings) -> None:
-        """Count what one answer took of its model; nothing where no model was reached."""
-        if facts.name is None and not outcome.startswith("model"):
+        facts = ended.facts
+        if facts.name is None and not ended.outcome.startswith("model"):
             return
         model = model_label(facts.name or settings.rag_model, settings)
-        self._models(model, outcome).inc()
+        self._models(model, ended.outcome).inc()
         self._tries(model).inc(facts.tries)
         usage = facts.extras.get("usage")
         for key, kind in _USAGE.items():
@@ -302,12 +295,16 @@ class LastFailures:
         if part is None:
             return
         now = self._now()
-        self._latest[part] = now, {"label": label, "at": iso_time(now)}
+        self._latest[part] = now, {"label": label, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))}
         written_at, written = self._written.get(part, (-WRITE_EVERY_S, ""))
         # Another failure than the last one is news, however soon it comes.
         if self._folder is not None and (label != written or not 0 <= now - written_at < WRITE_EVERY_S):
             self._written[part] = now, label
-            self._write(part, self._folder)
+            # A failure that cannot be written is still known to this worker; an answer never fails for it.
+            with suppress(OSError):
+                new = self._folder / f"last-{part}.{os.getpid()}"
+                new.write_text(json.dumps(self._latest[part]), encoding="ascii")
+                new.replace(self._folder / f"last-{part}.json")
 
     def latest(self, part: str) -> Failure | None:
         """Return label and time (ISO 8601, UTC) of the last failure of *part* in any worker, None before the first."""
@@ -320,18 +317,6 @@ class LastFailures:
             # Not by the reported seconds: two failures may have the same.
             return found if mine is None or shared_at > mine_at else mine
         return mine
-
-    def _write(self, part: str, folder: Path) -> None:
-        # A failure that cannot be written is still known to this worker; an answer never fails for it.
-        with suppress(OSError):
-            new = folder / f"last-{part}.{os.getpid()}"
-            new.write_text(json.dumps(self._latest[part]), encoding="ascii")
-            new.replace(folder / f"last-{part}.json")
-
-
-def iso_time(at_s: float) -> str:
-    """Return a time as people and programs read it: ISO 8601, UTC, whole seconds."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
 
 
 _PART_OF = {error.label: part for part, root in PARTS.items() for error in leaves(root)}

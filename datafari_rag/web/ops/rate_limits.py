@@ -282,7 +282,14 @@ class StartQueue:
             with self._lock:
                 self._usual_s += _WEIGHT * (self._clock() - began - self._usual_s)
         finally:
-            self._leave(turn)
+            # Hand the place on to the first who waits; who gave up waiting had none.
+            with self._lock:
+                if turn is not None and not turn.is_set():
+                    self._waiting.remove(turn)
+                elif self._waiting:
+                    self._waiting.popleft().set()
+                else:
+                    self._held -= 1
 
     def _join(self, places: int, most_wait_s: float) -> threading.Event | None:
         """Take a place and return None, else what is set when it is this one's turn. Raises: Overloaded."""
@@ -296,13 +303,3 @@ class StartQueue:
             turn = threading.Event()
             self._waiting.append(turn)
             return turn
-
-    def _leave(self, turn: threading.Event | None) -> None:
-        """Hand the place on to the first who waits; who gave up waiting had none."""
-        with self._lock:
-            if turn is not None and not turn.is_set():
-                self._waiting.remove(turn)
-            elif self._waiting:
-                self._waiting.popleft().set()
-            else:
-                self._held -= 1

@@ -101,18 +101,7 @@ def progress(exchange: Exchange) -> Response:
 
 def drop(exchange: Exchange) -> Response:
     """Keep dropped or chosen files; our script gets JSON, a plain form the first page. Raises: RagError."""
-    kept = _kept(exchange.worker)
-    if is_of_script():
-        return json_response(plain({"kept": kept}))
-    return Response(status=303, headers={"Location": "/"})
-
-
-def is_of_script() -> bool:
-    """Return whether the page's script sent these files: a plain form cannot send this header."""
-    return TOKEN_HEADER in request.headers
-
-
-def _kept(worker: WorkerContext) -> list[str]:
+    worker = exchange.worker
     settings = worker.snapshot().settings
     headers = headers_of(request)
     if not settings.demo_folder.dropped:
@@ -130,7 +119,15 @@ def _kept(worker: WorkerContext) -> list[str]:
         raise BodyTooLarge from error
     if not worker.signer.is_own_form(name, token, headers):
         raise NotAllowed
-    return keep(Path(settings.demo_folder.dropped), files, _progress(settings.demo_folder.progress)["endings"])
+    kept = keep(Path(settings.demo_folder.dropped), files, _progress(settings.demo_folder.progress)["endings"])
+    if is_of_script():
+        return json_response(plain({"kept": kept}))
+    return Response(status=303, headers={"Location": "/"})
+
+
+def is_of_script() -> bool:
+    """Return whether the page's script sent these files: a plain form cannot send this header."""
+    return TOKEN_HEADER in request.headers
 
 
 def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, object]:

@@ -105,7 +105,7 @@ def page(
         reader=reader,
         users=DEMO_USERS if has_users else (),
         form_token=worker.signer.form_token(reader.name or ""),
-        here=_here(),
+        here=request.full_path if request.path in WITH_PARAMETERS and request.query_string else request.path,
         languages=[(code, _with(PARAMETER, code)) for code in LANGUAGES],
         static_version=static_version(),
         **values,
@@ -129,11 +129,6 @@ def static_version() -> str:
     """Return a word that changes with any of our scripts and styles, so that browsers may keep them."""
     files = sorted(path for path in STATIC.rglob("*") if path.is_file())
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
-
-
-def _here() -> str:
-    """Return the current address for a return to this page."""
-    return request.full_path if request.path in WITH_PARAMETERS and request.query_string else request.path
 
 
 def _with(name: str, value: str) -> str:

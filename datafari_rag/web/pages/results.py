@@ -385,7 +385,13 @@ def _piece(found: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
     for name, tag in (("bold", "strong"), ("italic", "em")):
         if found[name]:
             return _element(tag, _inline(part.cut(*found.span(name)), marks))
-    return _link(found["words"], found["target"], marks)
+    target = found["target"]
+    document = next((document for document in marks.documents if document["url"] == target), None)
+    shown = escape(without_directions(found["words"]))
+    if document is None:
+        return shown
+    address = f"/documents?{urlencode({'id': str(document['id'])})}"
+    return Markup('<a href="{}">{}</a>').format(address, shown)
 
 
 def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:
@@ -402,12 +408,3 @@ def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:
             at = following = made[1] - part.at
         hidden = part.masked.find(_MASK, following, end)
     return _joined([*shown, escape(without_directions(part.text[at:end]))])
-
-
-def _link(words: str, target: str, marks: PlacedCitations) -> Markup:
-    document = next((document for document in marks.documents if document["url"] == target), None)
-    shown = escape(without_directions(words))
-    if document is None:
-        return shown
-    address = f"/documents?{urlencode({'id': str(document['id'])})}"
-    return Markup('<a href="{}">{}</a>').format(address, shown)

@@ -149,10 +149,15 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
         "model": response.headers.get("X-RAG-Model", ""),
         "id": worker.new_id(),
     }
+    citations = content["citations"]
     return {
         "answer": html_of(content["message"], marks),
         "sources": _sources(content),
-        "counts": _counts(content),
+        "counts": {
+            "used": len(content["documents"]),
+            "cited": len({one["document_id"] for one in citations if one["document_id"] is not None}),
+            "contradicted": sum(one["status"] == "contradicted" for one in citations),
+        },
         "request_id": kept["id"],
         "is_extractive": kept["model"].startswith(BUILTIN_MODEL),
         "has_few_words": content.get("few_words", False),
@@ -181,15 +186,6 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
         }
         sources.append({"id": document["id"], "number": number, **shown, "address": address, "cited": cited})
     return sources
-
-
-def _counts(content: Mapping[str, Any]) -> dict[str, int]:
-    citations = content["citations"]
-    return {
-        "used": len(content["documents"]),
-        "cited": len({one["document_id"] for one in citations if one["document_id"] is not None}),
-        "contradicted": sum(one["status"] == "contradicted" for one in citations),
-    }
 
 
 def _wanted(worker: WorkerContext, arguments: Arguments) -> dict[str, tuple[str, ...]]:
