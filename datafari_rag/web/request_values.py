@@ -104,11 +104,7 @@ def _bare(request: Request, now_s: float = 0.0) -> Incoming:
 def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incoming:
     kind = request.mimetype
     if kind == "multipart/form-data" and "files" in takes:
-        # The published client's form: a JSON part and files (reference: AI Chat Protocol).
-        json_part = request.form.get("json")
-        body = None if json_part is None else _json(json_part.encode("utf-8", "surrogatepass"))
-        files = tuple(_attachment(file) for _, file in request.files.items(multi=True))
-        return replace(bare, form=_params(request.form), body=body, files=files)
+        return _multipart(request, bare)
     if kind in FORM_TYPES and "form" in takes:
         return replace(bare, form=_params(request.form))
     if "json" in takes and (kind == "application/json" or kind.endswith("+json")):
@@ -116,6 +112,13 @@ def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incom
     if not request.content_length and "Transfer-Encoding" not in request.headers and "form" in takes:
         return bare
     raise UnsupportedMediaType.wanting([name for kind, name in WANTED.items() if kind in takes])
+
+
+def _multipart(request: Request, bare: Incoming) -> Incoming:
+    """Read the published client's form: a JSON part and files (reference: AI Chat Protocol)."""
+    body = _json(request.form["json"].encode("utf-8", "surrogatepass")) if "json" in request.form else None
+    files = tuple(_attachment(file) for _, file in request.files.items(multi=True))
+    return replace(bare, form=_params(request.form), body=body, files=files)
 
 
 def _attachment(file: FileStorage) -> Attachment:

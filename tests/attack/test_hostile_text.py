@@ -52,7 +52,6 @@ ELSEWHERE = {
     "core.whole": "our own words, numbers, and a summary that the model wrote",
     "core.text.sentences": "the last 30 characters of a sentence, called by sentences",
     "protocols.ai.replies": "puts values into JSON",
-    "protocols.ai_chat_protocol": "through reading.ask_of",
     "protocols.chat_completion": "through reading.ask_of",
     "protocols.chat_reply_parts": "puts values into JSON",
     "protocols.mcp.replies": "puts values into JSON",

@@ -86,7 +86,9 @@ def counts_of(exposition: bytes) -> Counts:
             outcomes[labels["outcome"]] += value
         elif name == f"{WHOLE}_bucket":
             whole[float(labels["le"])] += value
-    return Counts(outcomes, [(None if math.isinf(bound) else bound, count) for bound, count in sorted(whole.items())])
+    return Counts(
+        dict(outcomes), [(None if math.isinf(bound) else bound, count) for bound, count in sorted(whole.items())]
+    )
 
 
 def _samples(exposition: bytes) -> Iterable[tuple[str, Mapping[str, str], float]]:
