@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from datafari_rag.core.settings.records import SolrLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag_trials.solr import process as solr_process
-from datafari_rag_trials.solr.process import CONFIG_SETS, Running
+from datafari_rag_trials.solr.process import CONFIG_SETS, Process, Running
 
 FOLDER = PROJECT / "var" / "bench" / "large"
 HEAP_MB = 2_000
@@ -53,18 +54,28 @@ KEPT_PIECES = 5
 class Cloud:
     """The running nodes."""
 
-    running: Running
     session: requests.Session
+
+    @property
+    def running(self) -> Running:
+        """What runs now: a node that was killed comes back as another process."""
+        found = solr_process.status(FOLDER)
+        assert found is not None
+        return found
+
+    @property
+    def _nodes(self) -> list[Process]:
+        return [one for one in self.running.processes if one.role.startswith("node")]
 
     @property
     def pids(self) -> list[int]:
         """The processes of the nodes."""
-        return [one.pid for one in self.running.processes if one.role.startswith("node")]
+        return [one.pid for one in self._nodes]
 
     @property
     def nodes(self) -> list[str]:
         """The addresses of the nodes."""
-        return [f"http://127.0.0.1:{one.port}/solr" for one in self.running.processes if one.role.startswith("node")]
+        return [f"http://127.0.0.1:{one.port}/solr" for one in self._nodes]
 
     def cpu_s(self) -> float:
         """Return the seconds of CPU that the nodes took so far."""
@@ -84,6 +95,23 @@ class Cloud:
         url = f"{self.nodes[0]}/{collection}/update{query}"
         self.session.post(url, data=sent, headers=named, timeout=1_800).raise_for_status()
 
+    def killed_and_back(self, collections: Sequence[str]) -> Result:
+        """Kill the second node, start it after 10 seconds, and wait until each replica of *collections* is active."""
+        began = time.monotonic()
+        solr_process.signalled(self._nodes[1])
+        time.sleep(10)
+        solr_process.revived(FOLDER)
+        up_s = time.monotonic() - began
+        while time.monotonic() - began < 120 and not all(self._is_whole(name) for name in collections):
+            time.sleep(0.5)
+        return {"s until the node answers": up_s, "s until all replicas are active": time.monotonic() - began}
+
+    def _is_whole(self, collection: str) -> bool:
+        known = self.admin(action="CLUSTERSTATUS", collection=collection)["cluster"]
+        shards = known["collections"][collection]["shards"].values()
+        replicas = [one for shard in shards for one in shard["replicas"].values()]
+        return all(one["state"] == "active" and one["node_name"] in known["live_nodes"] for one in replicas)
+
     def versions(self, collection: str, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of documents, committed or not."""
         params = {"ids": ",".join(ids), "fl": "id,_version_"}
@@ -99,6 +127,7 @@ class Pair:
     cloud: Cloud
     name: str
     has_vectors: bool = False
+    replicas: tuple[tuple[str, str], ...] = (("nrtReplicas", "1"),)
 
     @property
     def settings(self) -> Settings:
@@ -124,8 +153,8 @@ class Pair:
         listed = self.cloud.admin(action="LIST")["collections"]
         for name, (config, _) in zip(self.collections, CONFIG_SETS.values(), strict=True):
             if name not in listed:
-                named = {"name": name, "collection.configName": config, "numShards": "2", "replicationFactor": "1"}
-                self.cloud.admin(action="CREATE", **named)
+                named = {"name": name, "collection.configName": config, "numShards": "2"}
+                self.cloud.admin(action="CREATE", **named, **dict(self.replicas))
         return self
 
     def deleted(self) -> None:
@@ -182,8 +211,30 @@ class Pair:
         for name in self.collections:
             self.cloud.post(name, {"optimize": {"maxSegments": 1, "waitSearcher": True}})
         took = {"merge_s": time.monotonic() - began, "merge_cpu_s": self.cloud.cpu_s() - cpu_began}
-        _note(self.name, self.done | took)
+        _note(self.name, self.done | took | {"merged": self.done["passages"]})
         return took
+
+    def filter_cache(self) -> Counter[str]:
+        """Return what the filter caches of the passages did since they are there, all shards together."""
+        found, asked = Counter[str](), {"group": "core", "prefix": "CACHE.searcher.filterCache"}
+        for node in self.cloud.nodes:
+            told = self.cloud.session.get(f"{node}/admin/metrics", params=asked, timeout=60).json()["metrics"]
+            for core, one in told.items():
+                if core.startswith(f"solr.core.{self.collections[1]}."):
+                    known = one["CACHE.searcher.filterCache"]
+                    found.update({key: known[key] for key in ("lookups", "hits", "evictions", "size", "ramBytesUsed")})
+        return found
+
+    @contextmanager
+    def filter_cache_of(self, size_mb: int) -> Iterator[None]:
+        """Give each shard of the passages a filter cache of so many MB during the block."""
+        key = "query.filterCache.maxRamMB"
+        url = f"{self.cloud.nodes[0]}/{self.collections[1]}/config"
+        self.cloud.session.post(url, json={"set-property": {key: size_mb}}, timeout=300).raise_for_status()
+        try:
+            yield
+        finally:
+            self.cloud.session.post(url, json={"unset-property": key}, timeout=300).raise_for_status()
 
     def facts(self) -> Result:
         """Return what the pair takes: bytes and segments of each collection, memory of the nodes."""
@@ -216,7 +267,8 @@ def cloud() -> Iterator[Cloud]:
     session = requests.Session()
     session.trust_env = False
     try:
-        yield Cloud(solr_process.started(FOLDER, nodes=2), session)
+        solr_process.started(FOLDER, nodes=2)
+        yield Cloud(session)
     finally:
         if not was_running:
             solr_process.stopped(FOLDER)

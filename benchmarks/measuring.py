@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,9 @@ from benchmarks.processes import Running, fetch, machine_busy_s
 
 HERE = Path(__file__).parent
 Result = dict[str, Any]
+Step = tuple[str, Callable[[], Mapping[str, Result]]]
+"""The name of the first row that a step measures, and what measures it."""
+
 GRACE_S = 30
 """How long after the last asking an answer may still come."""
 

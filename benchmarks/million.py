@@ -1,11 +1,11 @@
 """
 A million passages in a SolrCloud: what searches cost, what filters cost, and what happens while all of it changes.
 
-    python -m benchmarks.million --fill 100000 [--vectors] [--minutes 8] [--merge] [--measure] [--tokens]
-                                 [--sync 60] [--switch 30000]
+    python -m benchmarks.million [--minutes 8] [--only "Vectors 300,000: tokens"] [--again]
 
-Everything goes through the service's own search, sync and adapters, with the rights of a user in each search. What was
-measured is kept by its name in `bench-results/large.json`, so that parts can be measured one at a time.
+Everything goes through the service's own search, sync and adapters, with the rights of a user in each search. `RUNS` is
+all that docs/sizing.md quotes. What was measured is kept by its name in `bench-results/large.json` and not measured
+again: each call goes on where the last one stopped.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
+import re
 import resource
 import subprocess
 import sys
@@ -20,17 +22,20 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from statistics import median, quantiles
 
-from benchmarks.cloud import Pair, cloud
+from benchmarks.cloud import Cloud, Pair, cloud
 from benchmarks.library import Library, rights
-from benchmarks.meaning import MEMBERS, MODEL, SHARES, QuestionEmbedder, documents, made_up, reader
-from benchmarks.measuring import Result
+from benchmarks.meaning import MEMBERS, MODEL, SHARES, TOKENS, QuestionEmbedder, documents, made_up, reader
+from benchmarks.measuring import Result, Step
+from benchmarks.vector_costs import PASSAGES, variants
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import Filter, User, filter_for
@@ -64,6 +69,7 @@ class Searching:
         self.settings = self.pair.settings
         self.retriever: SolrRetriever = retriever_for(self.settings)
         self._library, self._vectors = Library(), made_up()
+        self._warm: set[str] = set()
 
     def cost(self, kind: str, accesses: Sequence[Filter], *, callers: int = 1, count: int = 100) -> Result:
         """Search *count* times with so many *callers*: milliseconds on the wall, and of CPU, a search."""
@@ -94,6 +100,9 @@ class Searching:
 
     def warm_up(self, kind: str) -> None:
         """Search until it gets no cheaper: Java compiles what is done often, and the files are read into memory."""
+        if kind in self._warm:
+            return
+        self._warm.add(kind)
         best = math.inf
         for _ in range(MOST_ROUNDS):
             cost = self.cost(kind, [*filters().values()], callers=2, count=90)["solr_cpu_ms"]
@@ -106,6 +115,12 @@ class Searching:
         passages = self.retriever.passages
         meaning = None if known is None or passages is None else Meaning(QuestionEmbedder(known), passages)
         return Engines(self.retriever, meaning, both=_at_once)
+
+
+@cache
+def searching_of(pair: Pair) -> Searching:
+    """Return the searches over *pair*: one for all steps, so that no question comes twice."""
+    return Searching(pair)
 
 
 def _at_once(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
@@ -155,6 +170,9 @@ def access_of(user: User) -> Filter:
     return filter_for(user, mode="tokens", anonymous="refuse")
 
 
+PREDICTED_SHARES = frozenset(f"1 in {share}" for share in MEMBERS)
+
+
 def filters() -> dict[str, Filter]:
     """Return the filters that are measured, by the share of the documents that they let through."""
     members = {share: User(f"member of {groups}", rights(7, groups)) for share, groups in MEMBERS.items()}
@@ -162,37 +180,78 @@ def filters() -> dict[str, Filter]:
     return {"open": OPEN} | {f"1 in {share:,}": access_of(users[share]) for share in sorted(users)}
 
 
-def measure(
-    pair: Pair, kinds: Sequence[str], shares: Sequence[str], callers: Sequence[int]
-) -> Iterator[tuple[str, Result]]:
-    """Yield what a search costs by its kind, its filter and the number of callers."""
-    searching = Searching(pair)
-    for kind in kinds:
+def costs(
+    pair: Pair, kinds: Sequence[str], callers: Sequence[int], shares: Mapping[str, Filter] | None = None
+) -> Iterator[Step]:
+    """Yield steps: what a search costs by its kind, its filter and the number of callers."""
+
+    def measured(name: str, kind: str, access: Filter, number: int) -> Mapping[str, Result]:
+        searching = searching_of(pair)
         searching.warm_up(kind)
-        for share in shares:
+        return {name: searching.cost(kind, [access], callers=number, count=CALLERS[number])}
+
+    for kind in kinds:
+        for share, access in (shares or filters()).items():
             for number in callers:
-                cost = searching.cost(kind, [filters()[share]], callers=number, count=CALLERS[number])
-                yield f"{kind}, {share}, {number}", cost
+                name = f"{kind}, {share}, {number}"
+                yield name, partial(measured, name, kind, access, number)
 
 
-def tokens(pair: Pair, kind: str) -> Iterator[tuple[str, Result]]:
-    """Yield what users with many rights cost: those who ask again, and another one each time."""
-    searching = Searching(pair)
-    searching.warm_up(kind)
+def tokens(pair: Pair, kind: str) -> Iterator[Step]:
+    """Yield steps: what users with many rights cost, those who ask again, and another one each time."""
+
+    def measured(name: str, users: Sequence[Filter]) -> Mapping[str, Result]:
+        searching = searching_of(pair)
+        searching.warm_up(kind)
+        if len(users) == 1:
+            searching.cost(kind, users, count=3)
+        return {name: searching.cost(kind, users, count=60)}
+
     for number in (50, 500, 2_000):
-        again = access_of(User("again", rights(1, number)))
-        searching.cost(kind, [again], count=3)
-        yield f"{kind}, {number} tokens, the same user", searching.cost(kind, [again], count=60)
+        again = [access_of(User("again", rights(1, number)))]
         others = [access_of(User("other", rights(seed, number))) for seed in range(1_000, 1_060)]
-        yield f"{kind}, {number} tokens, another user each time", searching.cost(kind, others, count=60)
+        for who, users in (("the same user", again), ("another user each time", others)):
+            name = f"{kind}, {number} tokens, {who}"
+            yield name, partial(measured, name, users)
 
 
-def kept(found: Mapping[str, Result]) -> None:
+FEW_GROUPS = 3
+"""Of the 3,000, beside rights elsewhere: 1 in 220 documents."""
+
+
+def filter_cache(pair: Pair) -> Iterator[Step]:
+    """Yield steps: what Solr's filter cache keeps of so many users, who ask three times each, and what that saves."""
+    elsewhere = {f"elsewhere-{number}" for number in range(TOKENS - FEW_GROUPS)}
+
+    def measured(name: str, number: int, size_mb: int) -> Mapping[str, Result]:
+        users = [access_of(User("one", rights(seed, FEW_GROUPS) | elsewhere)) for seed in range(number)]
+        asking = random.Random(number).choices(users, k=3 * number)
+        with pair.filter_cache_of(size_mb):
+            searching = searching_of(pair)
+            searching.warm_up("nearest")
+            before = pair.filter_cache()
+            cost = searching.cost("nearest", asking, callers=2, count=len(asking))
+            after = pair.filter_cache()
+        found = {key: after[key] - before[key] for key in ("lookups", "hits", "evictions")}
+        kept_mb = {"MB kept": after["ramBytesUsed"] / 1e6, "entries": after["size"]}
+        return {name: cost | found | kept_mb | {"hit ratio": found["hits"] / found["lookups"]}}
+
+    for size_mb in (128, 512):
+        for number in (300, 1_500):
+            name = f"filter cache of {size_mb} MB, {number:,} users"
+            yield name, partial(measured, name, number, size_mb)
+
+
+def results() -> dict[str, dict[str, Result]]:
+    """Return what was measured, by the name of the run."""
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+
+
+def kept(run: str, rows: Mapping[str, Result]) -> None:
     """Add what was measured to the file of results."""
-    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    known = results()
     RESULTS.parent.mkdir(exist_ok=True)
-    for run, one in found.items():
-        known[run] = {**known.get(run, {}), **one}
+    known[run] = {**known.get(run, {}), **rows}
     RESULTS.write_text(json.dumps(known, indent=1), encoding="utf-8")
 
 
@@ -251,18 +310,18 @@ CHANGING = 1_800
 FOLLOW_S = 1
 
 
-def sync(pair: Pair, *, per_s: int, seconds: float) -> Iterator[tuple[str, Result]]:
-    """Yield what `passages sync` takes: with nothing to do, after a burst, behind a stream and killed in its middle."""
+def sync(pair: Pair, *, per_s: int = 5, seconds: float = 60) -> Mapping[str, Result]:
+    """Return what `passages sync` takes: with nothing to do, after a burst, behind a stream and killed in it."""
     with tempfile.TemporaryDirectory() as folder:
         conf = Path(folder) / "rag.properties"
         url, collection = pair.settings.solr_url, pair.settings.solr_vector_collection
         conf.write_text(f"solr.url={url}\nsolr.vector.collection={collection}\n", encoding="ascii")
         conf.chmod(0o600)
-        yield "sync, nothing changed", _round(pair, conf)
+        found = {"sync, nothing changed": _round(pair, conf)}
         changes = Changes(pair, per_s)
         with closing(writer_for(pair.settings)) as writer:
             changes.changed(writer, BURST)
-        yield f"sync, {BURST} documents changed", _round(pair, conf)
+        found[f"sync, {BURST} documents changed"] = _round(pair, conf)
         changes.pending.clear()
         changes = Changes(pair, per_s)
         threads = [threading.Thread(target=work) for work in (changes.write, changes.look)]
@@ -286,8 +345,8 @@ def sync(pair: Pair, *, per_s: int, seconds: float) -> Iterator[tuple[str, Resul
         ages = changes.ages_s
         age = {"s old in the median": median(ages) if ages else None, "s the oldest": changes.oldest_s}
         counts = {"changes": changes.written, "found": len(ages), "never found": len(changes.pending)}
-        yield f"sync, {per_s} documents a second", counts | age
-        yield "sync, after the kill", _round(pair, conf)
+        found[f"sync, {per_s} documents a second"] = counts | age
+        return found | {"sync, after the kill": _round(pair, conf)}
 
 
 BURST = 300
@@ -305,94 +364,178 @@ def _round(pair: Pair, conf: Path) -> Result:
     return took | {"s of its own": own_s, "": said.strip()}
 
 
-def switch(live: Pair, *, passages: int) -> Iterator[tuple[str, Result]]:
-    """Yield what callers saw while a second pair was filled beside *live* and two aliases were switched to it."""
-    beside = Pair(live.cloud, "Beside")
-    beside.deleted()
-    aliases = Pair(live.cloud, "Live")
-
-    def switched(to: Pair) -> None:
-        for alias, name in zip(aliases.collections, to.collections, strict=True):
-            live.cloud.admin(action="CREATEALIAS", name=alias, collections=name)
-
-    switched(live)
+@contextmanager
+def asked(pair: Pair) -> Iterator[Counter[str]]:
+    """Let four callers search *pair* by words during the block, and count how that ended."""
     answers: Counter[str] = Counter()
     is_over = threading.Event()
-    searching = Searching(aliases)
-    search, access = _words(searching, {}), filters()["1 in 1"]
+    search, access = _words(Searching(pair), {}), filters()["1 in 1"]
     questions = LIBRARY.questions(400, 77)
 
-    def ask(first: int) -> None:
-        number = first
-        while not is_over.is_set():
+    def ask(number: int) -> None:
+        while not is_over.wait(0.05):
             number += 1
             try:
                 answers["answers" if search(questions[number % 400], access) else "without a document"] += 1
             except RagError as error:
                 answers[f"failed: {error.label}"] += 1
-            is_over.wait(0.05)
 
     callers = [threading.Thread(target=ask, args=(number * 100,)) for number in range(4)]
     for one in callers:
         one.start()
     try:
-        began = time.monotonic()
-        beside.made().fill(passages)
-        answers["asked before the switch"] = answers.total()
-        switch_began = time.monotonic()
-        switched(beside)
-        took = {"fill_s": switch_began - began, "switch_s": time.monotonic() - switch_began}
-        time.sleep(15)
-        switched(live)
-        time.sleep(5)
+        yield answers
     finally:
         is_over.set()
         for one in callers:
-            one.join(60)
-    yield "switch", {**answers, **took, "passages": passages}
+            one.join(150)
+
+
+def switch(live: Pair) -> Mapping[str, Result]:
+    """Return what callers saw while a second pair was filled beside *live* and two aliases were switched to it."""
+    beside, aliases = Pair(live.cloud, "Beside"), Pair(live.cloud, "Live")
+    passages = live.done["passages"]
+    beside.deleted()
+
+    def switched(to: Pair) -> float:
+        began = time.monotonic()
+        for alias, name in zip(aliases.collections, to.collections, strict=True):
+            live.cloud.admin(action="CREATEALIAS", name=alias, collections=name)
+        return time.monotonic() - began
+
+    switched(live)
+    with asked(aliases) as answers:
+        began = time.monotonic()
+        beside.made().fill(passages)
+        answers["asked before the switch"] = answers.total()
+        took = {"fill_s": time.monotonic() - began, "switch_s": switched(beside)}
+        time.sleep(15)
+        switched(live)
+        time.sleep(5)
     for alias in aliases.collections:
         live.cloud.admin(action="DELETEALIAS", name=alias)
     beside.deleted()
+    return {"switch": {**answers, **took, "passages": passages}}
 
 
-def main() -> None:
-    """Run the parts that are asked for."""
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
-    parser.add_argument("--fill", type=int, help="passages that there shall be")
-    parser.add_argument("--vectors", action="store_true", help="those with vectors; else with words alone")
-    parser.add_argument("--own", action="store_true", help="in a pair of their own, which is removed afterwards")
-    parser.add_argument("--minutes", type=float, default=8, help="how long it is filled at most")
-    parser.add_argument("--merge", action="store_true", help="merge the segments of each shard into one")
-    parser.add_argument("--measure", nargs="*", choices=KINDS, help="what kinds of searches cost")
-    parser.add_argument("--shares", nargs="*", default=list(filters()), help="of these filters")
-    parser.add_argument("--callers", nargs="*", type=int, default=list(CALLERS), help="with so many callers")
-    parser.add_argument("--tokens", action="store_true", help="what many rights cost")
-    parser.add_argument("--sync", type=float, help="passages sync behind changes for so many seconds")
-    parser.add_argument("--switch", type=int, help="a reindex of so many passages beside the live collection")
-    options = parser.parse_args()
-    with cloud() as found:
-        name = "Vectors" if options.vectors else "Words"
-        pair = Pair(found, f"{name}{options.fill}" if options.own else name, options.vectors).made()
-        if options.fill:
-            pair.fill(options.fill, seconds=options.minutes * 60)
-        if options.merge:
+def replicas(like: Pair, kind: str) -> Mapping[str, Result]:
+    """Return what two replicas of each shard cost to fill, and what callers saw while the second node was killed."""
+    pair = Pair(like.cloud, f"Two{kind}", has_vectors=True, replicas=((f"{kind}Replicas", "2"),))
+    pair.deleted()
+    done = pair.made().fill(like.done["passages"])
+    with asked(pair) as answers:
+        time.sleep(10)
+        answers["asked before the kill"] = answers.total()
+        took = pair.cloud.killed_and_back(pair.collections)
+        time.sleep(5)
+    pair.deleted()
+    return {f"replicas, 2 {kind}": {"fill_cpu_s": done["fill_cpu_s"], **took, **answers}}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Passages of a kind, and what is measured over them."""
+
+    kind: str
+    passages: int
+    steps: Callable[[Pair], Iterable[Step]]
+
+    @property
+    def name(self) -> str:
+        """The name of the run among the results."""
+        return f"{self.kind} {self.passages:,}"
+
+    def pair_in(self, found: Cloud) -> Pair:
+        """Return the pair that grows from run to run, or where that is too large by now one of its own."""
+        pair = Pair(found, self.kind, self.kind == "Vectors")
+        return pair if pair.done["passages"] <= self.passages else replace(pair, name=f"{self.kind}{self.passages}")
+
+    def made(self, pair: Pair, until_s: float) -> bool:
+        """Fill and merge *pair*; say whether it came to an end."""
+        if self.kind == "variants":
+            return True
+        done = pair.made().fill(self.passages, seconds=until_s - time.monotonic())
+        if done["passages"] == self.passages != done.get("merged"):
             pair.merged()
-        run = f"{name} {pair.done['passages']:,}"
-        kept({run: {"facts": {**pair.done, **pair.facts()}}})
-        parts: list[Iterator[tuple[str, Result]]] = []
-        if options.measure:
-            parts.append(measure(pair, options.measure, options.shares, options.callers))
-        if options.tokens:
-            parts.append(tokens(pair, "nearest" if options.vectors else "words"))
-        if options.sync:
-            parts.append(sync(pair, per_s=5, seconds=options.sync))
-        if options.switch:
-            parts.append(switch(pair, passages=options.switch))
-        for what, one in (row for part in parts for row in part):
-            kept({run: {what: one}})
-            print(f"{run}: {what}: {_line(one)}", flush=True)
-        if options.own:
-            pair.deleted()
+        return bool(done["passages"] == self.passages)
+
+
+def _facts(pair: Pair) -> Mapping[str, Result]:
+    return {"facts": {**pair.done, **pair.facts()}}
+
+
+def _small(kind: str) -> Callable[[Pair], Iterator[Step]]:
+    """Return the steps of a run that is fitted: the filters of predictions are not among its own."""
+    kinds = ("words",) if kind == "Words" else ("nearest", "both")
+    shares = {share: access for share, access in filters().items() if share not in PREDICTED_SHARES}
+    return lambda pair: chain([("facts", partial(_facts, pair))], costs(pair, kinds, (1,), shares))
+
+
+def _words_30(pair: Pair) -> Iterator[Step]:
+    yield from _small("Words")(pair)
+    yield "switch", partial(switch, pair)
+
+
+def _vectors_30(pair: Pair) -> Iterator[Step]:
+    yield from _small("Vectors")(pair)
+    for kind in ("nrt", "tlog"):
+        yield f"replicas, 2 {kind}", partial(replicas, pair, kind)
+
+
+def _words_million(pair: Pair) -> Iterator[Step]:
+    yield "facts", partial(_facts, pair)
+    yield from costs(pair, ("words",), tuple(CALLERS))
+    yield from tokens(pair, "words")
+    yield "sync, nothing changed", partial(sync, pair)
+
+
+def _vectors_million(pair: Pair) -> Iterator[Step]:
+    yield "facts", partial(_facts, pair)
+    yield from costs(pair, ("nearest", "both"), tuple(CALLERS))
+    yield from tokens(pair, "nearest")
+    yield from filter_cache(pair)
+
+
+RUNS = (
+    Run("Words", 30_000, _words_30),
+    Run("Vectors", 30_000, _vectors_30),
+    *(Run(kind, passages, _small(kind)) for passages in (100_000, 300_000) for kind in ("Words", "Vectors")),
+    Run("Words", 1_000_000, _words_million),
+    Run("Vectors", 1_000_000, _vectors_million),
+    Run("variants", PASSAGES, lambda pair: variants(pair.cloud)),
+)
+"""All that docs/sizing.md quotes."""
+
+
+def missing(run: Run, pair: Pair, only: re.Pattern[str]) -> list[Step]:
+    """Return the steps of *run* that have not been measured yet, of those that *only* names."""
+    known = results().get(run.name, {})
+    return [step for step in run.steps(pair) if step[0] not in known and only.search(f"{run.name}: {step[0]}")]
+
+
+def main() -> int:
+    """Measure what is missing as long as there is time; 1 where something is left."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
+    parser.add_argument("--minutes", type=float, default=8, help="after which nothing more is begun")
+    parser.add_argument("--only", default="", help="a regular expression: Vectors 300,000: tokens")
+    options = parser.parse_args()
+    until_s = time.monotonic() + options.minutes * 60
+    with cloud() as found:
+        for run in RUNS:
+            pair = run.pair_in(found)
+            steps = missing(run, pair, re.compile(options.only))
+            if steps and not run.made(pair, until_s):
+                return 1
+            for _, step in steps:
+                if time.monotonic() > until_s:
+                    return 1
+                rows = step()
+                kept(run.name, rows)
+                for what, one in rows.items():
+                    print(f"{run.name}: {what}: {_line(one)}", flush=True)
+            if steps and pair.name != run.kind:
+                pair.deleted()
+    return 0
 
 
 def _line(one: Result) -> str:
@@ -402,4 +545,4 @@ def _line(one: Result) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

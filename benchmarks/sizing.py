@@ -359,13 +359,20 @@ def _costs(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
 def _others(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
     for run, found in results.items():
         for name, one in found.items():
-            if "tokens" in name:
-                yield (
-                    f"{run}: {name}",
-                    f"{one['p50']:.0f} / {one['p99']:.0f} ms, Solr's CPU {one['solr_cpu_ms']:.0f} ms",
-                )
-            elif name.startswith(("sync", "switch")):
+            if name.startswith(("sync", "switch", "replicas")):
                 yield f"{run}: {name}", ", ".join(f"{_shown(value)} {key}" for key, value in one.items())
+            elif "tokens" in name or "filter cache" in name:
+                kept = f", {one['hit ratio']:.0%} hits, {one['MB kept']:.0f} MB kept" if "hit ratio" in one else ""
+                spent = f"{one['p50']:.0f} / {one['p99']:.0f} ms, Solr's CPU {one['solr_cpu_ms']:.0f} ms"
+                yield f"{run}: {name}", spent + kept
+            elif "write_ms" in one:
+                found_by = one.get("merged")
+                recall = (
+                    f", then {found_by['cpu_ms']:.1f} ms a search and {found_by['recall']:.1%} found"
+                    if found_by
+                    else ""
+                )
+                yield f"{run}: {name}", f"{one['write_ms']:.2f} ms a passage, {one['merge_ms']:.2f} to merge{recall}"
 
 
 def _shown(value: object) -> str:

@@ -1,30 +1,27 @@
 """
 Where the time goes when vectors are written to Solr, and what it buys: the same passages under several configurations.
 
-    python -m benchmarks.vector_costs [--passages 20000]
-
 Each variant is a collection of one shard with the shipped config set, changed as its row says. The nearest that it
 finds are compared with those of all cosines: `recall` is the share of the ten nearest that the search found.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cloud import PIECE, Cloud, cloud
+from benchmarks.cloud import PIECE, Cloud
 from benchmarks.library import Library
 from benchmarks.meaning import DIMENSIONS, PER_DOCUMENT, MadeUpVectors, Rows, documents, made_up
-from benchmarks.measuring import Result
-from benchmarks.million import kept
+from benchmarks.measuring import Result, Step
 from datafari_rag_trials.solr.process import config_set, zipped
 
 FIELD = f"vector_{DIMENSIONS}"
-QUESTIONS = 100
+QUESTIONS, PASSAGES = 100, 20_000
 SHIPPED = (
     f'name="{FIELD}" class="solr.DenseVectorField" vectorDimension="{DIMENSIONS}" similarityFunction="dot_product"'
 )
@@ -150,18 +147,11 @@ def _first_node(found: Cloud) -> str:
     return found.nodes[0].removeprefix("http://").replace("/", "_")
 
 
-def main() -> None:
-    """Measure each variant, and print its row."""
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
-    parser.add_argument("--passages", type=int, default=20_000)
-    parser.add_argument("--only", nargs="*", choices=VARIANTS, default=list(VARIANTS))
-    options = parser.parse_args()
-    with cloud() as found:
-        for name in options.only:
-            row = measured(found, name, options.passages)
-            kept({f"variants {options.passages:,}": {name: row}})
-            print(name, row, flush=True)
+def variants(found: Cloud) -> Iterator[Step]:
+    """Yield a step for each variant."""
+    for name in VARIANTS:
+        yield name, partial(_row, found, name)
 
 
-if __name__ == "__main__":
-    main()
+def _row(found: Cloud, name: str) -> Mapping[str, Result]:
+    return {name: measured(found, name, PASSAGES)}

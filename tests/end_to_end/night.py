@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import os
 import random
 import re
@@ -48,7 +49,7 @@ MARKS = ("<!-- night: written by make night -->", "<!-- end of night -->")
 MODELS = ("quote", "first-2000ms-words-20-gap-100ms", "miscite", "quote-cut-after-5", "gullible", "status-503")
 """Honest, slow, lying about its sources, broken off, obeying what documents say, and busy."""
 
-RELOAD_S, REVOKE_S, SAMPLE_S, STREAMERS, MOST_S = 30.0, 20.0, 15.0, 4, 120.0
+RELOAD_S, REVOKE_S, SAMPLE_S, STREAMERS, MOST_S, HOUR_S = 30.0, 20.0, 15.0, 4, 120.0, 3_600.0
 ASK = "/search/select?action=rag&q=What+does+the+pump+have"
 SEEN = re.compile(r"pump of (d\d\d) has version(\d+)x")
 
@@ -244,11 +245,17 @@ def _together(found: Sequence[Anomaly], began_s: float) -> list[str]:
 
 
 def drift(part: Part) -> float:
-    """Return by how many hundredths the memory of the last quarter is above that of the second."""
-    memory = [row[1] for row in part.samples]
-    quarter = max(1, len(memory) // 4)
-    early, late = memory[quarter : 2 * quarter] or memory, memory[-quarter:] or [0.0]
-    return 100 * (sum(late) / len(late) / (sum(early) / len(early)) - 1) if memory else 0.0
+    """
+    Return by how many hundredths memory grew after the first hour, from the first quarter of that time to the last.
+
+    Of a part that is hardly longer than an hour, or shorter, it is the second half.
+    """
+    last_s = part.samples[-1][0] if part.samples else 0.0
+    from_s = HOUR_S if last_s > 1.2 * HOUR_S else last_s / 2
+    memory = [row[1] for row in part.samples if row[0] >= from_s]
+    quarter = math.ceil(len(memory) / 4)
+    early, late = memory[:quarter], memory[-quarter:]
+    return 100 * (sum(late) / sum(early) - 1) if memory else 0.0
 
 
 def told(parts: Sequence[Part]) -> list[str]:
@@ -267,7 +274,7 @@ def told(parts: Sequence[Part]) -> list[str]:
         f"Meanwhile {done['writes']:,} writes, {done['reads']:,} searches, {done['revocations']:,} revocations,",
         f"{reloads} reloads, {done['runs of sync']} `passages sync` killed, {done['kills']} nodes killed.",
         f"**{len(bad)} hidden versions, failures without a label, or streams without an end.**",
-        f"Memory of both workers, the last quarter of each part against its second: {drifts}.",
+        f"Memory of both workers after the first hour of a part, else in its second half: {drifts}.",
     ]
 
 
