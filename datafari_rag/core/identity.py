@@ -48,18 +48,14 @@ def is_known(named: Sequence[str], hosts: Iterable[str]) -> bool:
 
     A request without a name is not known. *named* are the `Host` header and the target's authority, where there is one.
     """
-    known = [normalized(host) for host in hosts]
-    return bool(named) and all(_is_one(normalized(name), known) for name in named)
+    known, names = [normalized(host) for host in hosts], [normalized(name) for name in named]
+    return bool(names) and all(name is not None and (name in known or (name[0], None) in known) for name in names)
 
 
 def is_same(one: str, other: str) -> bool:
     """Return whether two authorities are one host and port, where the default port may be written or not."""
     first, second = normalized(one), normalized(other)
     return first is not None and second is not None and _without_default(first) == _without_default(second)
-
-
-def _is_one(name: tuple[str, str | None] | None, known: Sequence[tuple[str, str | None] | None]) -> bool:
-    return name is not None and (name in known or (name[0], None) in known)
 
 
 def _without_default(name: tuple[str, str | None]) -> tuple[str, str | None]:

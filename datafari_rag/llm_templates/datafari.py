@@ -42,7 +42,17 @@ def answer(reply: Mapping[str, object]) -> ReplyChunk:
         return ReplyChunk(failure=ModelGarbled(log="an output that is no text"))
     if output is None and "output" not in reply:
         return ReplyChunk(failure=ModelGarbled(log="a reply without output"))
-    return ReplyChunk(output or "", finish_reason="stop", facts=_facts(reply))
+    metadata = reply.get("metadata")
+    run_id = metadata.get("run_id") if isinstance(metadata, Mapping) else None
+    model = reply.get("model")
+    return ReplyChunk(
+        output or "",
+        finish_reason="stop",
+        facts=ModelFacts(
+            name=model if isinstance(model, str) and model else None,
+            id=run_id if isinstance(run_id, str) and run_id else None,
+        ),
+    )
 
 
 def delta(chunk: Mapping[str, object]) -> ReplyChunk:
@@ -57,13 +67,3 @@ def _context(prompt: Prompt) -> Iterator[str]:
         yield f"{turn.role}: {turn.text}"
     for extract in prompt.extracts:
         yield document_message(extract, prompt.nonce)
-
-
-def _facts(reply: Mapping[str, object]) -> ModelFacts:
-    metadata = reply.get("metadata")
-    run_id = metadata.get("run_id") if isinstance(metadata, Mapping) else None
-    model = reply.get("model")
-    return ModelFacts(
-        name=model if isinstance(model, str) and model else None,
-        id=run_id if isinstance(run_id, str) and run_id else None,
-    )

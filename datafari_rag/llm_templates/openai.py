@@ -80,9 +80,10 @@ def _piece(chunk: Mapping[str, object], choice: Mapping[str, object], piece: Map
 
 
 def _said(reply: Mapping[str, object], choice: Mapping[str, object], message: Mapping[str, object]) -> ReplyChunk:
+    value = choice.get("finish_reason")
     return ReplyChunk(
         text=_text(message.get("content")),
-        finish_reason=_word(choice.get("finish_reason")),
+        finish_reason=(FINISHES.get(value, value) if isinstance(value, str) and value else None),
         is_declined=bool(message.get("refusal")),
         facts=_facts(reply, choice),
         thought_chars=_thought_chars(message),
@@ -144,10 +145,6 @@ def _thought_chars(message: Mapping[str, object]) -> int:
     parts = content if isinstance(content, list) else ()
     beside = max((len(_text(message[name])) for name in _THOUGHTS & message.keys()), default=0)
     return beside + sum(len(_text(part.get("thinking"))) for part in parts if isinstance(part, Mapping))
-
-
-def _word(value: object) -> str | None:
-    return FINISHES.get(value, value) if isinstance(value, str) and value else None
 
 
 def _facts(reply: Mapping[str, object], choice: Mapping[str, object]) -> ModelFacts:

@@ -98,7 +98,7 @@ def record_of(happening: AuditEvent) -> dict[str, object]:
         # The trail's, which has the key.
         "question_hmac": None,
         "documents": [_document(extract) for extract in happening.extracts],
-        "decision": {"mode": happening.mode, "access": _access(outcome)},
+        "decision": {"mode": happening.mode, "access": "refused" if outcome in REFUSALS else "filtered"},
         "model": happening.model,
         "tokens": happening.tokens,
         "support": _support(happening.support),
@@ -109,7 +109,8 @@ def record_of(happening: AuditEvent) -> dict[str, object]:
 def chained(record: Mapping[str, object], head: ChainHead, key: AuditKey | None = None) -> tuple[bytes, ChainHead]:
     """Return *record* as the next line after *head*, signed with *key*, with its line end, and the head after it."""
     signer = {} if key is None else {"key": key.id}
-    text = _canonical({"n": head.lines, "before": head.last, **signer, **record})
+    numbered = {"n": head.lines, "before": head.last, **signer, **record}
+    text = json.dumps(numbered, ensure_ascii=True, separators=(",", ":"))
     mark = hashlib.sha256(text.encode("ascii")).hexdigest() if key is None else key.signed("line", text)
     line = f'{text[:-1]},"hash":"{mark}"}}\n'
     return line.encode("ascii"), ChainHead(head.lines + 1, mark, None if key is None else key.id)
@@ -200,10 +201,6 @@ def _unproved(signer: object, before: ChainHead, proofs: ChainProofs) -> str | N
     return None
 
 
-def _canonical(body: Mapping[str, object]) -> str:
-    return json.dumps(body, ensure_ascii=True, separators=(",", ":"), sort_keys=False)
-
-
 def _document(extract: Extract) -> dict[str, object]:
     return {
         "id": extract.document.id,
@@ -228,10 +225,6 @@ def keyed(question: str, key: bytes) -> str:
     A plain hash of a short question is found by trying.
     """
     return hmac.new(key, question.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
-
-
-def _access(outcome: str) -> str:
-    return "refused" if outcome in REFUSALS else "filtered"
 
 
 REFUSALS = frozenset({"notAuthenticated", "notAllowed", "authorityUnavailable", "authorityTimeout", "tooManyRequests"})

@@ -7,11 +7,11 @@ fails stays a failure.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 
 from datafari_rag.core.errors import NoAnswer, NoDocuments, RagError
-from datafari_rag.core.events import Delta, Event, Failed, Finished, ModelFacts, Sources, taken_until
+from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources, taken_until
 
 _SENTENCES: Mapping[type[RagError], Mapping[str, str]] = {
     NoDocuments: {"fr": "Aucune réponse n'est possible, car aucun document associé n'a été trouvé."},
@@ -36,25 +36,21 @@ def answered(
     failed before it knew the answer's. Closing the generator closes *events*.
     """
     with closing(events):
-        taken = taken_until(events, lambda event: not _is_wordless(event))
+        taken = taken_until(
+            events,
+            lambda event: not (isinstance(event, Sources) or (isinstance(event, Delta) and not event.text.strip())),
+        )
         last = taken[-1] if taken else None
         if isinstance(last, Failed) and isinstance(last.error, softened):
-            yield from _explained(last.error, last.facts, _sources(taken, language))
+            sources = _sources(taken, language)
+            text = sentence_for(last.error, sources.language)
+            yield Sources((), sources.thoughts, sources.language, sources.timings_ms)
+            yield Delta(text)
+            yield Finished(text, facts=last.facts, timings_ms=sources.timings_ms)
             return
         yield from taken
         yield from events
 
 
-def _is_wordless(event: Event) -> bool:
-    return isinstance(event, Sources) or (isinstance(event, Delta) and not event.text.strip())
-
-
 def _sources(taken: list[Event], language: str) -> Sources:
     return next((event for event in taken if isinstance(event, Sources)), Sources((), language=language))
-
-
-def _explained(error: RagError, facts: ModelFacts, sources: Sources) -> Iterator[Event]:
-    text = sentence_for(error, sources.language)
-    yield Sources((), sources.thoughts, sources.language, sources.timings_ms)
-    yield Delta(text)
-    yield Finished(text, facts=facts, timings_ms=sources.timings_ms)

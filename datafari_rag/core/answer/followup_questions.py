@@ -34,14 +34,16 @@ class Followups:
 
     def feed(self, text: str) -> str:
         """Return what of the text so far is certainly not the beginning of a mark, without the marks."""
-        if self._is_plain(text):
+        # Words in the middle of a line, as most pieces are: nothing to take out or hold back.
+        is_held = self._held or self._is_line_start
+        if not is_held and "<" not in text and "\n" not in text and not text[-1:].isspace():
             return text
         self._held += text
         if self._is_waiting(text):
             return ""
         shown, at = "", 0
         for match in _MARK.finditer(self._held) if ">>" in self._held else ():
-            self._note(match.group(1))
+            self._questions[match.group(1).strip()] = None
             shown += self._shown(at, self._before_mark(match.start(), at))
             at = match.end()
         opened = self._open_at(at)
@@ -65,20 +67,12 @@ class Followups:
         """Return the questions so far, each once."""
         return list(self._questions)
 
-    def _is_plain(self, text: str) -> bool:
-        """Say whether *text* is words in the middle of a line, as most pieces are: nothing to take out or hold back."""
-        is_held = self._held or self._is_line_start
-        return not is_held and "<" not in text and "\n" not in text and not text[-1:].isspace()
-
     def _is_waiting(self, text: str) -> bool:
         """Say whether *text* only adds words to a mark that has begun, or white space to white space."""
         if self._held.startswith("<<"):
             is_begun = len(text) + 2 < len(self._held) <= MAX_QUESTION_CHARS
             return is_begun and _ENDS_MARK.search(self._held, 2) is None
         return self._held.isspace() and len(self._held) <= 2 * MAX_BLANK_CHARS
-
-    def _note(self, question: str) -> None:
-        self._questions[question.strip()] = None
 
     def _open_at(self, begin: int) -> int:
         """Return where behind *begin* a mark may have begun; the end of what is held when none has."""

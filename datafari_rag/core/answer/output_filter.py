@@ -240,7 +240,10 @@ class SafeLinks:
             case "<":
                 return _Step("<", 1)
             case "~":
-                return self._tilde()
+                # Behind three that begin a line code may hold backticks, so that none is sure.
+                if _TILDES.fullmatch(self._margin):
+                    self._doubt = _LOST
+                return _Step("~", 1)
             case "`":
                 return self._ticks(text, at, is_end=is_end)
             case "]":
@@ -310,12 +313,6 @@ class SafeLinks:
         is_open = close == -1 or (close is None and self._depth > 0)
         # Without the link that it holds, a tag could be something else.
         return _Step("< ", 1) if is_open or "](" in inside or _is_loading(inside) else _Step(text[at : at + 2], 2)
-
-    def _tilde(self) -> _Step:
-        """Take a tilde; behind three that begin a line code may hold backticks, so that none is sure."""
-        if _TILDES.fullmatch(self._margin):
-            self._doubt = _LOST
-        return _Step("~", 1)
 
     def _doubt_ticks(self, taken: str) -> None:
         """Note that pairs of backticks are not sure where some are in a bracket or a link that was *taken*."""

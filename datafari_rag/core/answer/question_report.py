@@ -186,16 +186,12 @@ def asked_under(questions: Sequence[KeptQuestion], readable: Set[str]) -> list[S
     """Return what a reader of the documents *readable* may know of *questions*, which are in the order they came."""
     of_texts = {one: _words_of(*one) for one in {(question.text, question.language) for question in questions}}
     asked = [(question, of_texts[question.text, question.language]) for question in questions]
-    closed = _closed(asked, readable)
+    # The groups that are left out have a long question, and a document that is not readable.
+    hidden = {own for question, own in asked if not {*question.shown, *question.cited} <= readable}
+    closed = {own for question, own in asked if own in hidden and _is_long(question.text, question.language)}
     seen = [(mine, own) for question, own in asked if own not in closed and (mine := _under(question, readable))]
     again = _asked_again([question for question, _ in seen])
     return [SeenQuestion(question, own, _problems(question, question.id in again)) for question, own in seen]
-
-
-def _closed(asked: Sequence[tuple[KeptQuestion, tuple[str, ...]]], readable: Set[str]) -> set[tuple[str, ...]]:
-    """Return the words of the groups that are left out: with a long question, and a document that is not readable."""
-    hidden = {own for question, own in asked if not {*question.shown, *question.cited} <= readable}
-    return {own for question, own in asked if own in hidden and _is_long(question.text, question.language)}
 
 
 def _under(question: KeptQuestion, readable: Set[str]) -> KeptQuestion | None:

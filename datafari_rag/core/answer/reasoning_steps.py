@@ -148,15 +148,10 @@ def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
         "endpoint": trace.endpoint,
         "timings_ms": {name: round(took, 2) for name, took in trace.timings_ms},
     }
-    return Thought(TITLES[3], _messages_of(prompt), props)
-
-
-def _messages_of(prompt: Prompt) -> list[str]:
-    """Return the prompt, one string for each message, roles first."""
     messages = [f"system: {prompt.instructions}"] if prompt.instructions is not None else []
     messages += [f"{turn.role}: {turn.text}" for turn in prompt.history]
     messages += [f"user: Document {extract.number}. {extract.label}: {extract.text}" for extract in prompt.extracts]
-    return [*messages, f"user: {prompt.question}"]
+    return Thought(TITLES[3], [*messages, f"user: {prompt.question}"], props)
 
 
 LEAST_SCORE = "minimum_search_score"

@@ -147,21 +147,21 @@ def judged_again(
 
     A premise that contradicts a claim counts only where none proves it.
     """
-    said = judge.judge([one.doubt for one in claims]) if claims else ()
-    if isinstance(said, JudgeFailure):
-        return check, JudgeReport(len(claims), failure=said)
+    verdicts = judge.judge([claim.doubt for claim in claims]) if claims else ()
+    if isinstance(verdicts, JudgeFailure):
+        return check, JudgeReport(len(claims), failure=verdicts)
     sentences = list(check.sentences)
-    for one, verdict in zip(claims, said, strict=True):
-        sentences[one.number] = _judged(sentences[one.number], one, verdict, language)
-    decided = sum(verdict != Verdict() for verdict in said)
+    for claim, verdict in zip(claims, verdicts, strict=True):
+        sentences[claim.number] = _judged(sentences[claim.number], claim, verdict, language)
+    decided = sum(verdict != Verdict() for verdict in verdicts)
     return replace(check, sentences=tuple(sentences)), JudgeReport(len(claims), decided)
 
 
-def _judged(sentence: CheckedSentence, one: DoubtfulClaim, verdict: Verdict, language: str) -> CheckedSentence:
+def _judged(sentence: CheckedSentence, claim: DoubtfulClaim, verdict: Verdict, language: str) -> CheckedSentence:
     if verdict.proving:
-        proofs = one.citations(verdict.proving, SUPPORTED, language)
+        proofs = claim.citations(verdict.proving, SUPPORTED, language)
         return replace(sentence, status=SUPPORTED, proofs=proofs, close=(), is_by_second=True)
     if verdict.contradicting:
-        against = one.citations(verdict.contradicting, CONTRADICTED, language)
+        against = claim.citations(verdict.contradicting, CONTRADICTED, language)
         return replace(sentence, status=CONTRADICTED, against=against, close=(), is_by_second=True)
     return sentence

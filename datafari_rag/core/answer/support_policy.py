@@ -172,8 +172,11 @@ class SupportPolicy:
 
 def _remarked(sentence: str, language: str, remark: str) -> str:
     """Return *sentence* with the *remark* that it is not proved, before its final punctuation."""
-    at = _end_of_words(sentence)
-    return f"{sentence[:at]} {sentence_in(language, remark)}{sentence[at:]}"
+    # Text after a mark belongs to the next sentence.
+    end = len(sentence.rstrip(_ENDING))
+    while mark := _MARK_END.search(sentence, max(0, end - MAX_MARK_CHARS), end):
+        end = len(sentence[: mark.start()].rstrip(_ENDING))
+    return f"{sentence[:end]} {sentence_in(language, remark)}{sentence[end:]}"
 
 
 class SupportedOutput:
@@ -260,7 +263,7 @@ class SupportedOutput:
             return self._show(self._rest)
         whole = self._judged(verdicts)
         rest = whole if self._policy.is_live or self._policy.is_late else self._rest
-        replaced = self._replaced()
+        replaced = self._policy.replacement(self._checked, self._proved, self._dropped)
         if replaced is not None:
             self._places = [] if self._policy.is_late else self._places
             rest = self._instead(replaced, rest)
@@ -324,9 +327,6 @@ class SupportedOutput:
         self._last = sentence[-1:] or self._last
         return sentence
 
-    def _replaced(self) -> Replacement | None:
-        return self._policy.replacement(self._checked, self._proved, self._dropped)
-
     def _instead(self, replaced: Replacement, rest: str) -> str:
         """Return what is shown in place of the answer, behind what was shown of it and *rest* of what stays."""
         prompt = self._prompt
@@ -345,11 +345,3 @@ class SupportedOutput:
     def _show(self, text: str) -> str:
         self._shown.append(text)
         return text
-
-
-def _end_of_words(sentence: str) -> int:
-    """Return where the words of *sentence* end, before its marks: text after a mark belongs to the next sentence."""
-    end = len(sentence.rstrip(_ENDING))
-    while mark := _MARK_END.search(sentence, max(0, end - MAX_MARK_CHARS), end):
-        end = len(sentence[: mark.start()].rstrip(_ENDING))
-    return end

@@ -189,9 +189,9 @@ def _checked(
     status = min((one.status for _, one in found), key=_ORDER.index, default=UNSUPPORTED)
     mark = Mark(*place, inside="", places=())
     counting = PROVED if status in PROVED else (status,)
-    said = [(one, finding) for one, finding in found if finding.status in counting and finding.place is not None]
+    findings = [(one, finding) for one, finding in found if finding.status in counting and finding.place is not None]
     places = tuple(
-        replace(citation_at(mark, one, finding, language), claim=claim.text) for one, finding in said[:MAX_PROOFS]
+        replace(citation_at(mark, one, finding, language), claim=claim.text) for one, finding in findings[:MAX_PROOFS]
     )
     return CheckedSentence(
         *place,

@@ -145,7 +145,14 @@ def document_message(extract: Extract, nonce: str) -> str:
     The label is inside, because a title comes from the document too; so are the headings of the passage, each on its
     own line. Only the nonce makes a fence: it cannot be guessed, and is removed from a text that contains it.
     """
-    label, text = (part.replace(nonce, "") for part in (extract.label, _under_headings(extract)))
+    pieces: list[str] = []
+    at = 0
+    for start, path in extract.paths:
+        pieces.append(extract.text[at:start].rstrip("\n"))
+        pieces.append(f"\n# {path}\n" if start else f"# {path}\n")
+        at = start
+    pieces.append(extract.text[at:])
+    label, text = (part.replace(nonce, "") for part in (extract.label, "".join(pieces)))
     return f"Document {extract.number}. <data {nonce}>\n[{label}]\n{text}\n</data {nonce}>"
 
 
@@ -154,16 +161,6 @@ def texts_of(prompt: Prompt) -> tuple[str, ...]:
     turns = (turn.text for turn in prompt.history)
     documents = (document_message(extract, prompt.nonce) for extract in prompt.extracts)
     return (prompt.instructions or "", *turns, *documents, prompt.question)
-
-
-def _under_headings(extract: Extract) -> str:
-    pieces: list[str] = []
-    at = 0
-    for start, path in extract.paths:
-        pieces.append(extract.text[at:start].rstrip("\n"))
-        pieces.append(f"\n# {path}\n" if start else f"# {path}\n")
-        at = start
-    return "".join((*pieces, extract.text[at:]))
 
 
 MESSAGE_TOKENS = 8
@@ -183,7 +180,10 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     left out, the weakest first; there may be none left, and the caller decides what that means. What is free then is
     `spare_tokens`, rather too few.
     """
-    spare = window - _most_tokens(prompt) - (prompt.max_tokens or LEAST_ANSWER_TOKENS)
+    # More tokens than it can have, without counting them: no token is shorter than a byte.
+    texts = [*_texts(prompt), *(document_message(extract, prompt.nonce) for extract in prompt.extracts)]
+    most = sum((len(text) if text.isascii() else 4 * len(text)) + MESSAGE_TOKENS for text in texts)
+    spare = window - most - (prompt.max_tokens or LEAST_ANSWER_TOKENS)
     if spare >= 0:
         return replace(prompt, spare_tokens=spare)
     sizes = [_tokens(extract, prompt.nonce, count) for extract in prompt.extracts]
@@ -215,9 +215,3 @@ def _texts(prompt: Prompt) -> Iterator[str]:
     yield prompt.instructions or ""
     yield from (turn.text for turn in prompt.history)
     yield prompt.question
-
-
-def _most_tokens(prompt: Prompt) -> int:
-    """Return more tokens than *prompt* can have, without counting them: no token is shorter than a byte."""
-    texts = [*_texts(prompt), *(document_message(extract, prompt.nonce) for extract in prompt.extracts)]
-    return sum((len(text) if text.isascii() else 4 * len(text)) + MESSAGE_TOKENS for text in texts)

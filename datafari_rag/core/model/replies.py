@@ -226,17 +226,27 @@ class ReplyTotals:
         """Return what is known so far."""
         return self._facts
 
-    def add(self, said: ReplyChunk) -> None:
+    def add(self, chunk: ReplyChunk) -> None:
         """Take one chunk's news. Raises: ModelError, the chunk's own failure."""
-        if said.failure is not None:
-            raise said.failure
-        if said.text and not self.has_text:
-            self.has_text = not said.text.isspace()
-        if said.finish_reason is not None:
-            self.finish_reason = said.finish_reason
-        self._is_declined = self._is_declined or said.is_declined
-        if said.facts is not None:
-            self._facts = _joined(self._facts, said.facts)
+        if chunk.failure is not None:
+            raise chunk.failure
+        if chunk.text and not self.has_text:
+            self.has_text = not chunk.text.isspace()
+        if chunk.finish_reason is not None:
+            self.finish_reason = chunk.finish_reason
+        self._is_declined = self._is_declined or chunk.is_declined
+        if chunk.facts is not None:
+            old, new = self._facts, chunk.facts
+            self._facts = replace(
+                old,
+                name=new.name or old.name,
+                id=new.id if old.id is None else old.id,
+                # Azure's first chunk, which has the filter's results alone, says 0.
+                created=old.created or new.created,
+                extras={**old.extras, **new.extras} if new.extras else old.extras,
+                thought_tokens=_counted(new.extras, "completion_tokens_details", "reasoning_tokens")
+                or old.thought_tokens,
+            )
 
     def note_thoughts(self, chars: int, took_ms: float) -> None:
         """Take how long the thoughts before the answer were, and after how long it began or the reply ended."""
@@ -278,24 +288,12 @@ def _counted(extras: Mapping[str, object], *names: str) -> int | None:
     return found if isinstance(found, int) and found > 0 else None
 
 
-def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
-    return replace(
-        old,
-        name=new.name or old.name,
-        id=new.id if old.id is None else old.id,
-        # Azure's first chunk, which has the filter's results alone, says 0.
-        created=old.created or new.created,
-        extras={**old.extras, **new.extras} if new.extras else old.extras,
-        thought_tokens=_counted(new.extras, "completion_tokens_details", "reasoning_tokens") or old.thought_tokens,
-    )
-
-
 def _kind(rejection: Rejection) -> type[ModelError]:
     if rejection.status in (400, 403, 422) and _is_filtered(rejection.error):
         return ContentFiltered
-    said = rejection.words
+    words = rejection.words
     for kind, statuses, pattern in REFUSALS:
-        if rejection.status in statuses and pattern.search(said):
+        if rejection.status in statuses and pattern.search(words):
             return kind
     if rejection.status in (400, 422) and refusal_of(rejection).param:
         return ModelParameterRefused

@@ -57,7 +57,7 @@ def needs_for(server: str, url: str, model: str, *, body: Mapping[str, object] |
     name = server_at(url) if server == AUTO else server
     needs = SERVERS[name]
     for row in MODELS:
-        if name in row.servers and row.name.fullmatch(_short(model)):
+        if name in row.servers and row.name.fullmatch(model.rpartition("/")[2].lower()):
             needs = row.changed(needs)
     return replace(needs, body={**needs.body, **(body or {})})
 
@@ -113,10 +113,6 @@ class ModelRow:
         if not self.is_bare:
             return replace(needs, thinking=self.thinking)
         return replace(needs, thinking=self.thinking, length="max_completion_tokens", sends_temperature=False)
-
-
-def _short(model: str) -> str:
-    return model.rpartition("/")[2].lower()
 
 
 def names_in(listing: object) -> tuple[str, ...]:

@@ -103,7 +103,13 @@ class Events:
         events = []
         for line in lines:
             if line:
-                self._take(line)
+                if line.startswith("data:"):
+                    # "If value starts with a U+0020 SPACE character, remove it from value" (HTML, §9.2.6): one, not all.
+                    self._hold(line[6:] if line.startswith("data: ") else line[5:])
+                elif line == "data":
+                    self._hold("")
+                elif self._data and line[0] in ' \t{}[]"':
+                    self._hold(line)
             elif self._data:
                 events.append(self._taken())
         return events
@@ -111,15 +117,6 @@ class Events:
     def end(self) -> list[str]:
         """Return the data of the last event when no empty line ended it, as a list of one or none."""
         return [self._taken()] if self._data else []
-
-    def _take(self, line: str) -> None:
-        if line.startswith("data:"):
-            # "If value starts with a U+0020 SPACE character, remove it from value" (HTML, §9.2.6): one, not all.
-            self._hold(line[6:] if line.startswith("data: ") else line[5:])
-        elif line == "data":
-            self._hold("")
-        elif self._data and line[0] in ' \t{}[]"':
-            self._hold(line)
 
     def _hold(self, text: str) -> None:
         self._chars += len(text) + 1  # a line feed joins it to the next; empty lines of data count too

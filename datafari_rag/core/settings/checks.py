@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Literal
@@ -55,14 +55,8 @@ class Check:
 
 def flag() -> Check:
     """Return the check for true and false, in any case as Java's `parseBoolean` has it."""
-    wanted = _valid_values(("true", "false"))
-
-    def read(text: str, folder: str) -> bool:
-        if text.lower() not in ("true", "false"):
-            raise ValueError(wanted)
-        return text.lower() == "true"
-
-    return Check("flag", read, wanted, choices=("true", "false"))
+    either = choice("true", "false")
+    return replace(either, kind="flag", read=lambda text, folder: either.read(text.lower(), folder) == "true")
 
 
 def choice(*names: str) -> Check:
@@ -164,41 +158,32 @@ def path() -> Check:
 
 def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
     """Return the check for a list; with *allowed*, of those alone. Items keep their order; doubles are dropped."""
-    wanted = _valid_values(allowed) if allowed else valid(phrase)
+    if allowed:
+        return replace(_listed(_valid_values(allowed), set(allowed).__contains__), choices=tuple(allowed))
+    return _listed(valid(phrase), lambda item: not CONTROL.search(item))
+
+
+def _listed(wanted: str, is_valid: Callable[[str], object], *, is_optional: bool = True) -> Check:
+    """Return the check for a list of items that *is_valid* takes, doubles dropped; at least one unless optional."""
 
     def read(value: str, folder: str) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(items_of(value)))
-        if any(CONTROL.search(item) or (allowed and item not in allowed) for item in found):
+        items = tuple(dict.fromkeys(items_of(value)))
+        if not all(map(is_valid, items)) or not (items or is_optional):
             raise ValueError(wanted)
-        return found
+        return items
 
-    return Check("list", read, wanted, choices=tuple(allowed), is_optional=True)
+    return Check("list", read, wanted, is_optional=is_optional)
 
 
 def keys(phrase: str = _KEYS, pattern: re.Pattern[str] = _KEY) -> Check:
     """Return the check for a list of keys, each too long to be guessed; *phrase* says which texts are meant."""
-    wanted = valid(phrase)
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(items_of(value)))
-        if not all(pattern.fullmatch(item) for item in found):
-            raise ValueError(wanted)
-        return found
-
-    return Check("list", read, wanted, is_optional=True)
+    return _listed(valid(phrase), pattern.fullmatch)
 
 
 def header_names() -> Check:
     """Return the check for a list of names of request headers, at least one."""
     wanted = valid(message("lists of names of HTTP headers, separated by commas"))
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(items_of(value)))
-        if not found or not all(_HEADER.fullmatch(item) for item in found):
-            raise ValueError(wanted)
-        return found
-
-    return Check("list", read, wanted)
+    return _listed(wanted, _HEADER.fullmatch, is_optional=False)
 
 
 def plain_list() -> Check:
@@ -226,15 +211,7 @@ def collection() -> Check:
 
 def field_names() -> Check:
     """Return the check for a list of field names."""
-    wanted = valid(message("lists of names of fields, separated by commas"))
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(items_of(value)))
-        if not all(_FIELD_NAME.fullmatch(item) for item in found):
-            raise ValueError(wanted)
-        return found
-
-    return Check("list", read, wanted, is_optional=True)
+    return _listed(valid(message("lists of names of fields, separated by commas")), _FIELD_NAME.fullmatch)
 
 
 def json_object(*, without: Sequence[str]) -> Check:

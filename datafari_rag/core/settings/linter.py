@@ -58,7 +58,13 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
         last.setdefault(FOLDED[key][0], last[key])
         _fold(values, key)
     settings, misfits = parse(values, folder=folder, written_as={key: entry.value for key, entry in last.items()})
-    found = [*problems, *failures, *(_placed(problem, last) for problem in misfits), *_advice(settings, last)]
+    # The first line where a default does not suit what is written elsewhere.
+    found = [
+        *problems,
+        *failures,
+        *(replace(problem, line=last[problem.key].line if problem.key in last else 1) for problem in misfits),
+        *_advice(settings, last),
+    ]
     return settings, tuple(sorted(found, key=lambda problem: problem.line))
 
 
@@ -109,8 +115,8 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
         except ValueError as error:
             problem = bad_value(key, "", wanted=REFERENCE_WANTED)
             wanted = message_of(error)
-            said = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
-            failures.append(replace(problem, message=said, line=entry.line))
+            reason = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
+            failures.append(replace(problem, message=reason, line=entry.line))
     return values, failures
 
 
@@ -128,11 +134,6 @@ def _fold(values: dict[str, str], key: str) -> None:
     except (ValueError, AttributeError):
         return  # what is written there is no object: the check of the setting says so
     values[setting] = json.dumps(whole)
-
-
-def _placed(problem: Problem, last: Mapping[str, Entry]) -> Problem:
-    """Give *problem* the line of its key, the first where a default does not suit what is written elsewhere."""
-    return replace(problem, line=last[problem.key].line if problem.key in last else 1)
 
 
 def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:

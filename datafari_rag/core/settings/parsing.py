@@ -230,12 +230,11 @@ def is_for_browsers(key: str) -> bool:
 
 def refusals(changes: Mapping[str, str | None]) -> tuple[Problem, ...]:
     """Return why *changes* (key → text, None for the default) may not be made from a browser; empty when they may."""
-    return tuple(_refusals(changes))
-
-
-def _refusals(changes: Mapping[str, str | None]) -> Iterator[Problem]:
+    problems = []
     for key, text in changes.items():
         if not is_for_browsers(key):
-            yield Problem(key, message("{key} can only be changed in the settings file.", key=key))
+            problems.append(Problem(key, message("{key} can only be changed in the settings file.", key=key)))
         elif text is not None and "${" in text:
-            yield Problem(key, message("A reference in {key} can only be written in the settings file.", key=key))
+            reason = message("A reference in {key} can only be written in the settings file.", key=key)
+            problems.append(Problem(key, reason))
+    return tuple(problems)
