@@ -24,8 +24,8 @@ from datafari_rag.core.answer.reasoning_steps import (
     thoughts_for,
     without_least_score,
 )
-from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
+from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.ask import Activity, Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import (
@@ -47,6 +47,7 @@ from datafari_rag.core.events import (
     StepBegun,
     StepEnded,
     StepEvent,
+    Stopwatch,
     Thought,
     taken_until,
 )
@@ -57,7 +58,6 @@ from datafari_rag.core.passages.budget_fitting import FEW, Selected, answering_f
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, stepped

@@ -34,6 +34,7 @@ from datafari_rag.core.events import (
     Progress,
     SkippedDocument,
     Sources,
+    Stopwatch,
     Support,
     WorkEstimate,
     WorkEvent,
@@ -47,7 +48,6 @@ from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.search_request import STORED
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.core.text.language import detect
 from datafari_rag.core.whole import (
     SENTENCES,

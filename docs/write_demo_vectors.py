@@ -22,7 +22,7 @@ from datafari_rag.commands.demo.command import MODEL
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.commands.model import default_folder
 from datafari_rag.core.meaning.near_search import context_of, pieces_of
-from datafari_rag.core.settings.embeddings import ONNX
+from datafari_rag.core.settings.answers import ONNX
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel
 

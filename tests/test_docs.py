@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.commands.main import commands
-from datafari_rag.core.settings.linter import Entry, lint
 from datafari_rag.core.settings.other_keys import FOLDED, GONE
+from datafari_rag.core.settings.parsing import Entry, lint
 from datafari_rag.core.settings.table import ROWS, row_for
 
 ROOT = Path(__file__).parents[1]

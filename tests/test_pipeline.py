@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import Filter, User
-from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, Verdict
+from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import (

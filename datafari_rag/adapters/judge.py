@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from datafari_rag.adapters.http.exchange import Failing, JsonEndpoint, NoReply
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, JudgeLabel, SecondJudge, Verdict
+from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, JudgeLabel, SecondJudge, Verdict
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.settings.table import Settings
 

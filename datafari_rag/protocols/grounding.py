@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from datafari_rag.core.answer.second_judge import JudgeReport
-from datafari_rag.core.answer.text_check import CheckedSentence, TextCheck
+from datafari_rag.core.answer.text_check import CheckedSentence, JudgeReport, TextCheck
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.citations.resolution import UNSUPPORTED

@@ -41,7 +41,7 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
     Return the request as plain values; *takes* are the body types of its path ("json", "form", "files").
 
     Raises:
-        BodyTooLarge: more bytes than `admission` allowed were sent.
+        BodyTooLarge: more bytes than are taken were sent.
         TooManyValues: more fields than any caller needs.
         UnsupportedMediaType: a body of a type this path does not take.
         BadRequest: a body that is not what it says it is.

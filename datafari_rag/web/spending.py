@@ -25,7 +25,7 @@ from datafari_rag.core.accounts import (
     price_of,
     use_in,
 )
-from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
+from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, RagError
 from datafari_rag.core.meaning.reranker import Reranker, RerankFailure
 from datafari_rag.core.model.prompt import Prompt, tokens_in

@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.adapters.http.exchange import MAX_REPLY_BYTES
 from datafari_rag.adapters.judge import MAX_PAIRS, EndpointJudge, JudgeOptions, judge_for
-from datafari_rag.core.answer.second_judge import JUDGE_FAILURES, Doubt, JudgeFailure, Verdict
+from datafari_rag.core.answer.text_check import JUDGE_FAILURES, Doubt, JudgeFailure, Verdict
 from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Reply, serving

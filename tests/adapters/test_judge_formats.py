@@ -7,7 +7,7 @@ import random
 import pytest
 
 from datafari_rag.adapters.judge import nli_verdicts, span_verdicts
-from datafari_rag.core.answer.second_judge import Doubt, Verdict
+from datafari_rag.core.answer.text_check import Doubt, Verdict
 
 ONE = [Doubt("Cats sleep.", ("Cats sleep all day.",))]
 LABELS = ("entailment", "neutral", "contradiction")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from datafari_rag.core import access as revocation
 from datafari_rag.core import documents as places
-from datafari_rag.core import file_names, identity
+from datafari_rag.core import identity
 from datafari_rag.core import identity as hosts
 from datafari_rag.core import steps as following
 from datafari_rag.core import steps as planning
@@ -19,10 +19,10 @@ from datafari_rag.core import whole as proved_summary
 from datafari_rag.core.answer import audit_record as audit_keys
 from datafari_rag.core.answer import conversations as session_state
 from datafari_rag.core.answer import conversations as stored_conversations
-from datafari_rag.core.answer import followup_questions, output_filter, question_report, support_policy, text_check
+from datafari_rag.core.answer import output_filter, question_report, support_policy, text_check
 from datafari_rag.core.answer import output_filter as links
-from datafari_rag.core.answer import second_judge as doubtful_claims
 from datafari_rag.core.answer import support_policy as answer_sentences
+from datafari_rag.core.answer import text_check as doubtful_claims
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import claims, labels, quotations, resolution, units, verification
 from datafari_rag.core.citations import labels as markers
@@ -33,7 +33,9 @@ from datafari_rag.core.documents import HIGHLIGHTING, Citation, Document, Extrac
 from datafari_rag.core.errors import Rejection
 from datafari_rag.core.meaning import near_search as cutting
 from datafari_rag.core.meaning import near_search as passage_records
-from datafari_rag.core.model import prompt, refusals, replies, sse
+from datafari_rag.core.model import prompt, replies
+from datafari_rag.core.model import servers as refusals
+from datafari_rag.core.model import streams as sse
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages import (
     budget_fitting,
@@ -78,6 +80,7 @@ from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.openai import chat_completions as task_prompts
 from datafari_rag.protocols.openai import renderings as models
 from datafari_rag.protocols.request import Incoming
+from datafari_rag.web import dropped_files
 from datafari_rag.web.pages import results
 from datafari_rag.web.pages import results as markdown
 
@@ -124,10 +127,7 @@ ROOM = results_of_tools.Room(2000, token_estimate.estimate)
 
 
 def fed(
-    filter_: links.SafeLinks
-    | followup_questions.Followups
-    | output_filter.OutputFilter
-    | support_policy.SupportedOutput,
+    filter_: links.SafeLinks | output_filter.Followups | output_filter.OutputFilter | support_policy.SupportedOutput,
     text: str,
     size: int,
 ) -> str:
@@ -224,13 +224,11 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 
 
 READERS: dict[str, Reader] = {
-    "core.model.refusals.lesson_in": lambda text: refusals.lesson_in(refusal_of(text), ServerNeeds(), [text]),
-    "core.model.refusals.words_of": lambda text: refusals.words_of(refusal_of(text), [text], ["secret"]),
+    "core.model.servers.lesson_in": lambda text: refusals.lesson_in(refusal_of(text), ServerNeeds(), [text]),
+    "core.model.servers.words_of": lambda text: refusals.words_of(refusal_of(text), [text], ["secret"]),
     "core.text.folding.visible": cleaning.visible,
-    "core.answer.followup_questions.Followups": lambda text: fed(followup_questions.Followups(), text, len(text)),
-    "core.answer.followup_questions.Followups, by characters": lambda text: fed(
-        followup_questions.Followups(), text, 1
-    ),
+    "core.answer.output_filter.Followups": lambda text: fed(output_filter.Followups(), text, len(text)),
+    "core.answer.output_filter.Followups, by characters": lambda text: fed(output_filter.Followups(), text, 1),
     "core.answer.output_filter.OutputFilter": lambda text: fed(new_voice(), text, len(text)),
     "core.answer.output_filter.OutputFilter, by fives": lambda text: fed(new_voice(), text, 5),
     "core.model.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
@@ -288,10 +286,13 @@ READERS: dict[str, Reader] = {
         text[:700]
     ),
     "core.citations.verification.CheckedExtract.nearest": lambda text: checked_extract(text).nearest(text[:700]),
-    "core.answer.second_judge.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
+    "core.answer.text_check.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
         text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
     ),
-    "core.file_names.file_name_of": lambda text: (file_names.file_name_of(text), file_names.file_name_of(f"{text}.md")),
+    "web.dropped_files.file_name_of": lambda text: (
+        dropped_files.file_name_of(text),
+        dropped_files.file_name_of(f"{text}.md"),
+    ),
     "core.identity.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
     "core.identity.bracketed": hosts.bracketed,
     "core.identity.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),
@@ -305,7 +306,7 @@ READERS: dict[str, Reader] = {
     "core.citations.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
     "core.citations.labels.plain_label": labels.plain_label,
     "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
-    "core.model.sse.ServerSentEvents": events_of,
+    "core.model.streams.ServerSentEvents": events_of,
     "core.documents.place_at": lambda text: [
         places.place_at(stored, text, len(text))
         for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
@@ -533,7 +534,7 @@ READERS: dict[str, Reader] = {
     "core.access.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
     "core.access.same_user": revocation.same_user,
     "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
-    "core.model.refusals.callers_error": lambda text: refusals.callers_error(
+    "core.model.servers.callers_error": lambda text: refusals.callers_error(
         replies.failure_for(refusal_of(text), now_s=0),
         chosen=("model", "messages"),
         model=text,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datafari_rag.core.stopwatch import Stopwatch
+from datafari_rag.core.events import Stopwatch
 
 
 def test_laps_add_up_and_a_second_lap_of_a_name_adds_to_the_first() -> None:

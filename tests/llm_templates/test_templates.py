@@ -13,7 +13,7 @@ from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ReplyChunk, ReplyTotals
-from datafari_rag.core.model.sse import ServerSentEvents
+from datafari_rag.core.model.streams import ServerSentEvents
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 
 STREAMS = Path(__file__).parent.parent / "data" / "model_streams"

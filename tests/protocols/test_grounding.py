@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.second_judge import JUDGE_FAILURES, JudgeFailure, JudgeReport
-from datafari_rag.core.answer.text_check import checked_against
+from datafari_rag.core.answer.text_check import JUDGE_FAILURES, JudgeFailure, JudgeReport, checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, SearchTimeout, SearchUnavailable, TooManyValues
 from datafari_rag.core.settings.table import Settings

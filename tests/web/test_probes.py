@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from datafari_rag.web.admission import HELD_S, Probes
+from datafari_rag.web.app import HELD_S, Probes
 from tests.waiting import HANGS_S, until
 
 

@@ -15,8 +15,7 @@ from flask import Flask
 from datafari_rag.bootstrap import TEMPLATES, Application, create_app
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
-from datafari_rag.web.admission import OPEN_PATHS
-from datafari_rag.web.app import register
+from datafari_rag.web.app import OPEN_PATHS, register
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FakeService, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 
 from datafari_rag.adapters.ledgers import SqliteLedger
 from datafari_rag.core.accounts import CappedAccount, Price, Spender, TokenUse, caps_in
-from datafari_rag.core.answer.second_judge import Doubt, JudgeFailure, Verdict
+from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt

@@ -35,7 +35,6 @@ from datafari_rag.core.errors import (
     ThoughtsPassedOn,
 )
 from datafari_rag.core.model.prompt import Prompt, texts_of
-from datafari_rag.core.model.refusals import MAX_LESSONS, Lesson, callers_error, lesson_in, thinking_lesson
 from datafari_rag.core.model.replies import (
     MAX_REPLY_BYTES,
     RELAYED,
@@ -47,9 +46,8 @@ from datafari_rag.core.model.replies import (
     most_bytes,
     refused_by_model,
 )
-from datafari_rag.core.model.servers import ServerNeeds
-from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
-from datafari_rag.core.model.thinking import ThinkingFilter
+from datafari_rag.core.model.servers import MAX_LESSONS, Lesson, ServerNeeds, callers_error, lesson_in, thinking_lesson
+from datafari_rag.core.model.streams import Characters, ServerSentEvents, ThinkingFilter, TooLong
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 from datafari_rag.ports import Ending, TextChunk
 

@@ -28,9 +28,8 @@ from datafari_rag.adapters.settings.places import unusable
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.checks import valid
-from datafari_rag.core.settings.linter import Entry, lint
 from datafari_rag.core.settings.other_keys import ALIASES
-from datafari_rag.core.settings.parsing import Problem, bad_value
+from datafari_rag.core.settings.parsing import Entry, Problem, bad_value, lint
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import HIDDEN, Settings, row_for, without_password
 

@@ -19,7 +19,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
-from datafari_rag.core.settings.embeddings import ONNX
+from datafari_rag.core.settings.answers import ONNX
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.extras import command_for

@@ -105,7 +105,7 @@ def _endpoint(model: str) -> str:
     """Return the setting for *model*. Raises: ClickException: it is not here, or nothing that runs it."""
     from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA
     from datafari_rag.commands.model import KNOWN_MODELS, default_folder, is_there
-    from datafari_rag.core.settings.embeddings import ONNX
+    from datafari_rag.core.settings.answers import ONNX
 
     try:
         import datafari_rag.adapters.vectors.onnx  # noqa: F401

@@ -17,8 +17,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.model.connection import Endpoint, ServerListing
 from datafari_rag.adapters.vectors.factory import shipped
 from datafari_rag.core.errors import ModelError
-from datafari_rag.core.model.refusals import advice_for
-from datafari_rag.core.model.servers import completed, named_in
+from datafari_rag.core.model.servers import advice_for, completed, named_in
 from datafari_rag.ingest.embedding import FORM as EMBEDDING_FORM
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest

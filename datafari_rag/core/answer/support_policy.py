@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.second_judge import MAX_CLAIMS, Doubt, Verdict, likely_places, texts_of
-from datafari_rag.core.answer.text_check import SentenceProof
+from datafari_rag.core.answer.text_check import MAX_CLAIMS, Doubt, SentenceProof, Verdict, likely_places, texts_of
 from datafari_rag.core.citations.labels import MAX_MARK_CHARS
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.citations.verification import NEAR, PROVED, SUPPORTED

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, narrowings
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.model.prompt import Prompt, instructions_for
-from datafari_rag.core.model.refusals import CONVERSATION
+from datafari_rag.core.model.servers import CONVERSATION
 from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import visible

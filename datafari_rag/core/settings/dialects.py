@@ -15,7 +15,7 @@ from typing import Literal
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.embeddings import EmbeddingSettings
+from datafari_rag.core.settings.answers import EmbeddingSettings
 from datafari_rag.core.settings.records import ChatClient, ChatLimits, OpenaiClient, OpenaiLimits, StoreLimits
 from datafari_rag.core.settings.row import mapping, setting
 

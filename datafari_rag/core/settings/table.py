@@ -3,7 +3,7 @@ The settings table: each field of the frozen `Settings` declares key, type, defa
 
 The loader, the linter, the admin form, `conf/rag.properties` and `docs/settings.md` all read `ROWS`; nothing else
 says what a setting is. Pure: what is in a file or in the environment is read by `adapters/settings/file.py` and
-handed in. The rows are in `answers`, `embeddings`, `dialects` and `search`, each of which continues the one before.
+handed in. The rows are in `answers`, `dialects` and `search`, each of which continues the one before.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from flask import Response, request
 from datafari_rag.core.errors import BadRequest, ModelError, NotAllowed, NotFound
 from datafari_rag.core.messages import message, translated
 from datafari_rag.core.model.prompt import Prompt, texts_of
-from datafari_rag.core.model.refusals import words_of
+from datafari_rag.core.model.servers import words_of
 from datafari_rag.core.settings.parsing import Problem, refusals
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.row import SettingRow

@@ -9,8 +9,7 @@ from functools import partial
 from flask import Response
 
 from datafari_rag.core.access import ANONYMOUS, User
-from datafari_rag.core.answer.second_judge import MAX_CLAIMS, doubtful_claims, judged_again
-from datafari_rag.core.answer.text_check import checked_against
+from datafari_rag.core.answer.text_check import MAX_CLAIMS, checked_against, doubtful_claims, judged_again
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, NotFound
 from datafari_rag.core.search_request import STORED

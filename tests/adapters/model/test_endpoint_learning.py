@@ -19,8 +19,7 @@ from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelParameterRefused, ModelRefused, ModelUnavailable
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.model.refusals import Lesson
-from datafari_rag.core.model.servers import PAPERS_FORM
+from datafari_rag.core.model.servers import PAPERS_FORM, Lesson
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import Rule, model_server
 

@@ -19,7 +19,7 @@ from datafari_rag.commands.downloads import CannotFetch
 from datafari_rag.commands.model import KNOWN_MODELS, got, is_there
 from datafari_rag.commands.model import model as command
 from datafari_rag.commands.packed_model import graph_of, packed_model, tokenizer_of
-from datafari_rag.core.settings.linter import Entry, lint
+from datafari_rag.core.settings.parsing import Entry, lint
 from tests.commands.model.test_packed_model import packed
 
 FILES = {"tiny.onnx": b"a model", "tiny-tokenizer.json": b"{}"}

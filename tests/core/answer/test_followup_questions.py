@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.answer.followup_questions import Followups
+from datafari_rag.core.answer.output_filter import Followups
 
 
 def run(*pieces: str) -> tuple[str, list[str]]:

@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from datafari_rag.core.answer.second_judge import (
+from datafari_rag.core.answer.text_check import (
     MAX_PREMISE_CHARS,
     MAX_PREMISES,
     Doubt,
     JudgeFailure,
     JudgeReport,
+    TextCheck,
     Verdict,
+    checked_against,
     doubtful_claims,
     judged_again,
 )
-from datafari_rag.core.answer.text_check import TextCheck, checked_against
 from datafari_rag.core.documents import Document
 
 FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros. Children below six travel without paying."

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.second_judge import MAX_CLAIMS, Doubt, Verdict
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
-from datafari_rag.core.answer.text_check import MAX_SENTENCES
+from datafari_rag.core.answer.text_check import MAX_CLAIMS, MAX_SENTENCES, Doubt, Verdict
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt

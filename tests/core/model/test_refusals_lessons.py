@@ -11,10 +11,9 @@ import pytest
 
 from datafari_rag.core.errors import Rejection
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.model.refusals import lesson_in, thinking_lesson
 from datafari_rag.core.model.replies import error_object
-from datafari_rag.core.model.servers import PAPERS_FORM, ServerNeeds, Thinking
-from datafari_rag.core.model.thinking import ThinkingFilter
+from datafari_rag.core.model.servers import PAPERS_FORM, ServerNeeds, Thinking, lesson_in, thinking_lesson
+from datafari_rag.core.model.streams import ThinkingFilter
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "model_refusals.json").read_text("utf-8"))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.errors import Refusal, Rejection
-from datafari_rag.core.model.refusals import callers_error
 from datafari_rag.core.model.replies import failure_for
+from datafari_rag.core.model.servers import callers_error
 
 SECRET = "the words of a document"
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from datafari_rag.core.errors import ModelError, ModelUnavailable, RagError, Rejection, leaves
-from datafari_rag.core.model.refusals import ADVICE, MAX_SHOWN_CHARS, advice_for, words_of
+from datafari_rag.core.model.servers import ADVICE, MAX_SHOWN_CHARS, advice_for, words_of
 
 PROMPT = "The opening hours of the town hall are from 8 to 12.\nOn Mondays it is closed."
 

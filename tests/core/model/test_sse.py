@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.model.sse import Characters, Events, LineSplitter, ServerSentEvents, TooLong, Utf8Decoder
+from datafari_rag.core.model.streams import Characters, Events, LineSplitter, ServerSentEvents, TooLong, Utf8Decoder
 
 STREAMS = Path(__file__).parents[2] / "data" / "model_streams"
 

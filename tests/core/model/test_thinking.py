@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from datafari_rag.core.model.thinking import MARKS, ThinkingFilter
+from datafari_rag.core.model.streams import MARKS, ThinkingFilter
 
 THOUGHT = "Let me see. The city [1] is `nice.\nSo:"
 ANSWER = "Paris is nice [1]."

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.settings.linter import Entry, lint, nearest
 from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, GONE
-from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.parsing import Entry, Problem, lint, nearest
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, row_for
 

@@ -26,10 +26,9 @@ from datafari_rag.protocols.request import ReplyContext
 from datafari_rag.web.api.answers import answered, begun_in
 from datafari_rag.web.api.exchange import DialectRoute
 from datafari_rag.web.api.grounding import work_units
-from datafari_rag.web.pages.routes import PAGES
 from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import NDJSON
-from datafari_rag.web.routes import ROUTES, SELECT_PATHS
+from datafari_rag.web.routes import PAGES, ROUTES, SELECT_PATHS
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.web.api.test_mcp import BOTH, META, FakeTrail

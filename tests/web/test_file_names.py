@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.file_names import MAX_NAME_BYTES, file_name_of
+from datafari_rag.web.dropped_files import MAX_NAME_BYTES, file_name_of
 
 NAMES = [
     pytest.param("report.pdf", "report.pdf", id="a plain name"),

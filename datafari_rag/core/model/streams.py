@@ -1,0 +1,338 @@
+"""
+Bytes → text → lines → events, and a model's thoughts out of its answer: each a small class, fed with what arrives.
+
+Pure: no class here reads a socket. Whatever way a stream is cut, the result is the same. An un-terminated last event
+is given by `end`, because a server may close right after it; whether it is complete, its JSON says.
+
+Thoughts stand between marks before the answer; where a chat template put the first mark into the prompt, a reply begins
+with the thought and has the last mark alone. Inside an answer marks are text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Mapping
+
+MAX_EVENT_CHARS = 2_000_000
+"""Longest line or event that is gathered; more is no model's token but a fault, and must not fill the memory."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class TooLong(ValueError):
+    """A line or an event is longer than `MAX_EVENT_CHARS`."""
+
+
+class Utf8Decoder:
+    """Bytes of UTF-8 into text; a character cut in two is waited for, a byte that is no UTF-8 becomes U+FFFD."""
+
+    def __init__(self) -> None:
+        """Start before the first byte, where a byte order mark is skipped."""
+        # "One leading U+FEFF BYTE ORDER MARK character must be ignored" (HTML, §9.2.5): utf-8-sig does just that.
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+
+    def feed(self, data: bytes) -> str:
+        """Return the characters that are complete now; may be empty."""
+        return self._decoder.decode(data)
+
+    def end(self) -> str:
+        """Return what is left of a character cut for ever: U+FFFD, or nothing."""
+        return self._decoder.decode(b"", final=True)
+
+
+class LineSplitter:
+    r"""
+    Text into lines, which end at LF, CRLF or CR.
+
+    A CR ends its line immediately; an LF after it, even with the next text, belongs to it and makes no empty line.
+    """
+
+    def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
+        """Start at the beginning of a line; one longer than *max_chars* is refused."""
+        self._max_chars = max_chars
+        self._held: list[str] = []
+        self._held_chars = 0
+        self._is_after_cr = False
+
+    def feed(self, text: str) -> list[str]:
+        """Return the lines that are complete now, without their ends. Raises: TooLong."""
+        if self._is_after_cr and text:
+            text = text.removeprefix("\n")
+            self._is_after_cr = False
+        if "\r" in text:
+            self._is_after_cr = text.endswith("\r")
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        first, *rest = text.split("\n")
+        self._hold(first)
+        if not rest:
+            return []
+        lines = ["".join(self._held), *rest[:-1]]
+        self._held, self._held_chars = [], 0
+        self._hold(rest[-1])
+        return lines
+
+    def end(self) -> list[str]:
+        """Return the last line when nothing ended it, as a list of one or none."""
+        line = "".join(self._held)
+        self._held, self._held_chars = [], 0
+        return [line] if line else []
+
+    def _hold(self, text: str) -> None:
+        if not text:
+            return
+        self._held_chars += len(text)
+        if self._held_chars > self._max_chars:
+            raise TooLong
+        self._held.append(text)
+
+
+class Events:
+    """
+    Lines of server-sent events into the data of each event.
+
+    Comments, `event`, `id`, `retry` and unknown fields are skipped. A line that continues the JSON of the data
+    before it (it starts with a space, a bracket or a quotation mark) counts as data: OpenAI's pages show events in that
+    form, and no field's name starts so.
+    """
+
+    def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
+        """Start between two events; one longer than *max_chars* is refused."""
+        self._max_chars = max_chars
+        self._data: list[str] = []
+        self._chars = 0
+
+    def feed(self, lines: list[str]) -> list[str]:
+        """Return the data of the events that are complete now, each joined by line feeds. Raises: TooLong."""
+        events = []
+        for line in lines:
+            if line:
+                if line.startswith("data:"):
+                    # "If value starts with a U+0020 SPACE character, remove it from value" (HTML, §9.2.6): one.
+                    self._hold(line[6:] if line.startswith("data: ") else line[5:])
+                elif line == "data":
+                    self._hold("")
+                elif self._data and line[0] in ' \t{}[]"':
+                    self._hold(line)
+            elif self._data:
+                events.append(self._taken())
+        return events
+
+    def end(self) -> list[str]:
+        """Return the data of the last event when no empty line ended it, as a list of one or none."""
+        return [self._taken()] if self._data else []
+
+    def _hold(self, text: str) -> None:
+        self._chars += len(text) + 1  # a line feed joins it to the next; empty lines of data count too
+        if self._chars > self._max_chars:
+            raise TooLong
+        self._data.append(text)
+
+    def _taken(self) -> str:
+        data = "\n".join(self._data)
+        self._data, self._chars = [], 0
+        return data
+
+
+class ServerSentEvents:
+    """Bytes into the data of each event: `Utf8Decoder`, `LineSplitter` and `Events` in a row."""
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._text, self._lines, self._events = Utf8Decoder(), LineSplitter(), Events()
+
+    def feed(self, data: bytes) -> list[str]:
+        """Return the data of the events that are complete now. Raises: TooLong."""
+        return self._events.feed(self._lines.feed(self._text.feed(data)))
+
+    def end(self) -> list[str]:
+        """Return the data of an event that the end of the stream cut off, as a list of one or none."""
+        lines = self._lines.feed(self._text.end()) + self._lines.end()
+        return self._events.feed(lines) + self._events.end()
+
+
+class Characters:
+    r"""
+    Text with halves of characters into text without.
+
+    A server that escapes its JSON may put `\ud83d` into one token and `\ude00` into the next. Alone neither can be
+    written as UTF-8; together they are one character.
+    """
+
+    def __init__(self) -> None:
+        """Start with no half in hand."""
+        self._half = ""
+
+    def feed(self, text: str) -> str:
+        """Return *text* with the half before it joined, less a half at its end; may be empty."""
+        if not self._half and not _SURROGATE.search(text):
+            return text
+        text = self._half + text
+        self._half = ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            self._half, text = text[-1], text[:-1]
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+    def end(self) -> str:
+        """Return U+FFFD for a half whose other half never came, else nothing."""
+        half, self._half = self._half, ""
+        return "\ufffd" if half else ""
+
+
+_FINAL = "<|channel|>final<|message|>"
+
+MARKS: Mapping[str, str] = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "[THINK]": "[/THINK]",
+    "<|channel|>analysis": _FINAL,
+    "<|start|>assistant<|channel|>analysis": _FINAL,
+    _FINAL: "",
+}
+"""What thoughts begin and end with: Qwen, DeepSeek and many others; Mistral; OpenAI's harmony format."""
+
+END_MARKS = frozenset(filter(None, MARKS.values()))
+"""What thoughts end with, where they have an end of their own."""
+
+_BEGUN = frozenset(mark[:size] for mark in MARKS for size in range(1, len(mark)))
+_LONGEST = max(map(len, MARKS))
+_TOKENS = re.compile("|".join(map(re.escape, {*MARKS, *END_MARKS})) + r"|\n|`+")
+
+
+class ThinkingFilter:
+    """
+    One reply without its thoughts; `thought_chars` says how long they were.
+
+    A mark that ends a thought without beginning is looked for where text can wait for it (*is_held*): in a whole reply,
+    and in a stream of a model that is known to think aloud. In another stream it comes too late (`is_late`).
+    """
+
+    def __init__(self, *, is_held: bool, thinks_aloud: bool = False) -> None:
+        """Start before the first text. *thinks_aloud*: the model is known to begin with a thought without a mark."""
+        self.thought_chars = 0
+        self.is_late = False
+        """Thoughts were passed on as an answer, before the mark came that shows it."""
+        self.is_without_beginning = False
+        """A thought ended that no mark began."""
+        self._is_held, self._thinks_aloud = is_held, thinks_aloud
+        self._waiting, self._end = "", ""
+        self._held_back: list[str] = []
+        self._lone = _LoneEnd(thinks_aloud)
+        self._state: Callable[[], str] = self._beginning
+
+    def apart(self, chars: int) -> None:
+        """Note *chars* of a thought in a field of its own: the text that comes then is the answer."""
+        self.thought_chars += chars
+        if chars and not self._waiting:
+            self._is_held = False
+
+    def feed(self, text: str) -> str:
+        """Return what is known to be the answer by now, with *text*; may be empty."""
+        self._waiting += text
+        shown, state = "", None
+        while state != self._state:
+            state = self._state
+            shown += state()
+        return shown
+
+    def end(self, *, is_cut: bool) -> str:
+        """Return what is left when the reply has ended; one that was cut within its thoughts has no answer."""
+        left = "".join((*self._held_back, self._waiting))
+        if self._state == self._thinking or (self._state == self._held and self._thinks_aloud and is_cut):
+            self.thought_chars += len(left)
+            return ""
+        return left
+
+    def _beginning(self) -> str:
+        text = self._waiting.lstrip()
+        if not self.thought_chars:
+            self._held_back.append(self._waiting[: len(self._waiting) - len(text)])
+        self._waiting = text
+        mark = next((mark for mark in MARKS if text.startswith(mark)), None)
+        if mark is not None:
+            self._waiting, self._end, self._is_held = text[len(mark) :], MARKS[mark], False
+            self._held_back = []
+            self._state = self._thinking if self._end else self._answering
+        elif text and text not in _BEGUN:
+            self._waiting, self._held_back = "".join((*self._held_back, text)), []
+            self._state = self._held if self._is_held else self._answering
+        return ""
+
+    def _thinking(self) -> str:
+        at = self._waiting.find(self._end)
+        if at >= 0:
+            self._drop(at, len(self._end))
+        else:
+            self._drop(max(0, len(self._waiting) - len(self._end) + 1), 0)
+        self._state = self._thinking if at < 0 else self._beginning
+        return ""
+
+    def _held(self) -> str:
+        self._held_back.append(self._waiting)
+        found = self._lone.feed(self._waiting)
+        self._waiting = ""
+        if found is not None:
+            self._waiting, self._held_back = "".join(self._held_back), []
+            self._drop(*found)
+            self._is_held, self.is_without_beginning = False, True
+            self._state = self._beginning
+        return ""
+
+    def _answering(self) -> str:
+        answer, self._waiting = self._waiting, ""
+        if not self.thought_chars and self._lone.feed(answer) is not None:
+            self.is_late = self.is_without_beginning = True
+        return answer
+
+    def _drop(self, chars: int, mark_chars: int) -> None:
+        self.thought_chars += chars
+        self._waiting = self._waiting[chars + mark_chars :]
+
+
+class _LoneEnd:
+    """
+    The first mark that ends a thought which no mark began.
+
+    Behind a mark that begins one it is text, and in code, unless it is alone on its line. Where the model
+    *thinks_aloud*, the first one counts anywhere.
+    """
+
+    def __init__(self, thinks_aloud: bool) -> None:
+        self._thinks_aloud = thinks_aloud
+        self._rest, self._before = "", 0
+        self._is_fenced = self._is_code = False
+        self._is_line_blank = True
+        self._begun = 0
+
+    def feed(self, text: str) -> tuple[int, int] | None:
+        """Return place and length of the mark in all that was fed, None while there is none."""
+        data, at = self._rest + text, 0
+        for token in _TOKENS.finditer(data):
+            if token[0][0] == "`" and token.end() == len(data):
+                break  # the run may go on in the next piece
+            self._is_line_blank = self._is_line_blank and not data[at : token.start()].strip()
+            at = token.end()
+            if self._is_end(token[0]):
+                return self._before + token.start(), len(token[0])
+        # A mark may go on in the next piece.
+        kept = max(at, len(data) - _LONGEST + 1)
+        self._is_line_blank = self._is_line_blank and not data[at:kept].strip()
+        self._rest, self._before = data[kept:], self._before + kept
+        return None
+
+    def _is_end(self, found: str) -> bool:
+        if found == "\n":
+            self._is_line_blank, self._is_code = True, False
+            return False
+        was_blank, self._is_line_blank = self._is_line_blank, False
+        if found[0] == "`":
+            self._is_fenced ^= len(found) >= 3
+            self._is_code ^= len(found) < 3
+            return False
+        if found not in END_MARKS:
+            self._begun += 1
+            return False
+        if self._begun and not self._thinks_aloud:
+            self._begun -= 1
+            return False
+        return self._thinks_aloud or was_blank or not (self._is_fenced or self._is_code)
