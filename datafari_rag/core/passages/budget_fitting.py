@@ -18,7 +18,7 @@ from functools import partial
 from operator import mul
 from statistics import median
 
-from datafari_rag.core.ask import Ask, Attachment, TokenBudget
+from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage, stored_span
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.reranking import NEAR_CHARS, ONCE, Ranked, events_of, followed, fullest
@@ -101,17 +101,21 @@ def signals_in(weighed: WeighedDocuments, *, language: str, most: int = 0) -> Si
     shown = weighed.order[:most] if most else weighed.order
     if not shown or not weighed.terms:
         return None
-    units = max(LEAST_UNITS, sum(_extent(one.document) for one in weighed.order) / UNIT_CHARS)
+    documents = [one.document for one in weighed.order]
+    # The end of the stored text that is known of: of a long one only parts may have been read.
+    units = max(LEAST_UNITS, sum(stored_span(one, 0, len(one.text))[1] for one in documents) / UNIT_CHARS)
     rarity = _rarity(weighed, units)
-    held, total = max(_held(one, rarity) for one in shown), sum(rarity)
+    held = max(fullest(events_of(one.traces, rarity), rarity, NEAR_CHARS, ONCE) for one in shown)
+    total = sum(rarity)
     languages = [one.document.language for one in shown]
+    cosines = [near.cosine for document in documents for near in document.near]
     return Signals(
         held=held,
         share=1 - held / total,
         units=units,
         pairs=max(_pairs(one, weighed) for one in shown),
         is_other_language=all(known is not None and known != language for known in languages),
-        outstanding=_outstanding([one.document for one in weighed.order]),
+        outstanding=max(cosines) - median(cosines) if cosines else None,
         unnamed=_unnamed(shown, weighed.terms, rarity) / total,
     )
 
@@ -147,11 +151,6 @@ def least_evidence(settings: Settings) -> float:
     return AUTO if wanted == "auto" else wanted
 
 
-def stopped(documents: Sequence[Document]) -> tuple[Candidate, ...]:
-    """Return *documents* as the trace shows them when the gate is shut: all are out, and why."""
-    return tuple(Candidate(one.id, rank, one.score, NO_EVIDENCE) for rank, one in enumerate(documents, 1))
-
-
 def _rarity(weighed: WeighedDocuments, units: float) -> list[float]:
     """Return what each term is worth: BM25's idf over the stretches of all that was found, 1 for what is nowhere."""
     counts = [min(units, sum(len(one.traces.hits[at]) for one in weighed.order)) for at in range(len(weighed.terms))]
@@ -159,15 +158,6 @@ def _rarity(weighed: WeighedDocuments, units: float) -> list[float]:
         term.share * math.log(1 + (units - count + 0.5) / (count + 0.5)) / math.log(1 + (units + 0.5) / 0.5)
         for term, count in zip(weighed.terms, counts, strict=True)
     ]
-
-
-def _extent(document: Document) -> int:
-    """Return how long the stored text of *document* is at least: of a long one only parts may have been read."""
-    return stored_span(document, 0, len(document.text))[1]
-
-
-def _held(one: Ranked, rarity: Sequence[float]) -> float:
-    return fullest(events_of(one.traces, rarity), rarity, NEAR_CHARS, ONCE)
 
 
 def _unnamed(shown: Sequence[Ranked], terms: Sequence[Term], rarity: Sequence[float]) -> float:
@@ -183,11 +173,6 @@ def _pairs(one: Ranked, weighed: WeighedDocuments) -> float:
     shares = [term.share for term in weighed.terms]
     pairs = range(len(shares) - 1)
     return sum(min(shares[at : at + 2]) for at in pairs if followed(one.traces, at, weighed.terms))
-
-
-def _outstanding(documents: Sequence[Document]) -> float | None:
-    compared = [near.cosine for document in documents for near in document.near]
-    return max(compared) - median(compared) if compared else None
 
 
 Count = Callable[[str], int]
@@ -249,7 +234,8 @@ def answering_for(
         found = weigh(text, [replace(one, reranked=(), rated=None) for one in candidates], language=language)
     evidence = evidence_of(signals_in(found, language=language, most=most))
     if evidence < least:
-        return Selected((), stopped(candidates), evidence=evidence)
+        stopped = [Candidate(one.id, rank, one.score, NO_EVIDENCE) for rank, one in enumerate(candidates, 1)]
+        return Selected((), tuple(stopped), evidence=evidence)
     asked = replace(ask, question_language=language)
     return replace(_evidence(asked, documents, weighed, settings=settings, count=count), evidence=evidence)
 
@@ -321,18 +307,16 @@ def _room(ask: Ask, settings: Settings, count: Count) -> int:
 
 def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
     """Return about how many characters of *documents* fit *room* tokens, estimated from a sample of the best."""
-    sample = "".join(_sample(document.text) for document in documents[:SAMPLED_DOCUMENTS])
+    texts = [document.text for document in documents]
+    stretches: list[str] = []
+    for text in texts[:SAMPLED_DOCUMENTS]:
+        # Evenly apart: a beginning alone has headings that the rest has not. Of a short text it is all.
+        step = max(SAMPLE_CHARS, (len(text) - SAMPLE_CHARS) // (SAMPLES - 1))
+        stretches += [text[at : at + SAMPLE_CHARS] for at in range(0, step * SAMPLES, step)]
+    sample = "".join(stretches)
     tokens = count(sample)
     chars = int(max(room, 0) * len(sample) / tokens) if tokens else 0
-    return chars if sum(len(document.text) for document in documents) <= chars else int(chars * SPARE)
-
-
-def _sample(text: str) -> str:
-    """Return stretches of *text*, evenly apart; a beginning alone has headings that the rest has not."""
-    if len(text) <= SAMPLES * SAMPLE_CHARS:
-        return text
-    step = (len(text) - SAMPLE_CHARS) // (SAMPLES - 1)
-    return "".join(text[at : at + SAMPLE_CHARS] for at in range(0, step * SAMPLES, step))
+    return chars if sum(map(len, texts)) <= chars else int(chars * SPARE)
 
 
 def _max_documents(ask: Ask, max_files: int) -> int:
@@ -342,14 +326,13 @@ def _max_documents(ask: Ask, max_files: int) -> int:
 
 def _candidates(ask: Ask, documents: Sequence[Document], settings: Settings) -> list[Document]:
     best = max((document.score for document in documents), default=0.0)
-    files = [_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)]
+    files = [
+        Document(id=f"attachment:{rank}", text=file.text, title=file.name, score=best + 1.0)
+        for rank, file in enumerate(ask.attachments, 1)
+    ]
     if settings.rag_extract == "passages":
         files = [*in_parts(files, ask.search_text or ask.question, ask.question_language or "en")]
     return [*files, *documents]
-
-
-def _attached(file: Attachment, rank: int, *, score: float) -> Document:
-    return Document(id=f"attachment:{rank + 1}", text=file.text, title=file.name, score=score)
 
 
 def _shown_elsewhere(

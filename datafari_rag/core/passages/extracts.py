@@ -68,20 +68,20 @@ def bounds_in(text: str, budget_chars: int, tables: Sequence[Table] | None = Non
     Where *budget_chars* is many pages, sentences that follow each other are given together. Numbers and signs alone are
     left out. *tables* are those of *text*, where they are known.
     """
-    found = _of_whole(text, budget_chars, tables)
-    kept = [(start, end) for start, end in found if end - start >= CRUMB_CHARS or not is_crumb(text[start:end])]
-    return kept or found
-
-
-def is_crumb(line: str) -> bool:
-    """Say whether *line* has fewer than three letters; a row of a table may, and a word of a script without spaces."""
-    return sum(map(str.isalpha, line)) < LEAST_LETTERS and not is_unspaced(line) and not is_row(line)
-
-
-def _of_whole(text: str, budget_chars: int, tables: Sequence[Table] | None) -> list[tuple[int, int]]:
     if budget_chars < LARGE_BUDGET_CHARS:
-        return spans_or_blocks(text, most=MAX_SENTENCES, block_chars=BLOCK_CHARS, tables=tables)
-    return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS), tables)
+        found = spans_or_blocks(text, most=MAX_SENTENCES, block_chars=BLOCK_CHARS, tables=tables)
+    else:
+        found = blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS), tables)
+    kept = [
+        (start, end)
+        for start, end in found
+        if end - start >= CRUMB_CHARS
+        or sum(map(str.isalpha, line := text[start:end])) >= LEAST_LETTERS
+        # Few letters are enough for a row of a table, and for a word of a script without spaces.
+        or is_unspaced(line)
+        or is_row(line)
+    ]
+    return kept or found
 
 
 JOINT = " … "
@@ -177,11 +177,6 @@ def _within_parts(document: Document, passages: Sequence[Passage]) -> tuple[Pass
     )
 
 
-def joint_between(before: str, after: str) -> str:
-    """Return the separator of two passages, as the model sees them, that do not touch."""
-    return ROW_JOINT if ends_with_row(before) or begins_with_row(after) else JOINT
-
-
 def resolved(snippet: str) -> str:
     """Return a highlighted *snippet* as plain text: the engine's tags taken out, then HTML entities resolved once."""
     return unescaped(_HIGHLIGHT_TAG.sub("", snippet))
@@ -199,7 +194,8 @@ def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: boo
         if not text.strip():
             continue
         if pieces:
-            pieces.append(joint_between(pieces[-1], text) if has_rows else JOINT)
+            is_at_row = has_rows and (ends_with_row(pieces[-1]) or begins_with_row(text))
+            pieces.append(ROW_JOINT if is_at_row else JOINT)
             length += len(JOINT)
         pieces.append(text)
         parts.append(origins.moved(start=length, stored=start))
@@ -213,16 +209,13 @@ def _stretches(text: str, passages: Sequence[Passage]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for passage in passages:
         start, end = max(0, passage.start), min(len(text), passage.end)
-        if merged and _touch(text, merged[-1][1], start):
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        reached = merged[-1][1] if merged else -1
+        # A gap no longer than the joint may be shown as it is: the budget was reckoned with the joint.
+        if start <= reached or (merged and start - reached <= len(JOINT) and text[reached:start].isspace()):
+            merged[-1] = (merged[-1][0], max(reached, end))
         elif start < end:
             merged.append((start, end))
     return merged
-
-
-def _touch(text: str, end: int, start: int) -> bool:
-    # A gap no longer than the joint may be shown as it is: the budget was reckoned with the joint.
-    return start <= end or (start - end <= len(JOINT) and text[end:start].isspace())
 
 
 CUE_WORTH, CENTRE_WORTH = 0.5, 0.2
@@ -259,7 +252,7 @@ def clipped(text: str, room: int, *, wanted: AskedWords, language: Language) -> 
     cues = [] if wanted.cue is None else [match.start() for match in wanted.cue.finditer(text)]
     best, found = -1.0, (0, 0)
     for start, end in _windows(text, room, language):
-        worth = _worth(hits, wanted.terms, start, end) + CUE_WORTH * _has_any(cues, start, end)
+        worth = _worth(hits, wanted.terms, start, end) + CUE_WORTH * (bisect_left(cues, start) < bisect_left(cues, end))
         if worth > best:
             best, found = worth, (start, end)
     return found
@@ -282,11 +275,6 @@ def _windows(text: str, room: int, language: Language) -> Iterator[tuple[int, in
             is_said = last >= 0 and not row.turns(0, first) and not row.turns(ends[last] + 1, len(units))
             if is_said and ends[last] - first >= LEAST_CLIPPED - 1:
                 yield start, units[ends[last]].end
-
-
-def _has_any(places: Sequence[int], start: int, end: int) -> bool:
-    """Say whether any of *places*, which are in order, is from *start* to before *end*."""
-    return bisect_left(places, start) < bisect_left(places, end)
 
 
 def _worth(hits: Sequence[Sequence[int]], terms: Sequence[Term], start: int, end: int) -> float:

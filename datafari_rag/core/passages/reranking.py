@@ -225,18 +225,15 @@ def ranked(
     field = _Field(terms, rarity_of(terms, traces), best, language, letters_of(question[:MAX_LETTERS]))
     said = said_in(phrases_of(question, language), [document.text for document in documents])
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
-    if documents and all(document.rated is not None for document in documents):
-        return tuple(sorted(found, key=lambda one: -one.score))
     by_words = sorted(found, key=lambda one: -one.score)
-    return _with_covering(_bridged(sorted(_fused(found, field), key=lambda one: -one.score)), by_words)
-
-
-def _fused(found: Sequence[Ranked], field: _Field) -> Sequence[Ranked]:
-    """Return *found* with what meaning adds; as it is where nothing was compared."""
-    gains = gains_of([one.document for one in found], _coverage(found, field))
-    if gains is None:
-        return found
-    return [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
+    if all(document.rated is not None for document in documents):
+        return tuple(by_words)
+    # Of the best 1,000 characters of the best by words, not of the whole document: a long one has all words somewhere.
+    events = events_of(by_words[0].traces, field.rarity)
+    gains = gains_of(documents, fullest(events, field.rarity, AROUND_CHARS, ONCE) / (sum(field.rarity) or 1.0))
+    if gains is not None:
+        found = [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
+    return _with_covering(_bridged(sorted(found, key=lambda one: -one.score)), by_words)
 
 
 def _with_covering(order: tuple[Ranked, ...], by_words: Sequence[Ranked]) -> tuple[Ranked, ...]:
@@ -250,18 +247,6 @@ def _with_covering(order: tuple[Ranked, ...], by_words: Sequence[Ranked]) -> tup
     moved = {**dict.fromkeys(lost, SHOWN - 0.5), **dict.fromkeys(going, SHOWN - 0.25)}
     places = sorted(range(len(order)), key=lambda place: moved.get(place, place))
     return tuple(replace(order[place], score=at.score) for place, at in zip(places, order, strict=True))
-
-
-def _coverage(found: Sequence[Ranked], field: _Field) -> float:
-    """
-    Return the share of the question in the best 1,000 characters of the best of *found*; each word counts its rarity.
-
-    Not in the whole document: a long one has all words somewhere.
-    """
-    if not found:
-        return 0.0
-    best = max(found, key=lambda one: one.score)
-    return fullest(events_of(best.traces, field.rarity), field.rarity, AROUND_CHARS, ONCE) / (sum(field.rarity) or 1.0)
 
 
 def best_row(text: str, tables: Sequence[Table], traces: TermPositions, rarity: Sequence[float]) -> float:
@@ -328,6 +313,7 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
         return Ranked(document, document.rated, traces, sum(there) / total)
     events = events_of(traces, field.rarity)
     heading, tables = heading_at(field.letters, document.text, traces), tables_in(document.text)
+    titled = traces_of(field.terms, document.title or "", field.language).hits
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
         + NEAR
@@ -335,7 +321,7 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
         / total
         + AROUND * fullest(events, field.rarity, AROUND_CHARS) / total
         + NEIGHBOURS * _pairs(traces, field) / total
-        + TITLE * _in_title(document, field) / total
+        + TITLE * sum(weight for weight, hits in zip(field.rarity, titled, strict=True) if hits) / total
         + said
         + (LANGUAGE if document.language == field.language else 0.0)
         + (HEADED if heading is not None else 0.0)
@@ -349,8 +335,6 @@ def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
 
     A question that needs two documents names one of them; what it asks for stands in the other, which that one names.
     """
-    if not order:
-        return ()
     first = order[0]
     raised = [
         replace(one, score=min(first.score, one.score + BRIDGE)) if _is_named(one.document, first.document) else one
@@ -422,10 +406,3 @@ def followed(traces: TermPositions, index: int, terms: Sequence[Term]) -> int:
             break
         count += second[at] - offset <= reach
     return count
-
-
-def _in_title(document: Document, field: _Field) -> float:
-    if not document.title:
-        return 0.0
-    hits = traces_of(field.terms, document.title, field.language).hits
-    return sum(weight for weight, places in zip(field.rarity, hits, strict=True) if places)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from math import exp, log
 from operator import attrgetter
 
@@ -69,28 +70,6 @@ def chance(piece: KnapsackItem) -> float:
 NO_NEEDS: Mapping[int, tuple[int, ...]] = {}
 
 
-class _Packing:
-    """What is taken so far, in that order, and the room that is left."""
-
-    def __init__(self, pieces: Sequence[KnapsackItem], room: int) -> None:
-        self.taken: dict[int, None] = {}
-        self._pieces = pieces
-        self._room = room
-
-    def has_room(self, indexes: Sequence[int]) -> bool:
-        """Say whether the pieces *indexes* fit."""
-        return sum(self._pieces[one].cost for one in indexes) <= self._room
-
-    def without_taken(self, indexes: Sequence[int]) -> list[int]:
-        """Return those of *indexes* that are not taken."""
-        return [index for index in indexes if index not in self.taken]
-
-    def take(self, indexes: Sequence[int]) -> None:
-        """Take the pieces *indexes*, none of which is taken already."""
-        self.taken.update(dict.fromkeys(indexes))
-        self._room -= sum(self._pieces[one].cost for one in indexes)
-
-
 def pack(
     pieces: Sequence[KnapsackItem],
     room: int,
@@ -107,15 +86,17 @@ def pack(
     # The logarithm of chance for length, on the scale of the score.
     rates = [piece.score - TEMPERATURE * log(max(1, piece.cost)) for piece in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
-    bag = _Packing(pieces, room)
+    costs = [piece.cost for piece in pieces]
+    taken: dict[int, None] = {}
     repeated: list[int] = []
     left: list[int] = []
     seen: dict[Hashable, int] = {}
     for place, index in enumerate(order):
-        if index in bag.taken:
+        if index in taken:
             continue
-        wanted = (*bag.without_taken(needs[index]), index) if index in needs else (index,)
-        if not bag.has_room(wanted):
+        together = (*filterfalse(taken.__contains__, needs.get(index, ())), index)
+        cost = sum(map(costs.__getitem__, together))
+        if cost > room:
             left.append(index)
             if len(left) >= MAX_SKIPPED:
                 left.extend(order[place + 1 :])
@@ -124,12 +105,14 @@ def pack(
             repeated.append(index)
         else:
             seen[key] = pieces[index].group
-            bag.take(wanted)
-    left = bag.without_taken(left)
+            taken.update(dict.fromkeys(together))
+            room -= cost
+    left = list(filterfalse(taken.__contains__, left))
     for index in repeated if not left else ():
-        if seen[key_of(index)] == pieces[index].group and index not in bag.taken and bag.has_room((index,)):
-            bag.take((index,))
-    return Packed(tuple(bag.taken), tuple(bag.without_taken(repeated)), tuple(left))
+        if seen[key_of(index)] == pieces[index].group and index not in taken and costs[index] <= room:
+            taken[index] = None
+            room -= costs[index]
+    return Packed(tuple(taken), tuple(filterfalse(taken.__contains__, repeated)), tuple(left))
 
 
 JOINT_CHARS = 3
@@ -219,8 +202,11 @@ class WeighedDocuments:
 def weigh(question: str, documents: Sequence[Document], *, language: str) -> WeighedDocuments:
     """Return the part of `select` that is the same for every limit."""
     terms = terms_of(question, language)
-    order = _distinct(ranked(question, documents, language=language, terms=terms))
-    return WeighedDocuments(order, terms, cue_of(question))
+    better: dict[str, Ranked] = {}
+    for one in ranked(question, documents, language=language, terms=terms):
+        # A document that says word for word what a better one says is left out.
+        better.setdefault(one.document.text, one)
+    return WeighedDocuments(tuple(better.values()), terms, cue_of(question))
 
 
 def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
@@ -230,14 +216,20 @@ def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
     if sum(len(one.document.text) for one in kept) <= limit.max_chars:
         whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
         return Selection(whole, _verdicts(everything, whole, ()))
-    weight = min(1.0, limit.max_chars / FULL_CHARS)
-
-    def bounds_of(one: Ranked) -> list[tuple[int, int]]:
-        return bounds_in(one.document.text, limit.max_chars, one.tables)
-
-    sentences = _scored(kept, weighed.terms, weighed.cue, bounds_of, meaning=weight)
+    sentences = _scored(
+        kept,
+        weighed.terms,
+        weighed.cue,
+        lambda one: bounds_in(one.document.text, limit.max_chars, one.tables),
+        meaning=min(1.0, limit.max_chars / FULL_CHARS),
+    )
     packed = _packed(sentences, kept, limit)
-    chosen = _joined([sentences[index] for index in packed.taken], kept) or _cut_first(sentences, kept, limit)
+    chosen = _joined([sentences[index] for index in packed.taken], kept)
+    if sentences and not chosen:
+        # No sentence fits as a whole: then the beginning of the best one.
+        best, document = sentences[0], kept[sentences[0].document].document
+        end = cut_at(document.text[best.start : best.end], min(best.end - best.start, limit.max_chars))
+        chosen = ((document, (Passage(best.start, best.start + end, best.score),)),) if end else ()
     return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, kept)))
 
 
@@ -279,17 +271,6 @@ def nodes(
             found.append((score, number, one.document, Passage(start, end, score)))
     found.sort(key=lambda item: (-item[0], item[1], item[3].start))
     return tuple((document, passage) for _, _, document, passage in found)
-
-
-def _distinct(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
-    """Leave out documents that say word for word what a better one says."""
-    seen: set[str] = set()
-    kept: list[Ranked] = []
-    for one in order:
-        if one.document.text not in seen:
-            kept.append(one)
-        seen.add(one.document.text)
-    return tuple(kept)
 
 
 def _scored(
@@ -344,70 +325,41 @@ def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list
 
 
 def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
-    pieces = [KnapsackItem(one.score, _cost(one), one.document) for one in sentences]
+    # Taking a sentence can add itself, and a joint or the white space up to its neighbour.
+    gaps = [one.gap if JOINT_CHARS < one.gap <= TOUCHING_CHARS else JOINT_CHARS for one in sentences]
+    pieces = [
+        KnapsackItem(one.score, one.end - one.start + gap, one.document)
+        for one, gap in zip(sentences, gaps, strict=True)
+    ]
     # The last passage of a document has no joint after it.
     room = limit.max_chars + JOINT_CHARS
+    needing = [(index, one) for index, one in enumerate(sentences) if one.needs]
+    indexes = {(one.document, one.place): index for index, one in enumerate(sentences)} if needing else {}
+    needs = {index: tuple(indexes[one.document, place] for place in one.needs) for index, one in needing}
 
     def key_of(index: int) -> bytes:
-        return _key(sentences[index], order)
+        # What is the same without white space and the signs of ASCII is a repetition.
+        one = sentences[index]
+        text = order[one.document].document.text[one.start : one.end]
+        return text.lower().encode("utf-8", "surrogatepass").translate(None, _SIGNS)
 
-    return pack(pieces, room, key_of=key_of, needs=_needs(sentences))
-
-
-def _needs(sentences: Sequence[_Sentence]) -> dict[int, tuple[int, ...]]:
-    """Return for each of *sentences* that needs others which these are, as indexes into *sentences*."""
-    needing = [(index, one) for index, one in enumerate(sentences) if one.needs]
-    if not needing:
-        return {}
-    indexes = {(one.document, one.place): index for index, one in enumerate(sentences)}
-    return {index: tuple(indexes[one.document, place] for place in one.needs) for index, one in needing}
+    return pack(pieces, room, key_of=key_of, needs=needs)
 
 
-def _cost(one: _Sentence) -> int:
-    """Return the characters that taking *one* can add: itself, and a joint or the white space up to its neighbour."""
-    gap = one.gap
-    return one.end - one.start + (gap if JOINT_CHARS < gap <= TOUCHING_CHARS else JOINT_CHARS)
-
-
-def _key(one: _Sentence, order: Sequence[Ranked]) -> bytes:
-    """Return a sentence without white space and the signs of ASCII: what is the same in another one repeats it."""
-    text = order[one.document].document.text[one.start : one.end]
-    return text.lower().encode("utf-8", "surrogatepass").translate(None, _SIGNS)
-
-
-def _joined(
-    sentences: Sequence[_Sentence], order: Sequence[Ranked]
-) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
+def _joined(sentences: Sequence[_Sentence], order: Sequence[Ranked]) -> Chosen:
     chosen: list[tuple[Document, tuple[Passage, ...]]] = []
-    for number, one in enumerate(order):
-        own = sorted((s for s in sentences if s.document == number), key=attrgetter("place"))
-        if own:
-            chosen.append((one.document, tuple(_merged(own))))
+    for number, ranking in enumerate(order):
+        runs: list[list[_Sentence]] = []
+        for one in sorted((s for s in sentences if s.document == number), key=attrgetter("place")):
+            last = runs[-1][-1] if runs else None
+            if last is not None and one.place == last.place + 1 and one.start - last.end <= TOUCHING_CHARS:
+                runs[-1].append(one)
+            else:
+                runs.append([one])
+        if runs:
+            merged = (Passage(run[0].start, run[-1].end, max(one.score for one in run)) for run in runs)
+            chosen.append((ranking.document, tuple(merged)))
     return tuple(chosen)
-
-
-def _merged(sentences: Sequence[_Sentence]) -> list[Passage]:
-    runs: list[list[_Sentence]] = []
-    for one in sentences:
-        last = runs[-1][-1] if runs else None
-        if last is not None and one.place == last.place + 1 and one.start - last.end <= TOUCHING_CHARS:
-            runs[-1].append(one)
-        else:
-            runs.append([one])
-    return [Passage(run[0].start, run[-1].end, max(one.score for one in run)) for run in runs]
-
-
-def _cut_first(
-    sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit
-) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
-    """Return the beginning of the best sentence when no sentence fits as a whole; empty when nothing does."""
-    if not sentences:
-        return ()
-    best = sentences[0]
-    document = order[best.document].document
-    text = document.text[best.start : best.end]
-    end = cut_at(text, min(len(text), limit.max_chars))
-    return ((document, (Passage(best.start, best.start + end, best.score),)),) if end else ()
 
 
 def _rejected(sentences: Sequence[_Sentence], packed: Packed, order: Sequence[Ranked]) -> tuple[Candidate, ...]:
@@ -419,11 +371,7 @@ def _rejected(sentences: Sequence[_Sentence], packed: Packed, order: Sequence[Ra
     )
 
 
-def _verdicts(
-    order: Sequence[Ranked],
-    chosen: Sequence[tuple[Document, tuple[Passage, ...]]],
-    rejected: tuple[Candidate, ...],
-) -> tuple[Candidate, ...]:
+def _verdicts(order: Sequence[Ranked], chosen: Chosen, rejected: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     having = {id(document): passages for document, passages in chosen}
     last = max((rank for rank, one in enumerate(order, 1) if id(one.document) in having), default=0)
     found: list[Candidate] = []

@@ -274,8 +274,11 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
     words = words_of(question[:MAX_QUESTION_CHARS], language)
     content = [word for word in words if not is_empty_word(word.text.lower(), language)] or list(words)
     names = _names_among(content, language)
+    # Names count less: the document is found by them, the place in it by the rest. A run of them is one thing.
+    runs = [[is_name] * len(list(run)) for is_name, run in groupby(names)]
+    shares = [CAPITAL_SHARE / len(run) ** GROUP_POWER if is_name else 1.0 for run in runs for is_name in run]
     best: dict[str, Term] = {}
-    for rank, (word, share, is_name) in enumerate(zip(content, _name_shares(names), names, strict=True)):
+    for rank, (word, share, is_name) in enumerate(zip(content, shares, names, strict=True)):
         gain = share * (1 + EARLY_GAIN * math.exp(-rank / 2))
         for term in _terms_in(word, gain, language, is_name=is_name):
             if term.stem not in best or best[term.stem].weight < term.weight:
@@ -383,7 +386,12 @@ def _strengths(
         if stands_in_row:  # what stands in a row says nothing about the rows around
             continue
         later = at + 1
-        while later <= last and (gap := _begin(later, bounds, lists, hit) - hit) < len(_BEFORE):
+        while later <= last:
+            # Before a list its items are all as near.
+            begin = lists.get(later, 0)
+            gap = (begin if begin > hit else bounds[later][0]) - hit
+            if gap >= len(_BEFORE):
+                break
             strengths[later] = strengths.get(later, 0.0) + _BEFORE[gap]
             later += 1
         earlier = at - 1
@@ -391,12 +399,6 @@ def _strengths(
             strengths[earlier] = strengths.get(earlier, 0.0) + _AFTER[gap]
             earlier -= 1
     return strengths, own
-
-
-def _begin(place: int, bounds: Sequence[tuple[int, int]], lists: Mapping[int, int], hit: int) -> int:
-    """Return where the sentence at *place* begins for a *hit* before it; before a list its items are all as near."""
-    begin = lists.get(place, 0)
-    return begin if begin > hit else bounds[place][0]
 
 
 def _add_headings(
@@ -427,9 +429,22 @@ def _add_headings(
 def _hits(small: str, term: Term, language: str) -> tuple[int, ...]:
     found: list[int] = []
     needle, size = term.stem, len(term.stem)
+    forms: dict[str, bool] = {}
     at = small.find(needle)
     while at >= 0 and len(found) < MAX_HITS:
-        if term.is_exact or _is_word_at(small, at, needle, language):
+        is_there = term.is_exact
+        if not is_there and (language == "ar" or at == 0 or not small[at - 1].isalnum()):
+            end = at + size
+            limit = min(len(small), end + LONGEST_ENDING_CHARS + 1)
+            while end < limit and small[end].isalnum():
+                end += 1
+            word = small[at:end]
+            if word not in forms:
+                # "notes" and "noted" share a stem with "not", which says nothing.
+                is_form = word == needle or STEMS[word, language] == needle
+                forms[word] = is_form and not is_empty_word(word, language)
+            is_there = forms[word]
+        if is_there:
             found.append(at)
         at = small.find(needle, at + size)
     return tuple(found)
@@ -452,18 +467,6 @@ def _plain_hits(small: str, plain: str, term: Term, language: str) -> tuple[int,
             found.append(at)
         at = plain.find(needle, at + len(needle))
     return tuple(found)
-
-
-def _is_word_at(small: str, at: int, needle: str, language: str) -> bool:
-    if at > 0 and small[at - 1].isalnum() and language != "ar":
-        return False
-    end = at + len(needle)
-    limit = min(len(small), end + LONGEST_ENDING_CHARS + 1)
-    while end < limit and small[end].isalnum():
-        end += 1
-    word = small[at:end]
-    # "notes" and "noted" share a stem with "not", which says nothing.
-    return (word == needle or STEMS[word, language] == needle) and not is_empty_word(word, language)
 
 
 def _terms_in(word: Word, gain: float, language: str, *, is_name: bool) -> list[Term]:
@@ -491,19 +494,6 @@ def _names_among(words: Sequence[Word], language: str) -> list[bool]:
         word.text[:1].isupper() and (word.start > 0 or (word.text.isupper() and len(word.text) > 1)) for word in words
     ]
     return [False] * len(words) if language == "de" or all(capital) else capital
-
-
-def _name_shares(names: Sequence[bool]) -> list[float]:
-    """
-    Give *names* less than words: the document is found by its names, the place in it by the rest.
-
-    A run of names is one thing, so its members share one weight.
-    """
-    shares: list[float] = []
-    for is_name, run in groupby(names):
-        number = len(list(run))
-        shares.extend([CAPITAL_SHARE / number**GROUP_POWER if is_name else 1.0] * number)
-    return shares
 
 
 WORTH: Mapping[int, float] = {2: 2.0, 3: 4.0}
@@ -562,7 +552,12 @@ def said_in(phrases: Sequence[Phrase], texts: Sequence[str]) -> list[float]:
     """
     flat = [_flat(text) for text in texts]
     said = [[phrase.text in text for phrase in phrases] for text in flat]
-    weights = [_weight(phrase, [row[place] for row in said]) for place, phrase in enumerate(phrases)]
+    counts = [sum(row[place] for row in said) for place in range(len(phrases))]
+    # BM25's idf over the candidates, as often as the phrase has words of content.
+    weights = [
+        phrase.content * math.log(1 + (len(texts) - count + 0.5) / (count + 0.5))
+        for phrase, count in zip(phrases, counts, strict=True)
+    ]
     totals = {size: sum(w for w, p in zip(weights, phrases, strict=True) if p.size == size) or 1.0 for size in WORTH}
     return [
         sum(
@@ -593,12 +588,6 @@ def heading_at(letters: str, text: str, traces: TermPositions) -> int | None:
         if is_begun and end - start >= len(letters) and letters_of(_HEADING_NUMBER.sub("", text[start:end])) == letters:
             return start
     return None
-
-
-def _weight(phrase: Phrase, said: Sequence[bool]) -> float:
-    """Return BM25's idf over the candidates, as often as the phrase has words of content."""
-    count = sum(said)
-    return phrase.content * math.log(1 + (len(said) - count + 0.5) / (count + 0.5))
 
 
 def _flat(text: str) -> str:
