@@ -11,7 +11,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +21,7 @@ import urllib3
 
 from datafari_rag.adapters.http.sessions import (
     HeadTooLong,
+    KeptConnectionClosed,
     NoLength,
     ReplyTooLong,
     TimedReply,
@@ -39,6 +40,7 @@ class Fault(enum.Enum):
     LATE = "no answer in time"
     REFUSED = "connection refused"
     BROKEN = "the connection broke, or the body ended before its end"
+    DROPPED = "a kept connection was closed before the reply"
     TOO_LONG = "more bytes than are read"
     CODED = "a content coding that was not requested"
     GARBLED = "no HTTP"
@@ -75,7 +77,7 @@ class Request:
     A request, with its limits; no part of it appears in a log.
 
     *timeout_s* is the longest time to connect and the longest until the reply's head. *max_bytes* is the most of the
-    body, as it is on the wire.
+    body, as it is on the wire. *is_safe* says that it changes nothing at the server (RFC 9110, §9.2.1).
     """
 
     method: str
@@ -84,6 +86,7 @@ class Request:
     max_bytes: int
     body: bytes | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_safe: bool = False
 
 
 class Reply:
@@ -134,7 +137,9 @@ class Reply:
 
 def exchanged(session: requests.Session, request: Request, fail: Fail) -> Reply:
     """
-    Send *request*, once, and return the reply's head, whatever its status.
+    Send *request* and return the reply's head, whatever its status.
+
+    It is sent once; where it is safe and a kept connection was closed before the reply, once more (RFC 9112, §9.3.1).
 
     Raises: what *fail* returns.
     """
@@ -149,7 +154,10 @@ def exchanged(session: requests.Session, request: Request, fail: Fail) -> Reply:
             stream=True,
         )
     except FOREIGN as error:
-        raise fail(failure_of(error)) from error
+        failure = failure_of(error)
+        if failure.fault is Fault.DROPPED and request.is_safe:
+            return exchanged(session, replace(request, is_safe=False), fail)
+        raise fail(failure) from error
     # The library holds on to the request for as long as its reply is read, and a prompt is long.
     response.request.body = None
     return Reply(response, request.max_bytes, fail)
@@ -186,6 +194,7 @@ FAILURES: tuple[tuple[tuple[type[BaseException], ...], Fault], ...] = (
     ((TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError), Fault.LATE),
     ((ReplyTooLong,), Fault.TOO_LONG),
     ((HeadTooLong, NoLength), Fault.GARBLED),
+    ((KeptConnectionClosed,), Fault.DROPPED),
     ((http.client.RemoteDisconnected, http.client.IncompleteRead, http.client.InvalidURL), Fault.BROKEN),
     ((http.client.HTTPException, urllib3.exceptions.InvalidHeader), Fault.GARBLED),
     ((requests.exceptions.InvalidURL, requests.exceptions.InvalidHeader), Fault.UNSENDABLE),
@@ -243,7 +252,7 @@ class JsonEndpoint:
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         sent = encodable(json.dumps(body, ensure_ascii=False)).encode()
-        request = Request("POST", self.url, (left_s, left_s), MAX_REPLY_BYTES, sent, headers)
+        request = Request("POST", self.url, (left_s, left_s), MAX_REPLY_BYTES, sent, headers, is_safe=True)
         with exchanged(self._session, request, _no_reply) as reply:
             if reply.status != 200:
                 raise NoReply("Unavailable", f"it answered {reply.status}")

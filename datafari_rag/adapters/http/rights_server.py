@@ -108,7 +108,7 @@ class RightsServer:
             url, credentials = without_credentials(self._url)
             proof = {**(headers or {}), **({"Authorization": basic(*credentials)} if credentials else {})}
             query = f"?{urlencode(params)}" if params else ""
-            request = Request("GET", url + query, self._timeout_s, self._max_bytes, headers=proof)
+            request = Request("GET", url + query, self._timeout_s, self._max_bytes, headers=proof, is_safe=True)
             session = self._session
         except ValueError as error:
             raise AuthorityUnavailable(log="it cannot be requested") from error

@@ -3,9 +3,8 @@ Sessions of requests, and replies that are bounded in time: what of HTTP touches
 
 Sessions send only what the caller passes, and trust only what is configured: no redirect is followed, no cookie
 kept, no proxy and no password of the environment used, no content coding requested. Certificates come from an SSL
-context of our own, so that a key with a password is refused in place of prompted for. A request is never sent twice,
-a connection is used again only after a reply that ended exactly where its head said, and an interim reply is
-skipped.
+context of our own, so that a key with a password is refused in place of prompted for. A connection is used again only
+after a reply that ended exactly where its head said, and an interim reply is skipped.
 """
 
 from __future__ import annotations
@@ -66,6 +65,15 @@ class ReplyTooLong(http.client.HTTPException):
     """More bytes came than the reply may have."""
 
 
+class KeptConnectionClosed(ConnectionResetError):
+    """
+    A connection that was used before was closed right behind a request, before the first byte of its reply.
+
+    Most often the server was closing it while the request was sent: llama.cpp closes after each streamed answer,
+    although its head promises five seconds.
+    """
+
+
 class TimedReply(http.client.HTTPResponse):
     """
     A reply whose head, and each of whose pieces, is waited for no longer than `limit_s`, however slowly bytes drip.
@@ -87,6 +95,11 @@ class TimedReply(http.client.HTTPResponse):
         self._begin_final()
         self._bytes.unbound()
         self.will_close = not self._is_delimited() or self.will_close
+
+    @property
+    def has_begun(self) -> bool:
+        """Say whether a byte of the head came."""
+        return self._bytes.left_bytes < MAX_HEAD_BYTES
 
     def bound(self, max_bytes: int) -> None:
         """Let *max_bytes* follow the head: sizes of chunks and trailers count as well."""
@@ -221,6 +234,10 @@ IDLE_S = 30.0
 """A connection idle for longer is not used again: firewalls drop such connections without a word."""
 
 
+CLOSING_S = 1.0
+"""A server that closes a kept connection later behind a request was at work on it."""
+
+
 POOL = 64
 """Most idle connections kept for one server, where the number of requests at the same time is small."""
 
@@ -334,14 +351,22 @@ class _Timed(HTTPConnection):
 
     def connect(self) -> None:
         """Connect. Raises: ConnectTimeoutError, also if the TLS handshake takes too long."""
+        self.used_at = 0.0
         try:
             super().connect()
         except TimeoutError as error:
             raise ConnectTimeoutError(self, "not connected in time") from error
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3 has it
-        """Return the reply, with what bounds it as `timed`."""
-        reply = super().getresponse()
+        """Return the reply, with what bounds it as `timed`. Raises: KeptConnectionClosed."""
+        sent_at = time.monotonic()
+        try:
+            reply = super().getresponse()
+        except ConnectionError as error:
+            is_late = time.monotonic() - sent_at > CLOSING_S
+            if not self.used_at or is_late or (self.timed is not None and self.timed.has_begun):
+                raise
+            raise KeptConnectionClosed from error
         reply.timed, self.timed = self.timed, None  # type: ignore[attr-defined]
         self.used_at = time.monotonic()
         return reply

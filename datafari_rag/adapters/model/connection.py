@@ -84,7 +84,7 @@ class ModelServer:
 
     def post(self, body: bytes, *, accept: str, timeout_s: tuple[float, float], max_bytes: int) -> Reply:
         """
-        Send *body*, once, and return the reply's head, whatever its status.
+        Send *body* and return the reply's head, whatever its status; see `exchanged`.
 
         *timeout_s* is the longest time to connect and the longest until the head; *max_bytes* is the most of the body.
 
@@ -94,7 +94,8 @@ class ModelServer:
             ModelGarbled: the head is not HTTP.
         """
         headers = {**self._passed_on(), **self._headers, "Accept": accept}
-        return exchanged(self._session, Request("POST", self._url, timeout_s, max_bytes, body, headers), failed)
+        request = Request("POST", self._url, timeout_s, max_bytes, body, headers, is_safe=True)
+        return exchanged(self._session, request, failed)
 
     def fetch(self, url: str, body: bytes | None, *, timeout_s: tuple[float, float], max_bytes: int) -> bytes:
         """
@@ -107,7 +108,8 @@ class ModelServer:
         method = "GET" if body is None else "POST"
         url, _ = without_credentials(url)
         headers = {**self._passed_on(), **self._headers, "Accept": "application/json"}
-        with exchanged(self._session, Request(method, url, timeout_s, max_bytes, body, headers), failed) as reply:
+        request = Request(method, url, timeout_s, max_bytes, body, headers, is_safe=True)
+        with exchanged(self._session, request, failed) as reply:
             if reply.status != 200:
                 raise ModelRefused(log=f"status={reply.status}", status=reply.status)
             return b"".join(reply.pieces(lambda: timeout_s[1]))
@@ -119,7 +121,7 @@ class ModelServer:
 
 def failed(failure: HttpFailure) -> ModelError:
     """Return the core error of a failure of HTTP."""
-    return FAILURES[failure.fault](log=failure.log, can_repeat=failure.fault is Fault.REFUSED)
+    return FAILURES[failure.fault](log=failure.log, can_repeat=failure.fault in (Fault.REFUSED, Fault.DROPPED))
 
 
 FAILURES: Mapping[Fault, type[ModelError]] = {
@@ -127,12 +129,13 @@ FAILURES: Mapping[Fault, type[ModelError]] = {
     Fault.LATE: ModelTimeout,
     Fault.REFUSED: ModelUnavailable,
     Fault.BROKEN: ModelUnavailable,
+    Fault.DROPPED: ModelUnavailable,
     Fault.TOO_LONG: ModelGarbled,
     Fault.CODED: ModelGarbled,
     Fault.GARBLED: ModelGarbled,
     Fault.UNSENDABLE: ModelUnavailable,
 }
-"""Each failure of HTTP with its core error. Only a refused connection may be retried immediately."""
+"""Each failure of HTTP with its core error. Only where no server can be at work on it may a request be repeated."""
 
 
 MAX_BYTES = 16_000_000

@@ -119,7 +119,7 @@ class EndpointEmbedder:
         headers = {"Content-Type": "application/json"}
         if self._options.token:
             headers["Authorization"] = f"Bearer {self._options.token}"
-        request = Request("POST", self._url, (left_s, left_s), most, json.dumps(body).encode(), headers)
+        request = Request("POST", self._url, (left_s, left_s), most, json.dumps(body).encode(), headers, is_safe=True)
         with exchanged(self._session, request, failed) as reply:
             if reply.status != 200:
                 raise EmbeddingsUnavailable(log=f"it answered {reply.status}", can_repeat=reply.status in _TRANSIENT)
@@ -147,7 +147,7 @@ def failed(failure: HttpFailure) -> EmbeddingError:
     if failure.fault is Fault.TOO_LONG:
         return EmbeddingsGarbled(log="its answer has more bytes than vectors of this size need")
     # Refused before anything was sent, or broken off: the same request may succeed in a moment.
-    can_repeat = failure.fault in (Fault.REFUSED, Fault.BROKEN)
+    can_repeat = failure.fault in (Fault.REFUSED, Fault.DROPPED, Fault.BROKEN)
     return EmbeddingsUnavailable(log=f"no answer ({failure.log})", can_repeat=can_repeat)
 
 

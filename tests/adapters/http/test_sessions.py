@@ -31,8 +31,8 @@ def failed(failure: HttpFailure) -> Exception:
     return RuntimeError(failure.log)
 
 
-def read(session: requests.Session, url: str, **more: dict[str, str]) -> bytes:
-    with exchanged(session, Request("POST", url, (1, 1), 10_000, b"{}", **more), failed) as reply:
+def read(session: requests.Session, url: str, *, is_safe: bool = False) -> bytes:
+    with exchanged(session, Request("POST", url, (1, 1), 10_000, b"{}", is_safe=is_safe), failed) as reply:
         return b"".join(reply.pieces(lambda: 1.0))
 
 
@@ -85,6 +85,97 @@ def test_a_kept_connection_on_which_the_server_speaks_unasked_is_replaced() -> N
         assert read(session, url) == b"body"
         session.close()
     assert talk.connections == 2
+
+
+def _reads(line: socket.socket) -> None:
+    read_request(line)
+
+
+def _closes_before_it_reads(line: socket.socket) -> None:
+    """The kernel then resets the connection, for bytes are left that nobody read."""
+    line.recv(1, socket.MSG_PEEK)
+
+
+class Dropping:
+    """Answers the first request of each connection alone; the next one is *dropped*. Counts both."""
+
+    def __init__(self, dropped: Callable[[socket.socket], None], answers: bytes = BODY) -> None:
+        self.dropped, self.answers, self.connections, self.drops = dropped, answers, 0, 0
+
+    def __call__(self, line: socket.socket) -> None:
+        self.connections += 1
+        line.sendall(self.answers)
+        if self.answers:
+            self.dropped(line)
+            self.drops += 1
+            line.close()
+
+
+@pytest.mark.parametrize("dropped", [_reads, _closes_before_it_reads])
+def test_what_is_safe_is_sent_once_more_when_a_kept_connection_is_closed_before_the_reply(
+    dropped: Callable[[socket.socket], None],
+) -> None:
+    """llama.cpp closes each connection behind a streamed answer: a question sent in that moment would fail."""
+    talk, session = Dropping(dropped), session_for(URL, Tls())
+    with raw_server(talk) as url:
+        assert [read(session, url, is_safe=True) for _ in range(2)] == [b"body"] * 2
+        session.close()
+    assert talk.connections == 2
+
+
+@pytest.mark.parametrize("dropped", [_reads, _closes_before_it_reads])
+def test_what_is_not_safe_is_never_sent_again(dropped: Callable[[socket.socket], None]) -> None:
+    talk, session = Dropping(dropped), session_for(URL, Tls())
+    with raw_server(talk) as url:
+        assert read(session, url) == b"body"
+        with pytest.raises(RuntimeError, match="a kept connection was closed before the reply"):
+            read(session, url)
+        session.close()
+    assert (talk.connections, talk.drops) == (1, 1)
+
+
+def test_a_new_connection_that_is_closed_before_the_reply_is_not_tried_again() -> None:
+    talk, session = Dropping(_reads, answers=b""), session_for(URL, Tls())
+    with raw_server(talk) as url, pytest.raises(RuntimeError, match="the connection broke"):
+        read(session, url, is_safe=True)
+    assert talk.connections == 1
+
+
+def test_what_is_sent_once_more_takes_a_new_connection() -> None:
+    """Where several are kept, the server may be closing all of them."""
+    talk, session = Dropping(_reads), session_for(URL, Tls())
+    with raw_server(talk) as url:
+        request = Request("POST", url, (1, 1), 10_000, b"{}", is_safe=True)
+        with exchanged(session, request, failed) as one, exchanged(session, request, failed) as other:
+            assert [b"".join(reply.pieces(lambda: 1.0)) for reply in (one, other)] == [b"body"] * 2
+        assert read(session, url, is_safe=True) == b"body"
+        session.close()
+    assert talk.connections == 3
+
+
+def test_a_reply_that_breaks_off_in_its_head_is_not_asked_for_again() -> None:
+    def breaks(line: socket.socket) -> None:
+        read_request(line)
+        line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    talk, session = Dropping(breaks), session_for(URL, Tls())
+    with raw_server(talk) as url:
+        assert read(session, url, is_safe=True) == b"body"
+        with pytest.raises(RuntimeError, match="the connection broke"):
+            read(session, url, is_safe=True)
+        session.close()
+    assert talk.connections == 1
+
+
+def test_what_a_server_was_at_work_on_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk, session = Dropping(_reads), session_for(URL, Tls())
+    with raw_server(talk) as url:
+        assert read(session, url, is_safe=True) == b"body"
+        monkeypatch.setattr(sessions, "CLOSING_S", 0.0)
+        with pytest.raises(RuntimeError, match="the connection broke"):
+            read(session, url, is_safe=True)
+        session.close()
+    assert talk.connections == 1
 
 
 def test_a_connection_that_was_idle_for_too_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:

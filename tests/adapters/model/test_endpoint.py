@@ -415,13 +415,14 @@ class TestConnections:
     def test_any_other_is_closed(self, answer: bytes) -> None:
         assert connections_for([answer] * 3, first_token_s=0.5) == 3
 
-    def test_a_request_that_may_have_reached_the_model_is_never_sent_again(self) -> None:
-        """The kept connection takes the second request, and drops it."""
-        whole = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
-        good = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
-            len(whole),
-            whole,
+    @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+    def test_a_question_over_a_kept_connection_that_the_server_closes_is_answered(self, is_streamed: bool) -> None:
+        """Without a chain and its retries, and without a try of them."""
+        body = (
+            event("x", "stop") if is_streamed else b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
         )
+        kind = b"text/event-stream" if is_streamed else b"application/json"
+        good = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (kind, len(body), body)
         requests: list[bytes] = []
 
         def talk(connection: socket.socket) -> None:
@@ -431,12 +432,10 @@ class TestConnections:
 
         with raw_server(talk) as url:
             model = HttpModel(Endpoint(url), limits=PATIENT)
-            endings = [told(model, prompt("m"), is_streamed=False)[1] for _ in range(2)]
+            endings = [told(model, prompt("m"), is_streamed=is_streamed)[1] for _ in range(2)]
             model.close()
-        assert endings[0].failure is None
-        assert isinstance(endings[1].failure, ModelUnavailable)
-        assert not endings[1].failure.can_repeat
-        assert len([one for one in requests if one]) == 2
+        assert [(ending.failure, ending.facts.tries) for ending in endings] == [(None, 1)] * 2
+        assert len([one for one in requests if one]) == 3
 
     @pytest.mark.parametrize(
         ("body", "text", "label"),
