@@ -163,7 +163,14 @@ class SentenceProof:
         return [claim for _, claim in stated if claim is not None]
 
     def _status(self, claim: Claim) -> str:
-        found = {one.finding(claim.text).status for one in self.seen}
+        # Where a document proves it, none is searched for a contradiction or a likeness.
+        found: set[str] = set()
+        for one in self.seen:
+            found.add(one.proving(claim.text).status)
+            if VERIFIED in found:
+                break
+        if found.isdisjoint(PROVED):
+            found = {one.finding(claim.text).status for one in self.seen}
         return min(found, key=_ORDER.index, default=UNSUPPORTED)
 
 

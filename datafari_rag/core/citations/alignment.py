@@ -89,16 +89,24 @@ class UnitRow:
 
     def most_likeness(self, has: Callable[[str], object]) -> float:
         """Return what the likeness of a text is at most; *has* says whether it has a folded word."""
-        return sum([share for word, share in self._shares.items() if not word or has(word)])
+        there = [share for word, share in self._shares.items() if not word or has(word)]
+        chars, units = sum([chars for chars, _ in there]), sum([units for _, units in there])
+        return (chars / sum(map(len, self.content)) + units / len(self.units)) / 2
 
     @cached_property
-    def _shares(self) -> dict[str, float]:
-        """Return what each folded word adds to a likeness at most; numbers, which may be spelled otherwise, as ""."""
-        content = dict.fromkeys(self.content, 1 / sum(map(len, self.content)))
-        found: dict[str, float] = {}
+    def _shares(self) -> dict[str, tuple[int, int]]:
+        """
+        Return how many characters of content and units each folded word has, by which a likeness is measured.
+
+        Numbers, which may be spelled otherwise, are counted as "".
+        """
+        content = set(self.content)
+        found: dict[str, tuple[int, int]] = {}
         for root, word in zip(self.roots, self.folded_roots, strict=True):
             key = word if root[0].isalpha() else ""
-            found[key] = found.get(key, 0.0) + (content.pop(root, 0.0) * len(root) + 1 / len(self.roots)) / 2
+            chars, units = found.get(key, (0, 0))
+            found[key] = chars + len(root) * (root in content), units + 1
+            content.discard(root)
         return found
 
     def _is_needed(self, place: int) -> bool:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import islice, pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
@@ -72,6 +74,9 @@ SCANNED = 100
 _WORD = re.compile(r"\w")
 
 Span = tuple[int, int]
+Sentence = tuple[int, int]
+"""The number of a block of a document, and of the sentence in it."""
+
 Names = tuple[tuple[str, ...], ...]
 
 
@@ -85,6 +90,15 @@ class ClaimFinding:
 
 
 NOTHING = ClaimFinding(UNSUPPORTED)
+
+
+class Window(NamedTuple):
+    """Sentences that stand together: the *most* that their likeness can be, their *place*, and which they are."""
+
+    most: float
+    place: Span
+    block: int
+    numbers: range
 
 
 class WorkIsOver(Exception):
@@ -182,6 +196,7 @@ class CheckedExtract:
         self._source = SourceText(extract)
         self.text = text
         self._proofs: dict[str, ClaimFinding] = {}
+        self._claim_proofs: dict[str, ClaimFinding] = {}
         self._findings: dict[str, ClaimFinding] = {}
         self._names: dict[str, Names] = {}
         self._rows: dict[str, UnitRow] = {}
@@ -210,28 +225,42 @@ class CheckedExtract:
         document says nothing.
         """
         if claim not in self._findings:
-            self._findings[claim] = self._weakest(claim, self._finding)
+            found = self.proving(claim)
+            try:
+                found = found if found.status in PROVED else self._weakest(claim, self._finding)
+            except WorkIsOver:
+                found = NOTHING
+            self._findings[claim] = found
         return self._findings[claim]
 
     def proving(self, claim: str) -> ClaimFinding:
         """Return `finding` where it is a proof, and else `NOTHING`: what is no proof is not looked for."""
-        return self._weakest(claim, self._proof)
+        if claim not in self._claim_proofs:
+            try:
+                proof = self._weakest(claim, self._proof)
+                run = self._run(claim) if proof.status != VERIFIED else None
+            except WorkIsOver:
+                return NOTHING
+            self._claim_proofs[claim] = proof if run is None else ClaimFinding(VERIFIED, run, 1.0)
+        return self._claim_proofs[claim]
 
     def nearest(self, claim: str) -> list[tuple[float, Span]]:
         """Return stretches of neighbouring sentences with words of *claim*, each with its likeness; the best first."""
+        rows = map(self._row, self.text.parts(claim))
         try:
-            return sorted((one for part in self.text.parts(claim) for one in self._windows(part, 0.0)), reverse=True)
+            return sorted(
+                (
+                    (self._likeness(row, one), one.place)
+                    for row in rows
+                    for one in self._windows(row, self._richest(row, 0.0), 0.0)
+                ),
+                reverse=True,
+            )
         except WorkIsOver:
             return []
 
     def _weakest(self, claim: str, finding_of: Callable[[ClaimText], ClaimFinding]) -> ClaimFinding:
-        try:
-            found = [finding_of(part) for part in self.text.parts(claim)]
-            run = self._run(claim) if any(one.status != VERIFIED for one in found) else None
-        except WorkIsOver:
-            return NOTHING
-        if run is not None:
-            return ClaimFinding(VERIFIED, run, 1.0)
+        found = [finding_of(part) for part in self.text.parts(claim)]
         weakest = max(found, key=lambda one: _RANK[one.status], default=NOTHING)
         places = [one.place for one in found if one.place is not None]
         if len(found) < 2 or len(places) < len(found):
@@ -294,8 +323,9 @@ class CheckedExtract:
             return ClaimFinding(CONTRADICTED, against[1])
         if len(row.content) < LEAST_WORDS:
             return NOTHING
-        likeness, place = next(iter(self._windows(claim, NEAR_LIKENESS)), (0.0, None))
-        is_near = likeness >= NEAR_LIKENESS and not self._is_altered(row)
+        richest = self._richest(row, NEAR_LIKENESS)
+        likeness, place = self._likest(row, richest)
+        is_near = likeness >= NEAR_LIKENESS and not self._is_altered(row, richest)
         return ClaimFinding(NEAR, place, likeness) if is_near else NOTHING
 
     def _proof(self, claim: ClaimText) -> ClaimFinding:
@@ -368,43 +398,57 @@ class CheckedExtract:
         """Say whether the document has all of *words*, folded, or its title has."""
         return all(self._counts[one] or one in self._source.names for one in words)
 
-    def _windows(self, claim: ClaimText, least: float) -> list[tuple[float, Span]]:
-        """Return the stretches of up to `WINDOW` sentences that have *least* of *claim* or more, the best first."""
-        row = self._row(claim)
+    def _likest(self, row: UnitRow, richest: Sequence[Sentence]) -> tuple[float, Span | None]:
+        """Return the greatest likeness of a stretch of `NEAR_LIKENESS` or more, and its place; (0, None) if none."""
+        best: tuple[float, Span] | None = None
+        for one in self._windows(row, richest, NEAR_LIKENESS):
+            if best is not None and best >= (one.most, one.place):
+                break
+            found = self._likeness(row, one), one.place
+            best = found if best is None else max(best, found)
+        return best or (0.0, None)
+
+    def _likeness(self, row: UnitRow, window: Window) -> float:
+        start, end = window.place
+        self.text.add(end - start)
+        return likeness(row, self._source.window(window.block, window.numbers, row.language))
+
+    def _windows(self, row: UnitRow, richest: Sequence[Sentence], least: float) -> list[Window]:
+        """Return the stretches around *richest* that may have a likeness of *least* or more, the most likely first."""
+        found: dict[Span, Window] = {}
+        for block, number in richest:
+            numbers = self._source.beside(block, number, WINDOW // 2)
+            sentences = self._source.sentences(block)
+            place = sentences[numbers[0]].start, sentences[numbers[-1]].end
+            if place not in found and self._source.is_seen(*place):
+                most = row.most_likeness(self._source.said(block, numbers).__contains__)
+                found[place] = Window(most, place, block, numbers)
+        return sorted(
+            [one for one in found.values() if one.most >= least], reverse=True, key=attrgetter("most", "place")
+        )
+
+    def _richest(self, row: UnitRow, least: float) -> list[Sentence]:
+        """
+        Return the sentences with most of the words of *row* in or beside them, counting the rarest.
+
+        None where the whole document has too few of them for a likeness of *least*, or a name is missing.
+        """
         names = [one for one, unit in zip(row.folded_roots, row.units, strict=True) if unit.is_name]
         if not row.content or not self._has(names) or row.most_likeness(self._counts.__getitem__) < least:
             return []
-        found: dict[Span, float] = {}
-        for block, number in self._richest(row.content):
-            numbers = self._source.beside(block, number, WINDOW // 2)
-            sentences = self._source.sentences(block)
-            start, end = sentences[numbers[0]].start, sentences[numbers[-1]].end
-            said = self._source.said(block, numbers)
-            if (
-                (start, end) in found
-                or row.most_likeness(said.__contains__) < least
-                or not self._source.is_seen(start, end)
-            ):
-                continue
-            self.text.add(end - start)
-            found[start, end] = likeness(row, self._source.window(block, numbers, row.language))
-        return sorted(((grade, place) for place, grade in found.items()), reverse=True)
-
-    def _richest(self, words: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the sentences with most of *words* in or beside them, counting the rarest."""
-        there = [(count, one) for one in map(folded, words) if (count := self._counts[one])]
-        votes: Counter[tuple[int, int]] = Counter()
+        there = [(count, one) for one in map(folded, row.content) if (count := self._counts[one])]
+        votes: Counter[Sentence] = Counter()
         for _, one in sorted(there)[:RAREST]:
             for block, number in {self._source.sentence_at(at) for at in self._source.around(one)}:
                 for neighbour in self._source.beside(block, number, WINDOW // 2):
                     votes[block, neighbour] += 1 + (neighbour == number)
         return [place for place, _ in votes.most_common(MAX_WINDOWS)]
 
-    def _is_altered(self, claim: UnitRow) -> bool:
+    def _is_altered(self, claim: UnitRow, richest: Sequence[Sentence]) -> bool:
         """Say whether *claim* is sentences of the document with something altered: it is no likeness then."""
         steps: set[tuple[str, str]] = set()
         is_taken = False
-        for block, number in self._richest(claim.content):
+        for block, number in richest:
             for row in self._source.rows(block, number, claim.language):
                 self.text.add(len(row.roots) + len(claim.roots))
                 altered = is_altered(claim, row)

@@ -288,13 +288,13 @@ def test_without_brackets_or_documents_there_is_nothing_to_resolve() -> None:
 
 def test_behind_the_work_of_an_answer_nothing_is_proved() -> None:
     """Words that both sides have over and over are the most work there is: it is bounded for all claims together."""
-    claims = ["So " + " ".join(f"a{n % 2} b{n % 3}" for n in range(60)) + f" end{end}" for end in range(8)]
-    place = "So " + " ".join(f"a{n % 2} b{n % 3}" for n in range(1, 60)) + " stop. "
+    claims = ["So " + " ".join(f"a{n % 2} b{n % 3}" for n in range(113)) + f" end{end}" for end in range(8)]
+    place = "So " + " ".join(f"a{n % 2} b{n % 3}" for n in range(1, 113)) + " stop. "
     text = f"Cats sleep all day. Dogs run at night.\n\n{place * 40}"
     extracts = extracts_for(
-        [(Document(f"d{number}", text), (Passage(0, len(text)),)) for number in range(60)], is_cleaned=True
+        [(Document(f"d{number}", text), (Passage(0, len(text)),)) for number in range(62)], is_cleaned=True
     )
-    marks = "".join(f"[{number}]" for number in range(1, 61))
+    marks = "".join(f"[{number}]" for number in range(1, 63))
     long = " ".join(f"{claim} {marks}." for claim in claims)
     found = resolve(f"Cats sleep all day [1]. {long} Dogs run at night [1].", extracts)
     assert [(found[place].claim, found[place].status) for place in (0, -1)] == [
