@@ -215,7 +215,8 @@ def _without_articles(units: Sequence[Unit], language: Language) -> list[Unit]:
 
 def _together(units: Sequence[Unit], language: Language) -> list[Unit]:
     """Return *units* with words that are numbers in digits, and dates as one unit each."""
-    if not language.numbers:
+    words = [one.word for one in units]
+    if not language.numbers or (language.numbers.keys().isdisjoint(words) and language.months.keys().isdisjoint(words)):
         return list(units)
     found: list[Unit] = []
     at = 0

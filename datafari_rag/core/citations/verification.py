@@ -472,7 +472,7 @@ def likeness(claim: UnitRow, place: UnitRow) -> float:
     needed = {unit.key for unit in claim.units if unit.is_number}
     if not needed.issubset([unit.key for unit in place.units]) or not claim.turned.issubset(place.words):
         return 0.0
-    words = sum([len(one) for one in claim.content if one in place.places]) / sum(map(len, claim.content))
+    words = sum(map(len, set(claim.content).intersection(place.roots))) / sum(map(len, claim.content))
     in_order = LCSseq.similarity(claim.roots, place.roots) / len(claim.roots)
     return (words + in_order) / 2
 

@@ -14,7 +14,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, repeat
 from statistics import pstdev
 
 from datafari_rag.core.documents import Document, Nearness
@@ -379,7 +379,7 @@ def events_of(traces: TermPositions, rarity: Sequence[float]) -> list[tuple[int,
     for term in sorted(range(len(rarity)), key=lambda index: len(traces.hits[index])):
         if events and len(events) + len(traces.hits[term]) > MAX_EVENTS:
             break
-        events.extend((offset, term) for offset in traces.hits[term][:MAX_EVENTS])
+        events.extend(zip(traces.hits[term][:MAX_EVENTS], repeat(term)))
     events.sort()
     return events
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import filterfalse
 from math import exp, log
 from operator import attrgetter
+from typing import NamedTuple
 
 from datafari_rag.core.documents import Candidate, Document, Passage, stored_span
 from datafari_rag.core.passages.extracts import bounds_in
@@ -165,8 +166,7 @@ _BoundsOf = Callable[[Ranked], list[tuple[int, int]]]
 """Cuts the text of a document."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
+class _Sentence(NamedTuple):
     """A sentence of the document of that rank (from 0)."""
 
     document: int
@@ -316,7 +316,7 @@ def _holds(traces: TermPositions, start: int, end: int) -> bool:
 def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list[_Sentence]:
     """Raise the best sentences that hold what was asked for; the others have too little to be raised."""
     raised = [
-        replace(one, score=one.score + CUE_GAIN)
+        one._replace(score=one.score + CUE_GAIN)
         if cue.search(order[one.document].document.text, one.start, one.end)
         else one
         for one in sentences[:_CUED]

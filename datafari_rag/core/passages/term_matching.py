@@ -236,6 +236,7 @@ EARLY_GAIN = 0.1
 
 _KEY_AND_VALUE = re.compile(r"[^\s:][^:\n]{0,59}: \S")
 _BULLETS = frozenset("-*•·▪●○◦■□►➢✓–")
+_ENDING = re.compile(rf"[^\W_]{{1,{LONGEST_ENDING_CHARS + 1}}}")
 _UNIT_CHARS = 120.0
 _REACHES = 4
 _BEFORE = tuple(math.exp(-chars / BEFORE_CHARS) for chars in range(int(_REACHES * BEFORE_CHARS)))
@@ -434,11 +435,8 @@ def _hits(small: str, term: Term, language: str) -> tuple[int, ...]:
     while at >= 0 and len(found) < MAX_HITS:
         is_there = term.is_exact
         if not is_there and (language == "ar" or at == 0 or not small[at - 1].isalnum()):
-            end = at + size
-            limit = min(len(small), end + LONGEST_ENDING_CHARS + 1)
-            while end < limit and small[end].isalnum():
-                end += 1
-            word = small[at:end]
+            ending = _ENDING.match(small, at + size)
+            word = needle if ending is None else small[at : ending.end()]
             if word not in forms:
                 # "notes" and "noted" share a stem with "not", which says nothing.
                 is_form = word == needle or STEMS[word, language] == needle

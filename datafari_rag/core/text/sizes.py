@@ -64,8 +64,9 @@ def estimate(text: str) -> int:
     """Return about how many tokens *text* has, rather too many than too few; 0 for the empty string."""
     counts = _counted("".join([run.translate(_MARK_OF) for run in _RUNS.findall(text)]))
     fitted = max(float(sum(map(mul, row, counts))) for row in _WEIGHTS)
+    tokens = math.ceil(fitted * MARGIN) + EXTRA
     # No vocabulary has more than one token a byte.
-    return min(math.ceil(fitted * MARGIN) + EXTRA, len(text.encode("utf-8", "replace")))
+    return tokens if tokens <= len(text) else min(tokens, len(text.encode("utf-8", "replace")))
 
 
 def _counted(marks: str) -> list[int]:
@@ -79,7 +80,7 @@ def _counted(marks: str) -> list[int]:
     words, capitals = marks.translate(_WORDS), marks.translate(_CAPITALS)
     counts[0] = _runs(words, "a")
     counts[8] = _runs(marks.translate(_LINE_ENDS), "n")
-    counts[9] = _runs(marks.translate(_BLANKS), "__")
+    counts[9] = len(_SPACING.findall(marks))
     # Capitals with a letter or digit before them, and letters after a digit.
     counts[10] = marks.count("A") - _runs(capitals, "A") + marks.count("0a")
     counts[10] += words.count("a" * LONG_WORD_CHARS) * LONG_WORD_CHARS
@@ -120,7 +121,8 @@ _PATTERNS = tuple((mark, re.compile(pattern)) for mark, pattern, _ in _MARKS)
 _MARK_OF = _MarkOf()
 _WORDS = {ord(mark): "a" if mark in "aAexUusgw" else " " for mark, _, _ in _MARKS}
 _CAPITALS = _only("Aa") | {ord("0"): "a"}
-_LINE_ENDS, _BLANKS, _CYRILLIC = _only("n"), _only("_"), _only("U")
+_LINE_ENDS, _CYRILLIC = _only("n"), _only("U")
+_SPACING = re.compile("__+")
 
 
 _JOINERS = "\u200d\ufe0e\ufe0f"
