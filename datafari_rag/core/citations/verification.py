@@ -92,7 +92,7 @@ class ClaimFinding:
 NOTHING = ClaimFinding(UNSUPPORTED)
 
 
-class Window(NamedTuple):
+class SentenceWindow(NamedTuple):
     """Sentences that stand together: the *most* that their likeness can be, their *place*, and which they are."""
 
     most: float
@@ -408,21 +408,21 @@ class CheckedExtract:
             best = found if best is None else max(best, found)
         return best or (0.0, None)
 
-    def _likeness(self, row: UnitRow, window: Window) -> float:
+    def _likeness(self, row: UnitRow, window: SentenceWindow) -> float:
         start, end = window.place
         self.text.add(end - start)
         return likeness(row, self._source.window(window.block, window.numbers, row.language))
 
-    def _windows(self, row: UnitRow, richest: Sequence[Sentence], least: float) -> list[Window]:
+    def _windows(self, row: UnitRow, richest: Sequence[Sentence], least: float) -> list[SentenceWindow]:
         """Return the stretches around *richest* that may have a likeness of *least* or more, the most likely first."""
-        found: dict[Span, Window] = {}
+        found: dict[Span, SentenceWindow] = {}
         for block, number in richest:
             numbers = self._source.beside(block, number, WINDOW // 2)
             sentences = self._source.sentences(block)
             place = sentences[numbers[0]].start, sentences[numbers[-1]].end
             if place not in found and self._source.is_seen(*place):
                 most = row.most_likeness(self._source.said(block, numbers).__contains__)
-                found[place] = Window(most, place, block, numbers)
+                found[place] = SentenceWindow(most, place, block, numbers)
         return sorted(
             [one for one in found.values() if one.most >= least], reverse=True, key=attrgetter("most", "place")
         )
