@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,7 +21,7 @@ import requests
 from benchmarks.library import Library
 from benchmarks.meaning import MODEL, PER_DOCUMENT, documents, made_up
 from benchmarks.measuring import Result
-from benchmarks.processes import TICKS
+from benchmarks.processes import cpu_s, memory_kib
 from benchmarks.starting import PROJECT
 from datafari_rag.adapters.solr.factory import beside, passage_store_for, schema_of
 from datafari_rag.adapters.solr.writer import solr_document
@@ -79,7 +78,7 @@ class Cloud:
 
     def cpu_s(self) -> float:
         """Return the seconds of CPU that the nodes took so far."""
-        return sum(_cpu_s(pid) for pid in self.pids)
+        return sum(cpu_s(pid) for pid in self.pids)
 
     def admin(self, **params: str) -> Mapping[str, Any]:
         """Ask the API of the collections. Raises: requests.RequestException."""
@@ -238,7 +237,7 @@ class Pair:
 
     def facts(self) -> Result:
         """Return what the pair takes: bytes and segments of each collection, memory of the nodes."""
-        found: Result = {"rss_mb": sum(_rss_mb(pid) for pid in self.cloud.pids), "heap_mb": 0.0}
+        found: Result = {"rss_mb": sum(memory_kib(pid) for pid in self.cloud.pids) / 1000, "heap_mb": 0.0}
         for node in self.cloud.nodes:
             told = self.cloud.session.get(f"{node}/admin/info/system", timeout=60).json()
             found["heap_mb"] += told["jvm"]["memory"]["raw"]["used"] / 1e6
@@ -284,13 +283,3 @@ def _note(name: str, done: Result | None) -> None:
     draft = FOLDER / "filled.json.new"
     draft.write_text(json.dumps(known, indent=1), encoding="ascii")
     draft.replace(FOLDER / "filled.json")
-
-
-def _cpu_s(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def _rss_mb(process: int) -> float:
-    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000

@@ -26,7 +26,7 @@ from benchmarks.choosing import choosing
 from benchmarks.corpus import texts
 from benchmarks.measuring import Result, Target
 from benchmarks.peering import haystack, langchain, litellm
-from benchmarks.processes import TICKS, NotStarted, Running, fetch, free_port, running
+from benchmarks.processes import NotStarted, Running, cpu_s, fetch, free_port, running
 from benchmarks.services import CHAT, HERE, Stubs, asking, service, stubs
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.access import User, filter_for
@@ -168,7 +168,7 @@ def _costs(library: Library, solr: RunningSolr, behind: Stubs, peers: Mapping[st
 
 def _over_solr(library: Library, url: str, behind: Stubs, pid: int, **settings: str) -> Result:
     with service(behind, workers=1, **{"solr.url": url, **SETTINGS, **settings}) as ours:
-        found = _asked(ours, library, lambda: _cpu_of(pid))
+        found = _asked(ours, library, lambda: cpu_s(pid))
     return {**found, "qtime_ms": _own_time_ms(library, url)}
 
 
@@ -209,7 +209,7 @@ def _ask(target: Target, plan: Mapping[str, object], question: str) -> None:
 
 
 def _of_peer(peer: Peer, library: Library, pid: int) -> Result:
-    return {"error": peer} if isinstance(peer, str) else _asked(peer, library, lambda: _cpu_of(pid))
+    return {"error": peer} if isinstance(peer, str) else _asked(peer, library, lambda: cpu_s(pid))
 
 
 def _own_time_ms(library: Library, url: str) -> float:
@@ -228,8 +228,3 @@ def _own_time_ms(library: Library, url: str) -> float:
 
 def _cpu_s(served_by: Running | None) -> float:
     return 0.0 if served_by is None else served_by.cpu_s()
-
-
-def _cpu_of(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS

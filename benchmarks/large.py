@@ -16,6 +16,7 @@ from statistics import mean, median, quantiles
 from benchmarks.bench import Bench
 from benchmarks.library import Library, rights
 from benchmarks.measuring import Result
+from benchmarks.processes import memory_kib
 from benchmarks.starting import PROJECT
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
@@ -41,14 +42,15 @@ def embedded(documents: int) -> Callable[[Bench], Result]:
         """Build it, or go on; then search it."""
         folder = KEPT / f"embedded-{documents}"
         built = _built(folder, documents, lambda: EmbeddedWriter(folder / "index"))
-        before = _memory("VmRSS")
+        before = memory_kib("self") / 1024
         retriever = EmbeddedRetriever(folder / "index")
-        found = {**built, "mb": _bytes(folder / "index") / 1e6, "peak_mib": _memory("VmHWM"), "rows": {}}
+        peak_mib = memory_kib("self", "VmHWM") / 1024
+        found = {**built, "mb": _bytes(folder / "index") / 1e6, "peak_mib": peak_mib, "rows": {}}
         for rows, content in ((10, "highlighting"), (20, "exactContent")):
             for name, access in (("50 rights", _access(1)), ("no filter", _access(1, "none"))):
                 times = _times(retriever, [access], rows=rows, content=content)  # type: ignore[arg-type]
                 found["rows"][f"{rows} {content}, {name}"] = times
-        return found | {"more_mib": _memory("VmRSS") - before}
+        return found | {"more_mib": memory_kib("self") / 1024 - before}
 
     return row
 
@@ -143,11 +145,6 @@ def _times(
 def _spread(values: Sequence[float]) -> Result:
     cuts = quantiles(values, n=100)
     return {"p50": cuts[49], "p99": cuts[98], "mean": mean(values), "n": len(values)}
-
-
-def _memory(name: str) -> float:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
 
 
 def _bytes(folder: Path) -> int:

@@ -219,7 +219,7 @@ FEW_GROUPS = 3
 """Of the 3,000, beside rights elsewhere: 1 in 220 documents."""
 
 
-def filter_cache(pair: Pair) -> Iterator[Step]:
+def filter_cache(pair: Pair, sizes_mb: Sequence[int]) -> Iterator[Step]:
     """Yield steps: what Solr's filter cache keeps of so many users, who ask three times each, and what that saves."""
     elsewhere = {f"elsewhere-{number}" for number in range(TOKENS - FEW_GROUPS)}
 
@@ -236,7 +236,7 @@ def filter_cache(pair: Pair) -> Iterator[Step]:
         kept_mb = {"MB kept": after["ramBytesUsed"] / 1e6, "entries": after["size"]}
         return {name: cost | found | kept_mb | {"hit ratio": found["hits"] / found["lookups"]}}
 
-    for size_mb in (128, 512):
+    for size_mb in sizes_mb:
         for number in (300, 1_500):
             name = f"filter cache of {size_mb} MB, {number:,} users"
             yield name, partial(measured, name, number, size_mb)
@@ -478,6 +478,7 @@ def _words_30(pair: Pair) -> Iterator[Step]:
 
 def _vectors_30(pair: Pair) -> Iterator[Step]:
     yield from _small("Vectors")(pair)
+    yield from filter_cache(pair, (1, 8))
     for kind in ("nrt", "tlog"):
         yield f"replicas, 2 {kind}", partial(replicas, pair, kind)
 
@@ -493,7 +494,7 @@ def _vectors_million(pair: Pair) -> Iterator[Step]:
     yield "facts", partial(_facts, pair)
     yield from costs(pair, ("nearest", "both"), tuple(CALLERS))
     yield from tokens(pair, "nearest")
-    yield from filter_cache(pair)
+    yield from filter_cache(pair, (128, 512))
 
 
 RUNS = (

@@ -39,7 +39,7 @@ class Running:
 
     def cpu_s(self) -> float:
         """Return the seconds of CPU that all of them took so far."""
-        return sum(_cpu_s(pid) for pid in self.pids())
+        return sum(cpu_s(pid) for pid in self.pids())
 
     def pss_mib(self) -> list[float]:
         """Return each one's proportional share of memory in MiB, the parent's first."""
@@ -136,10 +136,16 @@ def _is_alive(pid: int) -> bool:
     return bool(fields) and fields[0] != "Z"
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
+    """Return the seconds of CPU that a process used, and its children that have ended."""
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    # Its own, and that of its children that have ended.
     return sum(map(int, fields[11:15])) / TICKS
+
+
+def memory_kib(pid: int | str, kind: str = "VmRSS") -> int:
+    """Return the memory of a process that is there."""
+    rows = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith(kind))
 
 
 def _pss_kib(pid: int) -> int:

@@ -244,15 +244,16 @@ ANSWER_MS = 20
 
 
 def plan(wanted: Wanted, results: Mapping[str, Any]) -> Result:
-    """Return what *wanted* needs by all that was measured, and how many times the largest run that is."""
+    """Return what *wanted* needs by all runs that were searched, and how many times the largest of them that is."""
     name, kind = _name(wanted), "both" if wanted.has_vectors else "words"
-    runs = runs_of(results, name)
+    runs = {n: run for n, run in runs_of(results, name).items() if f"{kind}, {PLANNED_SHARE}, 1" in run}
     largest = max(runs)
     shards = math.ceil(wanted.passages / (largest / SHARDS))
     found = said(runs, name, wanted.passages, PLANNED_SHARE, shards)
     disk_gb = (found["passages on the disk, MB"] + found["documents on the disk, MB"]) / 1000
     own_ms = runs[largest][f"{kind}, {PLANNED_SHARE}, 1"]["own_cpu_ms"] + ANSWER_MS
     own_cores = wanted.questions_s * own_ms / 1000 / wanted.busy
+    filled_s = found["Solr's CPU to fill, s"] + found["Solr's CPU to merge, s"]
     workers = max(math.ceil(own_cores), math.ceil(wanted.streams / STREAMS_OF_WORKER))
     return {
         "shards, none larger than one that was measured": shards,
@@ -261,7 +262,7 @@ def plan(wanted: Wanted, results: Mapping[str, Any]) -> Result:
         "cores of Solr": wanted.questions_s * found[f"Solr's CPU of a search, {kind}, ms"] / 1000 / wanted.busy,
         "workers": workers,
         "memory of the workers, GB": (workers * WORKER_MB + wanted.streams * STREAM_MB) / 1000,
-        "hours of one core to fill, all replicas": found["Solr's CPU to fill, s"] * wanted.replicas / 3600,
+        "hours of one core to fill and merge, all replicas": filled_s * wanted.replicas / 3600,
         "times the largest run that was measured": wanted.passages / largest,
     }
 

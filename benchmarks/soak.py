@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.processes import Running, free_port, running
+from benchmarks.processes import Running, free_port, memory_kib, running
 
 QUESTION = "/search/select?action=rag&stream=true&q=What+does+the+pump+need"
 DOCUMENTS = (
@@ -64,7 +64,7 @@ def soak(server: Running, *, requests: int, rounds: int = 20, callers: int = CAL
         for thread in threads:
             thread.join()
         asked, failed = asked + each * callers, failed + sum(failures)
-        yield Round(asked, failed, _memory_kib(worker), len(list(Path(f"/proc/{worker}/fd").iterdir())))
+        yield Round(asked, failed, memory_kib(worker), len(list(Path(f"/proc/{worker}/fd").iterdir())))
 
 
 def slope_bytes(rounds: Sequence[Round]) -> float:
@@ -137,11 +137,6 @@ def _ask(port: int, times: int, failures: list[int]) -> None:
             line.close()
     line.close()
     failures.append(failed)
-
-
-def _memory_kib(pid: int) -> int:
-    rows = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    return next(int(row.split()[1]) for row in rows if row.startswith("VmRSS"))
 
 
 def is_flat(seen: Sequence[Round], *, callers: int = CALLERS) -> bool:

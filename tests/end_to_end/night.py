@@ -34,6 +34,7 @@ from typing import Any
 
 import requests
 
+from benchmarks.processes import memory_kib
 from benchmarks.soak import write_page
 from datafari_rag_trials.solr import process as solr_process
 from tests.end_to_end.history import Anomaly, Read, anomalies, unexcused
@@ -144,7 +145,7 @@ class Night:
         """Note memory and answers until it is over."""
         began_s = time.monotonic()
         while not self.is_over.wait(SAMPLE_S):
-            memory = sum(_memory_mib(pid) for pid in self.found.workers())
+            memory = sum(map(memory_kib, self.found.workers())) / 1024
             row = (time.monotonic() - began_s, memory, self.part.answers.total(), self.part.done["kills"])
             self.part.samples.append(row)
 
@@ -157,11 +158,6 @@ def _ending(events: Sequence[Mapping[str, Any]]) -> str:
     status = last.get("data", last).get("status")
     error = events[-2].get("data", {}) if len(events) > 1 else last.get("content", {}).get("error", {})
     return "OK" if status == "OK" else str(error.get("label") or "no label")
-
-
-def _memory_mib(pid: int) -> float:
-    rows = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    return next(int(row.split()[1]) for row in rows if row.startswith("VmRSS")) / 1024
 
 
 def _kill(folder: Path, history: History, part: Part, until_s: float, every_s: float) -> None:
