@@ -196,6 +196,65 @@ def test_more_pairs_than_are_compared_are_refused() -> None:
         checked("The cat sleeps. " * 300, extracts(*["The dog barks."] * 70))
 
 
+def test_just_as_many_pairs_as_are_compared_are_taken() -> None:
+    hundred = "Ab. " * 100
+    assert checked(hundred, extracts(*["x"] * 200)) == ()
+    with pytest.raises(BadRequest, match="at most 20000 pairs"):
+        checked(hundred, extracts(*["x"] * 201))
+
+
+def statuses_of(said: str, text: str) -> list[str | None]:
+    return [one.status for one in checked(said, extracts(text))]
+
+
+def test_a_number_with_another_unit_contradicts() -> None:
+    """The unit of the claim need stand nowhere in the document."""
+    assert statuses_of("It weighs 5 lb.", "It weighs 5 kg.") == ["contradicted"]
+
+
+@pytest.mark.parametrize(("times", "status"), [(81, "verified"), (82, "unsupported")])
+def test_a_claim_and_a_sentence_of_one_repeated_word_are_compared_up_to_a_bound(times: int, status: str) -> None:
+    """81 places of 81 words are 20,000 cells."""
+    said = f"Grass{' ab' * times}."
+    assert statuses_of(said, said) == [status]
+
+
+@pytest.mark.parametrize("sign", ["-", "(a)"])
+def test_an_item_is_proved_with_a_label_that_stands_far_above_it(sign: str) -> None:
+    others = "".join(f"{sign} a ticket for way {number} {'round and ' * 20}back\n" for number in range(9))
+    known = "On Sundays these do not cost nothing, and they cost nothing on these Sundays."
+    text = f"{known}\n\nOn Sundays these cost nothing:\n{others}{sign} the ferry to the island\n"
+    assert statuses_of("On Sundays these cost nothing: the ferry to the island.", text) == ["verified"]
+
+
+@pytest.mark.parametrize(("sign", "status"), [("", "verified"), ("- ", "unsupported")])
+def test_an_item_and_the_sentence_behind_it_are_not_one_statement(sign: str, status: str) -> None:
+    assert statuses_of("The ferry leaves at nine, it is slow.", f"{sign}The ferry leaves at nine. It is slow.") == [
+        status
+    ]
+
+
+@pytest.mark.parametrize(("before", "status"), [(58, "verified"), (59, "verified"), (60, "unsupported")])
+def test_sixty_places_of_the_rarest_word_are_looked_at(before: int, status: str) -> None:
+    others = "At noon it sleeps, and the striped zebra, a zebra, at noon sleeps not at all there. " * (before // 2)
+    more = "At noon the striped cat sleeps. " * 80
+    text = f"{'A zebra. ' * (before % 2)}{others}The striped zebra sleeps at noon. {more}"
+    assert statuses_of("The striped zebra sleeps at noon.", text) == [status]
+
+
+def test_a_block_of_a_long_document_begins_where_a_sentence_does() -> None:
+    """The second sentence that ends behind the least length of a block is not taken apart."""
+    short = "The cat has gone to the house of the man. "
+    filler = short * (BLOCK_CHARS // len(short) + 1)
+    duties = ", ".join(f"keeps record {number} of all the parts" for number in range(58))
+    long = f"The captain delivers the goods, {duties}, unless the harbour is closed."
+    assert statuses_of(long, f"{filler}{short}{long} The end of it all is there.") == ["verified"]
+
+
+def test_a_word_of_three_letters_is_the_same_with_an_ending() -> None:
+    assert statuses_of("The dog may ride the bus.", "The dogs may ride the bus.") == ["verified"]
+
+
 def test_what_states_nothing_is_kept_apart() -> None:
     found = checked_against("See [1]. A ticket costs 12 euros.", [Document("d", FERRY)], is_cleaned=True)
     assert [one.status for one in found.sentences] == [None, "verified"]
