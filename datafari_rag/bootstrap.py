@@ -250,7 +250,12 @@ class Application(Flask):
         settings = file.snapshot().settings
         signer, tracing = Signer(settings.server_secret), tracing_for()
         self.runtime = Runtime(file, signer, tracing=tracing, machine=machine)
-        _warn(self.runtime.snapshot().settings)
+        used = self.runtime.snapshot().settings
+        if used.security_mode == "none":
+            log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
+        for name in ("solr", "llm", "embeddings", "rerank", "judge"):
+            if not getattr(used.tls, name).is_checked:
+                log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", name)
         self.worker = register(self, self.runtime, signer, AdminSettings(file, self.runtime.clock))
         self.runtime.note_rights_age = self.worker.metrics.freshness.note_rights_age
         if tracing is not None:
@@ -411,11 +416,3 @@ def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
     return tuple(
         getattr(settings, field.name) for field in dataclasses.fields(settings) if field.name.startswith(prefixes)
     )
-
-
-def _warn(settings: Settings) -> None:
-    if settings.security_mode == "none":
-        log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
-    for name in ("solr", "llm", "embeddings", "rerank", "judge"):
-        if not getattr(settings.tls, name).is_checked:
-            log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", name)

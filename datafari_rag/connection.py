@@ -168,15 +168,12 @@ class ClientConnection:
         if self._is_refused:
             with suppress(OSError), gevent.Timeout(LINGER_S, False):
                 self._line.shutdown(socket.SHUT_WR)
-                self._discard()
+                left = LINGER_BYTES
+                while left > 0:
+                    gevent.sleep(0)
+                    count = len(self._line.recv(STEP_BYTES))
+                    left -= count or left
         self._line.close()
-
-    def _discard(self) -> None:
-        left = LINGER_BYTES
-        while left > 0:
-            gevent.sleep(0)
-            count = len(self._line.recv(STEP_BYTES))
-            left -= count or left
 
     def __getattr__(self, name: str) -> Any:
         """Return all else of the socket itself."""

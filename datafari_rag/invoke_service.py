@@ -22,7 +22,7 @@ from typing import Any
 import gevent
 from gevent.pywsgi import WSGIServer
 
-from datafari_rag.core.ask import ANSWER_FORMATS, AnswerFormat
+from datafari_rag.core.ask import ANSWER_FORMATS
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.errors import (
     BadRequest,
@@ -65,11 +65,16 @@ def documents_in(context: str) -> tuple[str, tuple[PromptDocument, ...]]:
     In bare contexts a line end may be the two characters `\n`. A document begins on a separate line, or after the
     end of a sentence when its number is the next one.
     """
-    fenced = tuple(PromptDocument(int(found[1]), found[3], found[4]) for found in _FENCED.finditer(context))
+    fenced = list(_FENCED.finditer(context))
     if fenced:
-        return context[: _start(_FENCED, context)].strip(), fenced
+        documents = tuple(PromptDocument(int(found[1]), found[3], found[4]) for found in fenced)
+        return context[: fenced[0].start()].strip(), documents
     context = _WRITTEN_LINE_END.sub("\n", context)
-    heads = _heads(context)
+    heads: list[re.Match[str]] = []
+    for head in _BARE.finditer(context):
+        # On the line of another document only with the number after that one's.
+        if head[2] is None or (heads and _place(head) == _place(heads[-1]) + 1):
+            heads.append(head)
     if not heads:
         return "", (PromptDocument(1, "", context.strip()),) if context.strip() else ()
     ends = [*(head.start() for head in heads[1:]), len(context)]
@@ -78,15 +83,6 @@ def documents_in(context: str) -> tuple[str, tuple[PromptDocument, ...]]:
         for head, end in zip(heads, ends, strict=True)
     )
     return context[: heads[0].start()].strip(), tuple(given for given in bare if given.text)
-
-
-def _heads(context: str) -> list[re.Match[str]]:
-    """Return where bare documents begin; on the line of another one only with the number after that one's."""
-    heads: list[re.Match[str]] = []
-    for head in _BARE.finditer(context):
-        if head[2] is None or (heads and _place(head) == _place(heads[-1]) + 1):
-            heads.append(head)
-    return heads
 
 
 def _place(head: re.Match[str]) -> int:
@@ -102,11 +98,6 @@ def first_sentence(text: str) -> str:
         if found is not None:
             return found
     return text.strip()
-
-
-def _start(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.search(text)
-    return found.start() if found else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +125,8 @@ def prompt_of(body: object, defaults: ServiceDefaults, *, nonce: str) -> Prompt:
     if not question.strip():
         raise NoQuery("question: a text is expected.", field="question")
     before, documents = _documents(given)
-    language, answer_format = detect(question), _format(given)
+    language, wanted = detect(question), _text(given, "format").lower()
+    answer_format = next((known for known in ANSWER_FORMATS if known == wanted), None)
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
     written = before or instructions_for(defaults.instructions, language=language, answer_format=answer_format)
     return Prompt(
@@ -188,11 +180,6 @@ def _text(given: Mapping[str, object], key: str) -> str:
     if not isinstance(value, str):
         raise BadRequest(f"{key}: a text is expected.", field=key)
     return value
-
-
-def _format(given: Mapping[str, object]) -> AnswerFormat | None:
-    asked = _text(given, "format").lower()
-    return next((known for known in ANSWER_FORMATS if known == asked), None)
 
 
 def _number(given: Mapping[str, object], key: str, low: float, high: float) -> float | None:

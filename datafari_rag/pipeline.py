@@ -62,6 +62,8 @@ from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever,
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, stepped
 
+log = logging.getLogger(__name__)
+
 
 def log_model(ending: Ending, chars: int, settings: Settings) -> None:
     """Log the line of the model's step: who, how often it was tried, how much came and how it ended."""
@@ -77,9 +79,6 @@ def log_steps(found: SearchResult, tried: tuple[SearchAttempt, ...], selected: S
     took_ms = 0.0 if found.took_ms is None else found.took_ms
     log.info("documents ids=%r took_ms=%.1f", [document.id for document in found.documents], took_ms)
     log.info("passages documents=%d chars=%d", len(selected.extracts), sum(len(e.text) for e in selected.extracts))
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,11 @@ class StepWalk:
     def planned(self, calls: int) -> Steps:
         """Let the model plan up to *calls* times, and search for what it names; after the first time it sees texts."""
         for number in range(calls):
-            queries = yield from self._queries(self.seen() if number else ())
+            # Nothing is searched for where the model may not be called, fails or has enough.
+            known = (self._question, *(step.text for step in self.meter.steps))
+            prompt = plan_prompt(self.ask, self.seen() if number else (), self.planner())
+            said = yield from self.called(prompt, partial(queries_in, known=known))
+            queries = () if said is None or said.failure else queries_in(said.text, known)
             for query in queries:
                 yield from self.search_also(query, query, content_words(query, self.language))
             if not queries:
@@ -268,12 +272,6 @@ class StepWalk:
         step = ActivityStep("plan", queries=queries, model_calls=1, failure=said.failure)
         yield self.meter.end(begun, replace(step, input_tokens=input_tokens, output_tokens=said.tokens))
         return said
-
-    def _queries(self, seen: tuple[Extract, ...]) -> Generator[StepEvent, None, tuple[str, ...]]:
-        """Return what the model wants to search for; nothing where it may not be called, fails or has enough."""
-        known = (self._question, *(step.text for step in self.meter.steps))
-        said = yield from self.called(plan_prompt(self.ask, seen, self.planner()), lambda text: queries_in(text, known))
-        return () if said is None or said.failure else queries_in(said.text, known)
 
     def aside(self, work: Callable[[], T], documents: Sequence[Document]) -> T:
         """Return what *work* on the texts of *documents* returns, in a place where it does not delay other requests."""

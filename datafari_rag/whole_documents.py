@@ -221,7 +221,11 @@ def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
             yield Progress(GENERATION, number, total + (total > 1))
     summaries = [one for one in written if one.text.strip()]
     if len(summaries) > 1:
-        parts = tuple(_of_part(subject.document, number, one.text) for number, one in enumerate(summaries, 1))
+        # The model sees the summary of a part as it sees a document's own words: as data.
+        parts = tuple(
+            Extract(number, f"Part {number}", replace(subject.document, text=one.text), (), one.text)
+            for number, one in enumerate(summaries, 1)
+        )
         question = prompts.merge_question(len(parts), SENTENCES[run.work.length])
         summaries = [run.written(_prompt(run, subject, question, parts))]
         yield Progress(GENERATION, total + 1, total + 1)
@@ -235,11 +239,6 @@ def _part_written(
     number, total = place
     question = prompts.part_question(number, total, _share(run, total))
     return run.written(_prompt(run, subject, question, (extract,)), is_wanted)
-
-
-def _of_part(document: Document, number: int, text: str) -> Extract:
-    """Return the summary of a part as the model sees it: data as a document's own words are."""
-    return Extract(number, f"Part {number}", replace(document, text=text), (), text)
 
 
 def _prompt(run: WorkRun, subject: Subject, question: str, extracts: tuple[Extract, ...]) -> Prompt:
@@ -328,7 +327,10 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     if run.work.is_estimate:
         yield Finished("", extracts=extracts)
     elif run.has_model:
-        yield from _by_model(run, extracts, language, stopwatch)
+        instructions = prompts.instructed_in(prompts.SYNTHESIS, language)
+        question = run.ask.question or prompts.TOGETHER
+        prompt = run.prompt(question, extracts, instructions=instructions, language=language)
+        yield from speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
     else:
         yield from _synthesis_of_sentences(run, extracts, language, stopwatch)
 
@@ -353,9 +355,9 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
     settings = run.settings
     if run.ask.question:
         ask = replace(run.ask, document_ids=(), history=(), max_documents=1)
-        within = replace(
-            settings, rag_max_json_length=limit.chars, llm_context_window=limit.tokens + _reserved_tokens(run)
-        )
+        # What the choice of passages keeps free in a window, which is only the documents' here.
+        reserved = settings.answer_tokens + settings.openai_limits.reserve_tokens + limit.count(ask.question)
+        within = replace(settings, rag_max_json_length=limit.chars, llm_context_window=limit.tokens + reserved)
         language = question_language_for(ask)
 
         def choose() -> Selected:
@@ -369,21 +371,6 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
     weighed = run.weighed(document, detect(document.text, "en"))
     chars = min(limit.chars, 2 * limit.tokens)
     return condensed(weighed, (0, len(document.text)), chars)
-
-
-def _reserved_tokens(run: WorkRun) -> int:
-    """Return what the choice of passages keeps free in a window that is only the documents' here."""
-    count = run.dependencies.counter.count
-    return run.settings.answer_tokens + run.settings.openai_limits.reserve_tokens + count(run.ask.question)
-
-
-def _by_model(
-    run: WorkRun, extracts: tuple[Extract, ...], language: str, stopwatch: Stopwatch
-) -> Generator[WorkEvent, None, None]:
-    instructions = prompts.instructed_in(prompts.SYNTHESIS, language)
-    question = run.ask.question or prompts.TOGETHER
-    prompt = run.prompt(question, extracts, instructions=instructions, language=language)
-    yield from speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
 
 
 def _synthesis_of_sentences(

@@ -81,9 +81,12 @@ def place_at(stored: str | None, text: str, offset: int, start: int = 0) -> Plac
         if begin > offset:
             break
         last, at = line, begin
-    if at < start:
-        return _without_row(_place(last, 0))
-    return _place(last, text.count("\n", at - start, offset - start))
+    if at >= start:
+        return _place(last, text.count("\n", at - start, offset - start))
+    place = _place(last, 0)
+    if place is None or place.kind != "row":
+        return place
+    return None if place.sheet is None else Place("sheet", 1, place.sheet)
 
 
 def with_rows_at(stored: str, text: str, starts: Iterable[int]) -> str:
@@ -114,12 +117,6 @@ def _with_rows(known: Sequence[PlaceMark], text: str, starts: Iterable[int]) -> 
                 last = PlaceMark(start, replace(last.place, number=last.place.number + lines))
                 yield last
             start = next(rest, None)
-
-
-def _without_row(place: Place | None) -> Place | None:
-    if place is None or place.kind != "row":
-        return place
-    return None if place.sheet is None else Place("sheet", 1, place.sheet)
 
 
 def _spelled(place: Place | None) -> str:
@@ -197,8 +194,10 @@ class OffsetMap:
 
     def at(self, index: int) -> int | None:
         """Return the original position of the character at *index*, None when it has none."""
-        run = self._run_at(index)
-        return None if run is None else run.stored + index - run.start
+        place = bisect_right(self.runs, index, key=lambda run: run.start) - 1
+        if place < 0 or index >= self.runs[place].start + self.runs[place].length:
+            return None
+        return self.runs[place].stored + index - self.runs[place].start
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
         """
@@ -226,12 +225,6 @@ class OffsetMap:
     def moved(self, *, start: int, stored: int) -> OffsetMap:
         """Return the same runs, later by *start* in the derived text and by *stored* in the first."""
         return OffsetMap(tuple(OffsetRun(run.start + start, run.stored + stored, run.length) for run in self.runs))
-
-    def _run_at(self, index: int) -> OffsetRun | None:
-        place = bisect_right(self.runs, index, key=lambda run: run.start) - 1
-        if place < 0 or index >= self.runs[place].start + self.runs[place].length:
-            return None
-        return self.runs[place]
 
     def _is_unbroken(self, start: int, end: int) -> bool:
         place = bisect_right(self.runs, start, key=lambda run: run.start) - 1

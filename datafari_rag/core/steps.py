@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import Ask, ChatMessage
@@ -57,13 +57,10 @@ def lead_from(question: str, document: Document, *, language: str) -> Lead:
         for passage in passages
     )
     known = {word.casefold() for word in _WORD.findall(question)}
-    lacks = _lacking(question, f"{document.title or ''}\n{text}", language)
-    return Lead(document, tuple(_names(text, known, language))[:MAX_NAMES], lacks)
-
-
-def _lacking(question: str, text: str, language: str) -> tuple[str, ...]:
+    whole = f"{document.title or ''}\n{text}"
     words = content_words(question, language)
-    return tuple(word for word in words if not any(traces_of(terms_of(word, language), text, language).hits))
+    lacks = tuple(word for word in words if not any(traces_of(terms_of(word, language), whole, language).hits))
+    return Lead(document, tuple(_names(text, known, language))[:MAX_NAMES], lacks)
 
 
 def _names(text: str, known: Collection[str], language: str) -> Iterator[str]:
@@ -138,7 +135,10 @@ def queries_in(said: str, known: Sequence[str]) -> tuple[str, ...]:
     seen = {_key(one) for one in known}
     queries: list[str] = []
     for line in _lines(said[:MAX_PLAN_CHARS]):
-        query = _undressed(line)
+        bare = visible(line).strip()
+        if dress := _DRESS.match(bare):
+            bare = bare[dress.end() :]
+        query = " ".join(bare.strip(_QUOTES).split())
         is_query = 0 < len(query) <= MAX_QUERY_CHARS and any(map(str.isalnum, query)) and query != DONE
         if not is_query or _key(query) in seen:
             continue
@@ -158,13 +158,6 @@ def _lines(said: str) -> list[str]:
             return text.splitlines()
         return [one for one in listed if isinstance(one, str)]
     return text.splitlines()
-
-
-def _undressed(line: str) -> str:
-    text = visible(line).strip()
-    if dress := _DRESS.match(text):
-        text = text[dress.end() :]
-    return " ".join(text.strip(_QUOTES).split())
 
 
 def _key(query: str) -> str:
@@ -311,24 +304,20 @@ def _values(
     language: str,
 ) -> Mapping[str, float]:
     """Return what each of *documents* is worth for the question's names, further searches and what they followed."""
-    shares, named = _shares(further), [frozenset(name.casefold() for name in lead.names) for lead in leads]
-    asked = _spaced(question)
-    return {
-        key: FOUND * shares.get(key, 0.0)
-        + NAMED * _named(document, named, language)
-        + ASKED * _is_asked(document, asked)
-        for key, document in documents.items()
-    }
-
-
-def _shares(further: Iterable[Sequence[Document]]) -> Mapping[str, float]:
-    """Return for each document of *further* its score as a share of the best one's, the highest of all searches."""
+    # The score of each document as a share of the best one's, the highest of all searches.
     shares: dict[str, float] = {}
     for found in further:
         best = max((one.score for one in found), default=0.0)
         for one in found if best > 0 else ():
             shares[one.id] = max(shares.get(one.id, 0.0), one.score / best)
-    return shares
+    named = [frozenset(name.casefold() for name in lead.names) for lead in leads]
+    asked = _spaced(question)
+    return {
+        key: FOUND * shares.get(key, 0.0)
+        + NAMED * _named(document, named, language)
+        + ASKED * ((title := _spaced(_bare_title(document))) != _NO_WORDS and title in asked)
+        for key, document in documents.items()
+    }
 
 
 def _named(document: Document, names: Sequence[frozenset[str]], language: str) -> float:
@@ -338,12 +327,6 @@ def _named(document: Document, names: Sequence[frozenset[str]], language: str) -
     if not own:
         return 0.0
     return max((len(own & of) / len(own) * (LATER if place else 1.0) for place, of in enumerate(names)), default=0.0)
-
-
-def _is_asked(document: Document, asked: str) -> bool:
-    """Say whether the words of the title stand side by side in the question, which is *asked* in spaced words."""
-    title = _spaced(_bare_title(document))
-    return title != _NO_WORDS and title in asked
 
 
 def _bare_title(document: Document) -> str:

@@ -13,7 +13,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.answer.support_policy import SupportPolicy
@@ -168,7 +168,9 @@ def weigh(text: str, *, title: str, language: str) -> WeighedText:
     for place, ((start, end), some) in enumerate(zip(bounds, stems, strict=True)):
         score = 0.0
         if len(some) >= LEAST_WORDS and not is_heading(text, start, end) and not is_row(text[start:end]):
-            score = _content(some, weights) * _shape(text[start:end])
+            # Less for many words: a long sentence is not central by its length.
+            content = sum(weights[word] for word in some) / math.pow(len(some) + 6, 0.8)
+            score = content * _shape(text[start:end])
             score *= OPENING if place < 3 else UNDER_HEADING if is_heading(text, *bounds[place - 1]) else 1.0
             score *= 1 + OF_TITLE * len(some & named) / (len(named) or 1)
         sentences.append(WeighedSentence(start, end, score, some))
@@ -234,20 +236,10 @@ def _stems(text: str, language: str, known: dict[str, tuple[str, ...]]) -> froze
     found: set[str] = set()
     for word in _WORD.findall(lowered(text)):
         if word not in known:
-            known[word] = _stems_of(word, language)
+            is_little = not is_unspaced(word) and (len(word) < 2 or is_empty_word(word, language))
+            known[word] = pieces_of(word) if is_unspaced(word) else () if is_little else (STEMS[word, language],)
         found.update(known[word])
     return frozenset(found)
-
-
-def _stems_of(word: str, language: str) -> tuple[str, ...]:
-    if is_unspaced(word):
-        return pieces_of(word)
-    return () if len(word) < 2 or is_empty_word(word, language) else (STEMS[word, language],)
-
-
-def _content(stems: frozenset[str], weights: dict[str, float]) -> float:
-    """Return what the words count together, less for many: a long sentence is not central by its length."""
-    return sum(weights[word] for word in stems) / math.pow(len(stems) + 6, 0.8)
 
 
 def _shape(sentence: str) -> float:
@@ -264,16 +256,10 @@ def _shape(sentence: str) -> float:
 def _candidates(sentences: Sequence[WeighedSentence], number: int, zone_chars: int) -> list[WeighedSentence]:
     """Return the best of the whole and the best of each zone: the end of a document is part of it."""
     able = sorted((one for one in sentences if one.score > 0), key=lambda one: (-one.score, one.start))
-    found = dict.fromkeys(able[: CANDIDATES * number])
-    found.update(dict.fromkeys(_best_of_zones(able, zone_chars)))
-    return list(found)
-
-
-def _best_of_zones(able: Iterable[WeighedSentence], zone_chars: int) -> Iterable[WeighedSentence]:
-    best: dict[int, WeighedSentence] = {}
+    best_of_zones: dict[int, WeighedSentence] = {}
     for one in able:
-        best.setdefault(one.start // zone_chars, one)
-    return best.values()
+        best_of_zones.setdefault(one.start // zone_chars, one)
+    return list(dict.fromkeys([*able[: CANDIDATES * number], *best_of_zones.values()]))
 
 
 def _gain(one: WeighedSentence, whole: dict[str, float], left: dict[str, float]) -> float:

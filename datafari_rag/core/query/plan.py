@@ -271,7 +271,8 @@ def question_language_for(ask: Ask) -> str:
     The language that the caller chose for the answer has no say here: a page sends its own, and the search would use
     the stop words of another language than the question's.
     """
-    return ask.question_language or detect(ask.question, _first_language(ask.accept_language))
+    first = (ask.accept_language or "").split(",")[0].split(";")[0].strip().lower()
+    return ask.question_language or detect(ask.question, first.split("-")[0] if first[:2].isalpha() else "en")
 
 
 def searches_for(ask: Ask, *, language: str, settings: Settings) -> Iterator[Search]:
@@ -284,11 +285,15 @@ def searches_for(ask: Ask, *, language: str, settings: Settings) -> Iterator[Sea
 
 def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iterator[Search]:
     steps = steps_for(text, language=language, operator=settings.rag_operator, is_relaxed=settings.rag_search.relax)
+    most = ask.max_documents if ask.token_budget is None else ask.token_budget.max_documents
+    rows = max(most or settings.rag_max_files, settings.rag_search.candidates)
+    if ask.token_budget is not None and not most:
+        rows = LEAST_NODE_HITS
     for step in steps:
         yield Search(
             question=text,
             step=step,
-            rows=_rows(ask, max_files=settings.rag_max_files, candidates=settings.rag_search.candidates),
+            rows=rows,
             content="highlighting" if ask.wants_captions else settings.rag_solr_field,
             fragment_chars=settings.rag_hl_fragsize,
             language=language,
@@ -319,6 +324,8 @@ def prompt_for(
         instructed(ask.prompt_template, instructions), language=language, answer_format=ask.answer_format
     ) + (FOLLOWUP_INSTRUCTIONS if ask.wants_followups else "")
     is_told = settings.rag_template == "openai" or settings.rag_add_instructions
+    # On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is.
+    is_asked = ask.max_tokens is not None or ask.token_budget is not None
     return Prompt(
         question=ask.question,
         extracts=extracts,
@@ -329,7 +336,7 @@ def prompt_for(
         language=language,
         model=settings.rag_model if ask.model is None else ask.model,
         temperature=settings.rag_temperature if ask.temperature is None else ask.temperature,
-        max_tokens=_max_tokens(ask, settings.rag_max_tokens),
+        max_tokens=ask.max_tokens if is_asked else settings.rag_max_tokens,
         sampling=ask.sampling,
         chosen=chosen_in(ask),
     )
@@ -360,22 +367,3 @@ def chosen_in(ask: Ask) -> frozenset[str]:
         CONVERSATION: ask.has_whole_history or None,
     }
     return frozenset([*(name for name, value in named.items() if value is not None), *ask.sampling])
-
-
-def _max_tokens(ask: Ask, most: int | None) -> int | None:
-    """On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is."""
-    if ask.max_tokens is not None or ask.token_budget is not None:
-        return ask.max_tokens
-    return most
-
-
-def _rows(ask: Ask, *, max_files: int, candidates: int) -> int:
-    most = ask.max_documents if ask.token_budget is None else ask.token_budget.max_documents
-    if ask.token_budget is not None and not most:
-        return LEAST_NODE_HITS
-    return max(most or max_files, candidates)
-
-
-def _first_language(accept_language: str | None) -> str:
-    first = (accept_language or "").split(",")[0].split(";")[0].strip().lower()
-    return first.split("-")[0] if first[:2].isalpha() else "en"
