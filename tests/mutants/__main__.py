@@ -125,10 +125,11 @@ def tried(module: str, chosen: Chosen) -> Mapping[Diff, str]:
     tests = Tests(path)
     items = chosen.of(sessions.work_items)
     results: dict[str, WorkResult] = dict(sessions.results)
+    killed = {job for job, one in results.items() if one.test_outcome is TestOutcome.KILLED}
+    say(f"{module}: {len(items)} mutants, {sum(item.job_id in killed for item in items)} of them killed before")
     begun = time.monotonic()
     for number, item in enumerate(items, start=1):
-        known = results.get(item.job_id)
-        if known is None or known.test_outcome is not TestOutcome.KILLED:
+        if item.job_id not in killed:
             results[item.job_id] = _result(item, tests)
             sessions.set_result(item.job_id, results[item.job_id])
         if number % PROGRESS_EVERY == 0 or number == len(items):

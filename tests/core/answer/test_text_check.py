@@ -245,14 +245,10 @@ def test_sixty_places_of_the_rarest_word_are_looked_at(before: int, status: str)
 def test_a_block_of_a_long_document_begins_where_a_sentence_does() -> None:
     """The second sentence that ends behind the least length of a block is not taken apart."""
     short = "The cat has gone to the house of the man. "
-    filler = short * (BLOCK_CHARS // len(short) + 1)
+    filler = short * (BLOCK_CHARS // len(short))
     duties = ", ".join(f"keeps record {number} of all the parts" for number in range(58))
     long = f"The captain delivers the goods, {duties}, unless the harbour is closed."
     assert statuses_of(long, f"{filler}{short}{long} The end of it all is there.") == ["verified"]
-
-
-def test_a_word_of_three_letters_is_the_same_with_an_ending() -> None:
-    assert statuses_of("The dog may ride the bus.", "The dogs may ride the bus.") == ["verified"]
 
 
 def test_what_states_nothing_is_kept_apart() -> None:

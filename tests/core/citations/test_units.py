@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.units import Unit, same, units_in
+from datafari_rag.core.citations.units import ROOTS, Unit, same, units_in
 from datafari_rag.core.citations.verification import unframed
 from datafari_rag.core.text.language import spoken
 
@@ -38,6 +38,8 @@ def test_units_are_the_same_but_for_an_ending_of_a_word_and_the_first_letter_of_
     first, second = units(one)[number - 1 if len(units(one)) == 1 else number], units(other)[-1]
     assert same(first, second, ENGLISH) is is_same
     assert same(second, first, ENGLISH) is is_same
+    roots = {ROOTS[unit.word, ENGLISH.endings] for unit in (first, second)}
+    assert not is_same or len(roots) == 1, "what is the same is looked for by its root"
 
 
 def test_the_name_of_a_document_is_taken_off_in_front_of_a_claim_and_stays_where_it_is_all() -> None:
