@@ -26,7 +26,7 @@ from datafari_rag.core.settings.reference import as_properties
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import clean
 from datafari_rag.protocols import grounding
-from datafari_rag.protocols.grounding import Found, Wanted
+from datafari_rag.protocols.grounding import GroundingResult, GroundingTask
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.grounding import documents_for, found_for
 from datafari_rag.web.user import Signer, user_for
@@ -143,8 +143,8 @@ def check_answer(
                 for path in facts
             ]
         body |= {"documentIds": list(ids)} if ids else {}
-        wanted = grounding.parse(Incoming("", body=body))
-        found = _found(wanted, conf, user, has_judge=how["has_judge"])
+        task = grounding.parse(Incoming("", body=body))
+        found = _found(task, conf, user, has_judge=how["has_judge"])
     except UnicodeDecodeError as error:
         raise click.ClickException("Text and facts must be UTF-8 text files; index others first.") from error
     except StartRefused as refused:
@@ -152,34 +152,34 @@ def check_answer(
     except RagError as error:
         click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
         sys.exit(1)
-    told = grounding.reply(wanted, found)
+    told = grounding.reply(task, found)
     if how["is_json"]:
         click.echo(json.dumps(told, ensure_ascii=False, indent=2))
     else:
-        _show(wanted, found, told)
+        _show(task, found, told)
     sys.exit(0 if told["supportScore"] in (1.0, None) else 1)
 
 
-def _found(wanted: Wanted, conf: Path, user: str | None, *, has_judge: bool) -> Found:
+def _found(task: GroundingTask, conf: Path, user: str | None, *, has_judge: bool) -> GroundingResult:
     """Return what is proved; settings are read only for documents and the judge. Raises: RagError, StartRefused."""
-    if not wanted.ids and not has_judge:
-        return Found(checked_against(wanted.candidate, wanted.facts, is_cleaned=True), wanted.facts)
+    if not task.ids and not has_judge:
+        return GroundingResult(checked_against(task.candidate, task.facts, is_cleaned=True), task.facts)
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
     snapshot = Runtime(file, Signer("")).snapshot()
-    read, missing = documents_for(wanted.ids, user_for(VerifiedIdentity(user), snapshot), snapshot)
-    return replace(found_for(wanted.candidate, [*wanted.facts, *read], snapshot), missing=missing)
+    read, missing = documents_for(task.ids, user_for(VerifiedIdentity(user), snapshot), snapshot)
+    return replace(found_for(task.candidate, [*task.facts, *read], snapshot), missing=missing)
 
 
-def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:
+def _show(task: GroundingTask, found: GroundingResult, told: dict[str, object]) -> None:
     """Print each sentence after its status, in colours where a terminal shows them, then its proofs and the share."""
     titles = {document.id: document.title or document.id for document in found.documents}
     for sentence in found.check.sentences:
-        status = grounding.status_of(sentence, wanted)
-        words = _one_line(wanted.candidate[sentence.start : sentence.end])
+        status = grounding.status_of(sentence, task)
+        words = _one_line(task.candidate[sentence.start : sentence.end])
         coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
         click.echo(f"{coloured}{words}{' (second judge)' if sentence.is_by_second else ''}")
-        for proof in (*grounding.proofs_of(sentence, wanted), *sentence.against, *sentence.close):
+        for proof in (*grounding.proofs_of(sentence, task), *sentence.against, *sentence.close):
             click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
     for missing in found.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)

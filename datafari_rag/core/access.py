@@ -79,8 +79,8 @@ def usable_tokens(tokens: Iterable[str]) -> tuple[frozenset[str], int]:
     `__nosecurity__` and empty strings are dropped: with them the deny rule would hide every document (contract §5).
     """
     given = list(tokens)
-    kept = frozenset(token for token in given if token not in ("", NO_SECURITY))
-    return kept, sum(token in ("", NO_SECURITY) for token in given)
+    usable = frozenset(token for token in given if token not in ("", NO_SECURITY))
+    return usable, sum(token in ("", NO_SECURITY) for token in given)
 
 
 def require_known(user: User, anonymous: Literal["public", "refuse"]) -> None:

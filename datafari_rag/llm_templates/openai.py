@@ -118,7 +118,7 @@ def _alternating(messages: Iterator[dict[str, str]]) -> list[dict[str, str]]:
     for message in messages:
         role, text = message["role"], message["content"]
         is_instructing = role not in ("user", "assistant")
-        if role == "assistant" and not any(one["role"] == "user" for one in joined):
+        if role == "assistant" and not any(earlier["role"] == "user" for earlier in joined):
             role, text = "user", f"assistant: {text}"
         elif is_instructing and joined:
             role = "user" if joined[-1]["role"] != role or len(joined) > 1 else role

@@ -44,7 +44,7 @@ def opening_context(sources: Sources) -> Json:
     """Return the `context` that is known before the answer."""
     return {
         "data_points": data_points(sources.extracts),
-        "thoughts": [thought(one) for one in sources.thoughts],
+        "thoughts": [thought(step) for step in sources.thoughts],
         "followup_questions": None,
         **partial(sources),
     }
@@ -112,7 +112,7 @@ def _activity_step(step: ActivityStep) -> Json:
 def closing_context(finished: Finished) -> Json:
     """Return the `context` that is known after the answer."""
     return {
-        "citations": [citation(one) for one in finished.citations],
+        "citations": [citation(mark) for mark in finished.citations],
         "followup_questions": None if finished.followups is None else list(finished.followups),
         "finish_reason": finished.finish_reason,
         **support(finished),
@@ -130,14 +130,18 @@ def point_texts(extracts: Sequence[Extract]) -> list[str]:
     return [f"{extract.label}: {' '.join(extract.text.splitlines())}" for extract in extracts]
 
 
-def thought(one: Thought) -> Json:
+def thought(step: Thought) -> Json:
     """Return one step as the RAG chat protocols spell it."""
-    return {"title": one.title, "description": one.description, "props": None if one.props is None else dict(one.props)}
+    return {
+        "title": step.title,
+        "description": step.description,
+        "props": None if step.props is None else dict(step.props),
+    }
 
 
-def citation(one: Citation) -> Json:
+def citation(mark: Citation) -> Json:
     """Return one resolved mark with all its keys (`asdict`, which copies what is in it, takes five times as long)."""
-    return {key: getattr(one, key) for key in _CITATION_KEYS}
+    return {key: getattr(mark, key) for key in _CITATION_KEYS}
 
 
 def session_state(context: ReplyContext, text: str) -> object:
@@ -229,7 +233,7 @@ def fitted_context(sources: Sources, *, room: int = MAX_LINE_BYTES) -> Json:
     if size_of(whole) <= room:
         return whole
     each = room // (4 * max(1, len(sources.thoughts)))
-    lighter = whole | {"thoughts": [_lightened(thought(one), each) for one in sources.thoughts]}
+    lighter = whole | {"thoughts": [_lightened(thought(step), each) for step in sources.thoughts]}
     if size_of(lighter) <= room:
         return lighter
     texts, points = point_texts(sources.extracts), data_points(sources.extracts)
@@ -238,11 +242,11 @@ def fitted_context(sources: Sources, *, room: int = MAX_LINE_BYTES) -> Json:
     return lighter | {"data_points": points | {"text": [_cut(text, share) for text in texts]}}
 
 
-def _lightened(one: Json, room: int) -> Json:
-    if size_of(one) <= room:
-        return one
-    props = one["props"] if isinstance(one["props"], dict) and size_of(one["props"]) <= room // 2 else {}
-    return {**one, "description": _TOO_LARGE, "props": {**props, "is_shortened": True}}
+def _lightened(step: Json, room: int) -> Json:
+    if size_of(step) <= room:
+        return step
+    props = step["props"] if isinstance(step["props"], dict) and size_of(step["props"]) <= room // 2 else {}
+    return {**step, "description": _TOO_LARGE, "props": {**props, "is_shortened": True}}
 
 
 def _cut(text: str, room: int) -> str:

@@ -109,7 +109,7 @@ class GroundingRequest(Struct, rename="camel", frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GroundingTask:
     """What is to be checked: *candidate* against *facts*, or against the documents with *ids*; one of them is empty."""
 
     candidate: str
@@ -119,7 +119,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GroundingResult:
     """What was found of the candidate in *documents*; under the ids in *missing* its sender finds nothing."""
 
     check: TextCheck
@@ -145,7 +145,7 @@ class _Chunks:
         return number
 
 
-def parse(incoming: Incoming) -> Wanted:
+def parse(incoming: Incoming) -> GroundingTask:
     """
     Read a request. A fact's attributes `title` and `uri` name it; `userLabels` and names unknown here are ignored.
 
@@ -159,10 +159,12 @@ def parse(incoming: Incoming) -> Wanted:
         raise BadRequest("Send either facts or documentIds.", field="facts")
     spec = given.grounding_spec or GroundingSpec()
     threshold = DEFAULT_THRESHOLD if spec.citation_threshold is None else float(spec.citation_threshold)
-    return Wanted(given.answer_candidate, _facts(given.facts or ()), distinct(given.document_ids or ()), threshold)
+    return GroundingTask(
+        given.answer_candidate, _facts(given.facts or ()), distinct(given.document_ids or ()), threshold
+    )
 
 
-def reply(wanted: Wanted, found: Found) -> Json:
+def reply(task: GroundingTask, found: GroundingResult) -> Json:
     """
     Return what is proved of the candidate.
 
@@ -170,8 +172,8 @@ def reply(wanted: Wanted, found: Found) -> Json:
     weaker than the threshold is no proof here.
     """
     chunks = _Chunks()
-    claims = [_claim(one, wanted, chunks, place) for one, place in _placed(wanted.candidate, found.check.sentences)]
-    checked = [one for one in claims if one["groundingCheckRequired"]]
+    claims = [_claim(one, task, chunks, place) for one, place in _placed(task.candidate, found.check.sentences)]
+    checked = [claim for claim in claims if claim["groundingCheckRequired"]]
     proved = sum(bool(one["citationIndices"]) for one in checked)
     against = sum(bool(one["antiCitationIndices"]) for one in checked)
     documents = {document.id: document for document in found.documents}
@@ -179,7 +181,7 @@ def reply(wanted: Wanted, found: Found) -> Json:
         "supportScore": round(proved / len(checked), 4) if checked else None,
         "contradictionScore": round(against / len(checked), 4) if checked else None,
         "citedChunks": [
-            _chunk(one, documents[one.document_id or ""], is_fact=bool(wanted.facts)) for one in chunks.cited
+            _chunk(one, documents[one.document_id or ""], is_fact=bool(task.facts)) for one in chunks.cited
         ],
         "claims": claims,
         "notFound": list(found.missing),
@@ -187,14 +189,14 @@ def reply(wanted: Wanted, found: Found) -> Json:
     }
 
 
-def proofs_of(one: CheckedSentence, wanted: Wanted) -> list[Citation]:
-    """Return the proofs of a sentence that are as strong as is wanted."""
-    return [proof for proof in one.proofs if one.strength(proof) >= wanted.threshold]
+def proofs_of(sentence: CheckedSentence, task: GroundingTask) -> list[Citation]:
+    """Return the proofs of a sentence that are as strong as is task."""
+    return [proof for proof in sentence.proofs if sentence.strength(proof) >= task.threshold]
 
 
-def status_of(one: CheckedSentence, wanted: Wanted) -> str | None:
+def status_of(sentence: CheckedSentence, task: GroundingTask) -> str | None:
     """Return the result for a sentence when weaker proofs than required do not count."""
-    return UNSUPPORTED if one.proofs and not proofs_of(one, wanted) else one.status
+    return UNSUPPORTED if sentence.proofs and not proofs_of(sentence, task) else sentence.status
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
@@ -238,36 +240,36 @@ def _chars_of(attributes: Mapping[str, object]) -> int:
 def _placed(candidate: str, sentences: Sequence[CheckedSentence]) -> Iterator[tuple[CheckedSentence, tuple[int, int]]]:
     """Yield each sentence with its place in the bytes of *candidate*, which is read once."""
     at = reached = 0
-    for one in sentences:
-        start = reached + len(candidate[at : one.start].encode())
-        at, reached = one.end, start + len(candidate[one.start : one.end].encode())
-        yield one, (start, reached)
+    for sentence in sentences:
+        start = reached + len(candidate[at : sentence.start].encode())
+        at, reached = sentence.end, start + len(candidate[sentence.start : sentence.end].encode())
+        yield sentence, (start, reached)
 
 
-def _claim(one: CheckedSentence, wanted: Wanted, chunks: _Chunks, place: tuple[int, int]) -> Json:
+def _claim(sentence: CheckedSentence, task: GroundingTask, chunks: _Chunks, place: tuple[int, int]) -> Json:
     """Return one sentence; what proves it is added to *chunks*."""
-    proofs = proofs_of(one, wanted)
+    proofs = proofs_of(sentence, task)
     return {
         "startPos": place[0],
         "endPos": place[1],
-        "start": one.start,
-        "end": one.end,
-        "claimText": wanted.candidate[one.start : one.end],
-        "groundingCheckRequired": one.status is not None,
-        "status": status_of(one, wanted),
-        "score": max(map(one.strength, proofs), default=0.0),
-        "judgedBy": "model" if one.is_by_second else "words",
+        "start": sentence.start,
+        "end": sentence.end,
+        "claimText": task.candidate[sentence.start : sentence.end],
+        "groundingCheckRequired": sentence.status is not None,
+        "status": status_of(sentence, task),
+        "score": max(map(sentence.strength, proofs), default=0.0),
+        "judgedBy": "model" if sentence.is_by_second else "words",
         "citationIndices": [chunks.number_of(proof) for proof in proofs],
-        "antiCitationIndices": [chunks.number_of(place_against) for place_against in one.against],
-        "nearIndices": [chunks.number_of(place_near) for place_near in one.close],
-        "likeness": round(one.likeness, 4) if one.close else None,
+        "antiCitationIndices": [chunks.number_of(place_against) for place_against in sentence.against],
+        "nearIndices": [chunks.number_of(place_near) for place_near in sentence.close],
+        "likeness": round(sentence.likeness, 4) if sentence.close else None,
     }
 
 
-def _chunk(one: Citation, document: Document, *, is_fact: bool) -> Json:
+def _chunk(cited: Citation, document: Document, *, is_fact: bool) -> Json:
     """Return a place as Google has it: its source is the number of the fact, or the id of the document."""
-    chunk: Json = {"chunkText": one.quote, "source": document.id, "start": one.start, "end": one.end}
+    chunk: Json = {"chunkText": cited.quote, "source": document.id, "start": cited.start, "end": cited.end}
     if is_fact:
         return {**chunk, "sourceMetadata": dict(document.meta)}
-    where = {"title": title_of(document), "uri": target_of(document), "documentId": document.id, "field": one.field}
-    return {**chunk, "sourceMetadata": {}, **where, "place": one.place, "page": one.page}
+    where = {"title": title_of(document), "uri": target_of(document), "documentId": document.id, "field": cited.field}
+    return {**chunk, "sourceMetadata": {}, **where, "place": cited.place, "page": cited.page}

@@ -137,10 +137,10 @@ def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> As
     for name in sent:
         if isinstance(value := getattr(given, name), str) and not is_unicode(value):
             raise BadRequest(f"{PATH}.{name} must be valid Unicode text.", field=f"{PATH}.{name}")
-    said = {name: _sentence(name, settings, getattr(given, name)) for name in sent}
+    sentences = {name: _sentence(name, settings, getattr(given, name)) for name in sent}
     unknown = [f"{PATH}.{name}"[:60] for name in unknown_names(Overrides, overrides)][:20]
     ask = affected(ask, given, settings)
-    return replace(ask, overrides={**ask.overrides, **said}, ignored=(*ask.ignored, *unknown))
+    return replace(ask, overrides={**ask.overrides, **sentences}, ignored=(*ask.ignored, *unknown))
 
 
 def read_steps(record: type[Steps], values: Mapping[str, object], *, path: str = "", is_deep: bool = False) -> Steps:

@@ -17,7 +17,7 @@ from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
-from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
+from datafari_rag.core.query.select_parameters import merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_reply_parts import activity, citation, dated_event, partial, support, thought
@@ -40,8 +40,15 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
     """
     own_names = fields_of(settings.solr_fields).acl.values()
     parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets, acl_fields=own_names)
+    text = parameters.text or ""
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QueryTooLong
+    if not text.strip():
+        raise NoQuery
+    if not is_unicode(text):
+        raise BadRequest("The parameter q is not valid Unicode text.")
     return Ask(
-        question=_question(parameters),
+        question=text,
         language=parameters.language,
         accept_language=incoming.headers.get("accept-language"),
         answer_format=parameters.answer_format,
@@ -97,23 +104,12 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
     return status, {"status": "ERROR", "content": {"error": _error(error)}}
 
 
-def _question(parameters: SelectParameters) -> str:
-    text = parameters.text or ""
-    if len(text) > MAX_QUESTION_CHARS:
-        raise QueryTooLong
-    if not text.strip():
-        raise NoQuery
-    if not is_unicode(text):
-        raise BadRequest("The parameter q is not valid Unicode text.")
-    return text
-
-
 def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dict[str, object]:
     settings = context.settings
     content: dict[str, object] = {
         "message": _broken(finished.text, context),
         "documents": SHAPES[settings.rag_reply.documents]([_document(extract) for extract in sources.extracts]),
-        "citations": [citation(one) for one in finished.citations],
+        "citations": [citation(each) for each in finished.citations],
         **partial(sources),
         **support(finished),
         **activity(finished),
@@ -122,7 +118,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
         content["finish_reason"] = "length"
     if context.ask.wants_trace:
         made = (*sources.thoughts, *thinking_in(finished.facts)) if sources.thoughts else ()
-        content["thoughts"] = [thought(one) for one in made]
+        content["thoughts"] = [thought(each) for each in made]
     return content
 
 

@@ -107,22 +107,22 @@ def schemas_of(*records: type[msgspec.Struct], ref_template: str) -> dict[str, J
 def _plain(schema: Any) -> Any:
     """Return *schema* without what says nothing: the names of classes, and that what is absent is null."""
     if isinstance(schema, list):
-        return [_plain(one) for one in schema]
+        return [_plain(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     is_silent = {"title": isinstance(schema.get("title"), str), "default": schema.get("default", 0) is None}
-    return {key: _plain(one) for key, one in schema.items() if not is_silent.get(key, False)}
+    return {key: _plain(inner) for key, inner in schema.items() if not is_silent.get(key, False)}
 
 
 def _with_parts(schema: Any, parts: Mapping[str, Json]) -> Any:
     schema = _plain(schema)
     if isinstance(schema, list):
-        return [_with_parts(one, parts) for one in schema]
+        return [_with_parts(inner, parts) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         return _with_parts(parts[schema["$ref"]], parts)
-    return {key: _with_parts(one, parts) for key, one in schema.items()}
+    return {key: _with_parts(inner, parts) for key, inner in schema.items()}
 
 
 def _path_in(message: str) -> str:
@@ -136,9 +136,9 @@ def _path_in(message: str) -> str:
 
 def _inner(kind: inspect.Type, value: Any, name: str | None, index: str) -> tuple[inspect.Type, Any]:
     """Return the declaration and the value one step further in, None where it is absent."""
-    holder = next(one for one in _bare(kind) if isinstance(one, _HOLDERS))
+    holder = next(bare for bare in _bare(kind) if isinstance(bare, _HOLDERS))
     if isinstance(holder, inspect.StructType):
-        return next(one.type for one in holder.fields if one.encode_name == name), value.get(name, UNSET)
+        return next(field.type for field in holder.fields if field.encode_name == name), value.get(name, UNSET)
     return (holder.item_type, value[int(index)]) if isinstance(holder, inspect.ListType) else (holder.value_type, None)
 
 
@@ -156,8 +156,8 @@ def _error(kind: inspect.Type, value: Any, field: str | None, *, subject: str) -
 
 def _most(kind: inspect.Type, value: Any) -> float:
     """Return the most characters or items of a *value* of *kind*, infinite without a limit."""
-    fitting: Iterator[Any] = (one for one in _bare(kind) if isinstance(value, _SIZED.get(type(one), ())))
-    return next((one.max_length for one in fitting if one.max_length is not None), math.inf)
+    fitting: Iterator[Any] = (bare for bare in _bare(kind) if isinstance(value, _SIZED.get(type(bare), ())))
+    return next((bare.max_length for bare in fitting if bare.max_length is not None), math.inf)
 
 
 def wanted(kind: inspect.Type) -> str:
@@ -180,7 +180,7 @@ def _wanted(kind: inspect.Type) -> str:
         case inspect.ListType():
             return "a list"
         case inspect.StructType(forbid_unknown_fields=True):
-            return f"an object with no other names than {', '.join(one.encode_name for one in kind.fields)}"
+            return f"an object with no other names than {', '.join(field.encode_name for field in kind.fields)}"
     return "an object"
 
 
@@ -195,8 +195,8 @@ def _bare(kind: inspect.Type) -> Iterator[inspect.Type]:
     if isinstance(kind, inspect.Metadata):
         yield from _bare(kind.type)
     elif isinstance(kind, inspect.UnionType):
-        for one in kind.types:
-            yield from _bare(one)
+        for member in kind.types:
+            yield from _bare(member)
     elif not isinstance(kind, inspect.NoneType):
         yield kind
 
@@ -204,7 +204,7 @@ def _bare(kind: inspect.Type) -> Iterator[inspect.Type]:
 def _note(kind: inspect.Type, name: str) -> Any:
     """Return the note *name* of a declaration or of what it may be, None without one."""
     if isinstance(kind, inspect.UnionType):
-        return next(filter(None, (_note(one, name) for one in kind.types)), None)
+        return next(filter(None, (_note(member, name) for member in kind.types)), None)
     if not isinstance(kind, inspect.Metadata):
         return None
     return (kind.extra or {}).get(name) or _note(kind.type, name)

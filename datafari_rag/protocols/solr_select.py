@@ -44,16 +44,16 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
 
 
 def reply(
-    found: Mapping[str, object], wanted: Browse, settings: Settings, size_of: Callable[[object], int]
+    found: Mapping[str, object], search: Browse, settings: Settings, size_of: Callable[[object], int]
 ) -> dict[str, object]:
     """
     Return Solr's own JSON *found*, with titles and addresses of its documents as they may be shown and followed.
 
     *size_of* gives the bytes of a value on the wire: of long fields only as many come as there is room, and `truncated`
-    names the others by the id of their document. The header has the parameters of *wanted* that Datafari's page reads
+    names the others by the id of their document. The header has the parameters of *search* that Datafari's page reads
     there.
     """
-    params = {"q": wanted.text or "*:*", "rows": str(wanted.rows), "start": str(wanted.start)}
+    params = {"q": search.text or "*:*", "rows": str(search.rows), "start": str(search.start)}
     header = found.get("responseHeader")
     found = {**found, "responseHeader": {**(header if isinstance(header, Mapping) else {}), "params": params}}
     response = found.get("response")
@@ -82,7 +82,7 @@ def _each(value: object, change: Callable[[str], str]) -> object:
     """Return a stored value changed, one text or a list of them; any other stays."""
     if isinstance(value, str):
         return change(value)
-    return [change(one) if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
+    return [change(text) if isinstance(text, str) else text for text in value] if isinstance(value, list) else value
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:

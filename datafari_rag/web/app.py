@@ -48,7 +48,8 @@ from datafari_rag.web.request_values import (
     URLENCODED,
     CountedRequest,
     bodyless,
-    whole_request,
+    incoming_from,
+    watch_client,
 )
 from datafari_rag.web.responses import failure, json_response, plain, with_error_headers
 from datafari_rag.web.routes import OPENAI, PAGES, ROUTES, Route
@@ -207,7 +208,11 @@ def register(
 
 def _view(worker: WorkerContext, route: Route) -> Callable[..., Response]:
     def read() -> Incoming:
-        return whole_request(route.takes, worker.now()) if route.takes else bodyless()
+        if not route.takes:
+            return bodyless()
+        incoming = incoming_from(request, takes=route.takes, now_s=worker.now())
+        watch_client(request)
+        return incoming
 
     def work(exchange: Exchange) -> Response:
         return (exchange.row.work or answer_of)(exchange)

@@ -160,7 +160,7 @@ class ConversationCall:
         if conversation_id is None:
             wanted = listed[0] if listed else None
         else:
-            wanted = next((one for one in listed if one.id == conversation_id), None)
+            wanted = next((conversation for conversation in listed if conversation.id == conversation_id), None)
         turns = None if wanted is None else self.store.turns(self.name, wanted.id)
         if wanted is None or turns is None:
             if conversation_id is not None:

@@ -36,7 +36,7 @@ def file_name_of(named: str) -> str | None:
     marks that turn the direction of writing), and at most `MAX_NAME_BYTES` in UTF-8; of a longer one the stem is cut.
     """
     last = named[-MAX_READ_CHARS:].replace("\\", "/").rpartition("/")[2]
-    shown = "".join(one for one in unicodedata.normalize("NFC", last) if one.isprintable())
+    shown = "".join(character for character in unicodedata.normalize("NFC", last) if character.isprintable())
     stem, dot, ending = shown.strip(" .").rpartition(".")
     stem = stem.rstrip(" .")
     if not dot or not stem or not ending or len(ending) > MAX_ENDING_CHARS:

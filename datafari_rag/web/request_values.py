@@ -70,13 +70,6 @@ def bodyless() -> Incoming:
     return _bare(request)
 
 
-def whole_request(takes: frozenset[str], now_s: float) -> Incoming:
-    """Return the current request as `incoming_from` does, and stop it from here on when its client disconnects."""
-    incoming = incoming_from(request, takes=takes, now_s=now_s)
-    watch_client(request)
-    return incoming
-
-
 def watch_client(request: Request) -> None:
     """Stop this request when its client disconnects, where the server can see that; call it once the body is read."""
     watch = request.environ.get("datafari_rag.watch")

@@ -113,11 +113,13 @@ class CountedModel:
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """Yield what the model says; a cap that is reached is an ending like any other failure."""
         spending = self._spending
-        asked = TokenUse(tokens_in(prompt, spending.count), 0, prompt.max_tokens or USUAL_ANSWER_TOKENS)
+        estimate = TokenUse(tokens_in(prompt, spending.count), 0, prompt.max_tokens or USUAL_ANSWER_TOKENS)
         try:
-            with spending.call(prompt.model, asked) as call:
+            with spending.call(prompt.model, estimate) as call:
                 answer = self._model.generate(prompt, is_streamed=is_streamed)
-                yield from _noted(answer, call, asked, lambda all_: spending.count("".join(one.text for one in all_)))
+                yield from _noted(
+                    answer, call, estimate, lambda all_: spending.count("".join(one.text for one in all_))
+                )
         except BudgetSpent as error:
             if self._instead is None or not spending.caps.has_fallback:
                 yield Ending(None, error)
@@ -132,7 +134,7 @@ class CountedModel:
 def _noted(
     chunks: Generator[Chunk | Ending, None, None],
     call: OneCall,
-    asked: TokenUse,
+    estimate: TokenUse,
     size_of: Callable[[Sequence[Chunk]], int],
 ) -> Generator[Chunk | Ending, None, None]:
     """Yield *chunks*, and note in *call* what it takes, however it ends; *size_of* are the tokens of what came."""
@@ -140,19 +142,19 @@ def _noted(
     reported: TokenUse | None = None
     try:
         with closing(chunks):
-            for one in chunks:
-                facts = one.facts if isinstance(one, TextChunk | Ending) else None
+            for chunk in chunks:
+                facts = chunk.facts if isinstance(chunk, TextChunk | Ending) else None
                 if facts is not None:
                     call.model = facts.name or call.model
                     reported = use_in(facts.extras.get("usage")) or reported
-                if not isinstance(one, Ending):
-                    pieces.append(one)
-                elif one.failure is not None and not pieces and reported is None:
+                if not isinstance(chunk, Ending):
+                    pieces.append(chunk)
+                elif chunk.failure is not None and not pieces and reported is None:
                     # Refused, or never reached: no tokens were made.
                     reported = TokenUse()
-                yield one
+                yield chunk
     finally:
-        call.use = reported or replace(asked, output=size_of(pieces), is_estimate=True)
+        call.use = reported or replace(estimate, output=size_of(pieces), is_estimate=True)
 
 
 class CountedJudge:
@@ -166,10 +168,10 @@ class CountedJudge:
         """Return the verdicts; an outcome is a value, so nothing is raised."""
         count = self._spending.count
         texts = [text for doubt in doubts for text in (doubt.claim, *doubt.premises)]
-        asked = TokenUse(sum(map(count, texts)), is_estimate=True)
+        estimate = TokenUse(sum(map(count, texts)), is_estimate=True)
         try:
-            with self._spending.call(JUDGE, asked) as call:
-                call.use = asked
+            with self._spending.call(JUDGE, estimate) as call:
+                call.use = estimate
                 return self._judge.judge(doubts)
         except RagError as error:
             return JudgeFailure("judgeUnavailable", error.log)
@@ -187,10 +189,10 @@ class CountedReranker:
         """Return the scores; an outcome is a value, so nothing is raised."""
         # The model reads the question again with each of the texts.
         size = len(texts) * self._spending.count(question) + sum(map(self._spending.count, texts))
-        asked = TokenUse(size, is_estimate=True)
+        estimate = TokenUse(size, is_estimate=True)
         try:
-            with self._spending.call(RERANKER, asked) as call:
-                call.use = asked
+            with self._spending.call(RERANKER, estimate) as call:
+                call.use = estimate
                 return self._reranker.scores(question, texts)
         except RagError as error:
             return RerankFailure("rerankerUnavailable", error.log)
@@ -209,11 +211,11 @@ class CountedRelay:
         """Yield the reply; a cap that is reached is an ending like any other failure."""
         limit = body.get("max_completion_tokens") or body.get("max_tokens")
         most = limit if isinstance(limit, int) and limit > 0 else USUAL_ANSWER_TOKENS
-        asked = TokenUse(self._spending.count(str(body.get("messages"))), 0, most)
+        estimate = TokenUse(self._spending.count(str(body.get("messages"))), 0, most)
         try:
-            with self._spending.call(str(body.get("model") or self._model), asked) as call:
+            with self._spending.call(str(body.get("model") or self._model), estimate) as call:
                 # A chunk of a stream is about a token; a whole reply says what it took.
-                yield from _noted(self._relay.relay(body, is_streamed=is_streamed), call, asked, len)
+                yield from _noted(self._relay.relay(body, is_streamed=is_streamed), call, estimate, len)
         except RagError as error:
             yield Ending(None, error)
 

@@ -20,7 +20,7 @@ from datafari_rag.protocols.grounding import (
     MAX_DOCUMENTS,
     MAX_FACTS,
     MAX_FACTS_CHARS,
-    Found,
+    GroundingResult,
     failure,
     parse,
     reply,
@@ -31,8 +31,8 @@ FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros. It is so
 
 
 def asked(body: object) -> Any:
-    wanted = parse(Incoming("/grounding/check", body=body))
-    return reply(wanted, Found(checked_against(wanted.candidate, wanted.facts, is_cleaned=True), wanted.facts))
+    task = parse(Incoming("/grounding/check", body=body))
+    return reply(task, GroundingResult(checked_against(task.candidate, task.facts, is_cleaned=True), task.facts))
 
 
 def with_facts(candidate: str, *texts: str, **more: object) -> Any:
@@ -54,7 +54,7 @@ def test_each_sentence_has_its_place_and_its_proof() -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "wanted"),
+    ("second", "expected"),
     [
         (None, None),
         (JudgeReport(2, 1), {"claims": 2, "decided": 1, "failure": None}),
@@ -68,10 +68,10 @@ def test_each_sentence_has_its_place_and_its_proof() -> None:
         ),
     ],
 )
-def test_the_reply_says_what_the_second_judge_did(second: JudgeReport | None, wanted: object) -> None:
+def test_the_reply_says_what_the_second_judge_did(second: JudgeReport | None, expected: object) -> None:
     check = parse(Incoming("/grounding/check", body={"answerCandidate": FERRY, "facts": [{"factText": FERRY}]}))
-    found = Found(checked_against(FERRY, check.facts, is_cleaned=True), check.facts, second=second)
-    assert reply(check, found)["secondJudge"] == wanted
+    found = GroundingResult(checked_against(FERRY, check.facts, is_cleaned=True), check.facts, second=second)
+    assert reply(check, found)["secondJudge"] == expected
 
 
 def test_a_sentence_that_states_nothing_needs_no_proof() -> None:
@@ -94,10 +94,10 @@ def test_proof_weaker_than_wanted_is_not_cited(threshold: object, scores: list[f
     """A stretch, a stretch with a gap, the word of a second judge: each is weaker than the one before."""
     text, fact = "The ferry leaves at nine. The deck is new. It is sold on deck.", f"{FERRY} The deck, of oak, is new."
     body = {"answerCandidate": text, "facts": [{"factText": fact}], "groundingSpec": {"citationThreshold": threshold}}
-    wanted = parse(Incoming("/grounding/check", body=body))
-    check = checked_against(text, wanted.facts, is_cleaned=True)
+    task = parse(Incoming("/grounding/check", body=body))
+    check = checked_against(text, task.facts, is_cleaned=True)
     judged = replace(check, sentences=(*check.sentences[:2], replace(check.sentences[2], is_by_second=True)))
-    found: Any = reply(wanted, Found(judged, wanted.facts))
+    found: Any = reply(task, GroundingResult(judged, task.facts))
     assert [one["score"] for one in found["claims"]] == scores
     assert [one["status"] == "unsupported" for one in found["claims"]] == [score == 0 for score in scores]
     assert found["supportScore"] == round(sum(map(bool, scores)) / 3, 4)
@@ -146,11 +146,11 @@ def test_the_number_of_a_fact_is_not_taken_out_of_numbers() -> None:
 
 
 def test_documents_are_named_by_their_ids() -> None:
-    wanted = parse(Incoming("", body={"answerCandidate": "A ticket costs 12 euros.", "documentIds": ["gone", "d"]}))
-    assert (wanted.ids, wanted.facts) == (("gone", "d"), ())
+    task = parse(Incoming("", body={"answerCandidate": "A ticket costs 12 euros.", "documentIds": ["gone", "d"]}))
+    assert (task.ids, task.facts) == (("gone", "d"), ())
     documents = [Document("d", FERRY, title="Ferry", url="javascript:alert(1)")]
     found: Any = reply(
-        wanted, Found(checked_against(wanted.candidate, documents, is_cleaned=True), documents, ["gone"])
+        task, GroundingResult(checked_against(task.candidate, documents, is_cleaned=True), documents, ["gone"])
     )
     assert found["notFound"] == ["gone"]
     (chunk,) = found["citedChunks"]

@@ -160,11 +160,11 @@ def broken(
         yield number, "The head file of this chain is missing, or cannot be read."
     elif found.key is not None and head.key is None and head.lines:
         yield number, "The head file of this chain is not signed."
-    for one in (*(() if head is None else (head,)), *proofs.vouched):
-        if one.lines > number:
-            yield number + 1, f"Lines are missing at the end: {one.lines} were written, {number} are here."
-        elif seen.get(one.lines) != one.last:
-            yield one.lines, "The head of this chain, beside it or in a signed chain, does not match this line."
+    for end in (*(() if head is None else (head,)), *proofs.vouched):
+        if end.lines > number:
+            yield number + 1, f"Lines are missing at the end: {end.lines} were written, {number} are here."
+        elif seen.get(end.lines) != end.last:
+            yield end.lines, "The head of this chain, beside it or in a signed chain, does not match this line."
 
 
 def _checked(line: bytes, before: ChainHead, proofs: ChainProofs) -> tuple[str | None, ChainHead]:
@@ -195,7 +195,7 @@ def _unproved(signer: object, before: ChainHead, proofs: ChainProofs) -> str | N
         return f"This line was signed with a key that is not given (audit.key): {str(signer)[:40]!r}."
     if signer is None and before.key is not None:
         return "This line is not signed, and those before it are."
-    is_vouched = before.lines < max((one.lines for one in proofs.vouched), default=0)
+    is_vouched = before.lines < max((chain.lines for chain in proofs.vouched), default=0)
     if signer is None and proofs.needs_signature and not is_vouched:
         return "This line is not signed, and no signed chain vouches for it."
     return None
@@ -206,7 +206,7 @@ def _document(extract: Extract) -> dict[str, object]:
         "id": extract.document.id,
         "version": extract.document.version,
         "field": extract.document.field,
-        "passages": [list(stored_span(extract.document, one.start, one.end)) for one in extract.passages],
+        "passages": [list(stored_span(extract.document, passage.start, passage.end)) for passage in extract.passages],
     }
 
 

@@ -71,12 +71,12 @@ def issued(turns: Sequence[ChatMessage], signing: Signing, *, now_s: float, limi
 
     System messages are never remembered. When not even the last turn fits, the memory is empty.
     """
-    kept = [(turn.role, turn.text) for turn in turns if turn.role in _ROLES][-limits.max_turns :]
+    remembered = [(turn.role, turn.text) for turn in turns if turn.role in _ROLES][-limits.max_turns :]
     while True:
-        text = signing.signed(json.dumps({"t": int(now_s), "m": kept}, separators=(",", ":")))
-        if not kept or len(text) <= limits.max_bytes:
+        text = signing.signed(json.dumps({"t": int(now_s), "m": remembered}, separators=(",", ":")))
+        if not remembered or len(text) <= limits.max_bytes:
             return {KEY: text}
-        kept = kept[1:]
+        remembered = remembered[1:]
 
 
 def recalled(
@@ -216,9 +216,9 @@ def title_from(question: str) -> str:
 
 def documents_behind(turns: Iterable[StoredTurn]) -> tuple[str, ...]:
     """Return every document behind *turns*, each once."""
-    return tuple(dict.fromkeys(one for turn in turns for one in turn.documents))
+    return tuple(dict.fromkeys(document for turn in turns for document in turn.documents))
 
 
 def shown(turns: Iterable[StoredTurn], readable: Collection[str]) -> tuple[StoredTurn, ...]:
     """Return those of *turns* of which every document is *readable* for their user now."""
-    return tuple(turn for turn in turns if all(one in readable for one in turn.documents))
+    return tuple(turn for turn in turns if all(document in readable for document in turn.documents))

@@ -388,10 +388,10 @@ class SafeLinks:
     def _autolink(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Take a document's URL in angle brackets; any other "<" before what may be a tag or a comment is none."""
         for url in self._urls:
-            wanted = f"<{url}>"
-            if text.startswith(wanted, at) and " " not in url:
-                return _Step(wanted, len(wanted))
-            if not is_end and len(text) - at < len(wanted) and wanted.startswith(text[at:]):
+            link = f"<{url}>"
+            if text.startswith(link, at) and " " not in url:
+                return _Step(link, len(link))
+            if not is_end and len(text) - at < len(link) and link.startswith(text[at:]):
                 return None
         return _Step("‹", 1)
 
@@ -512,9 +512,9 @@ class SafeLinks:
 
     def _allowed(self, target: str) -> str | None:
         """Return the document's URL that *target* is, None when it is not one."""
-        wanted = target.strip()
-        titled = _TITLED.fullmatch(wanted)
-        for url in (wanted, titled.group(1) if titled else wanted):
+        stripped = target.strip()
+        titled = _TITLED.fullmatch(stripped)
+        for url in (stripped, titled.group(1) if titled else stripped):
             bare = url[1:-1] if url.startswith("<") and url.endswith(">") else url
             for spelling in (bare, unescaped(bare)):
                 if spelling in self._urls:

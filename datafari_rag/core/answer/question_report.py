@@ -141,7 +141,7 @@ class QuestionReport:
     @property
     def words(self) -> dict[str, str]:
         """The first content words of the texts, each with its language, for looking them up."""
-        every = ((word, one.language) for group in self.groups for one in group.texts for word in one.words)
+        every = ((word, shown.language) for group in self.groups for shown in group.texts for word in shown.words)
         return dict(islice(dict(every).items(), MOST_WORDS))
 
     def as_json(self) -> dict[str, object]:
@@ -150,19 +150,19 @@ class QuestionReport:
             "since": iso_at(self.since_s),
             "oldDays": self.old_days,
             "questions": self.questions,
-            "groups": [self._group(one) for one in self.groups],
+            "groups": [self._group(group) for group in self.groups],
             "documents": {name: _counted(counts) for name, counts in self.documents.items()},
         }
 
     def _group(self, group: QuestionGroup) -> dict[str, object]:
         counts = {"key": group.key, "asked": group.asked, "people": group.people, "problems": dict(group.problems)}
         words = dict.fromkeys(word for one in group.texts for word in one.words if word in self.missing)
-        texts = [one.text for one in group.texts]
+        texts = [shown.text for shown in group.texts]
         return {**counts, "texts": texts, "cited": _counted(group.cited), "missingWords": list(words)}
 
 
 def _counted(counts: CountedDocuments) -> list[dict[str, object]]:
-    return [{"id": one.id, "title": one.title, "count": count} for one, count in counts]
+    return [{"id": document.id, "title": document.title, "count": count} for document, count in counts]
 
 
 def masked(text: str) -> str:
@@ -178,7 +178,7 @@ def _may_be_secret(word: str) -> bool:
 
 def documents_in(questions: Sequence[KeptQuestion]) -> tuple[str, ...]:
     """Return the ids of all documents of *questions*, which are in the order they came, each once, the latest first."""
-    every = (one for question in reversed(questions) for one in (*question.shown, *question.cited))
+    every = (document for question in reversed(questions) for document in (*question.shown, *question.cited))
     return tuple(dict.fromkeys(every))
 
 
@@ -195,7 +195,9 @@ def asked_under(questions: Sequence[KeptQuestion], readable: Set[str]) -> list[S
 
 
 def _under(question: KeptQuestion, readable: Set[str]) -> KeptQuestion | None:
-    shown, cited = (tuple(one for one in ids if one in readable) for ids in (question.shown, question.cited))
+    shown, cited = (
+        tuple(document for document in ids if document in readable) for ids in (question.shown, question.cited)
+    )
     return replace(question, shown=shown, cited=cited) if shown or not question.shown else None
 
 
@@ -239,14 +241,14 @@ def _problems(question: KeptQuestion, is_asked_again: bool) -> tuple[Problem, ..
 def groups_of(asked: Iterable[SeenQuestion]) -> list[SameWords]:
     """Return *asked* by words, the groups with the most problems first, none without."""
     by_words: defaultdict[tuple[str, ...], list[SeenQuestion]] = defaultdict(list)
-    for one in asked:
-        by_words[one.words].append(one)
-    wrong = [group for group in by_words.values() if any(one.problems for one in group)]
+    for seen in asked:
+        by_words[seen.words].append(seen)
+    wrong = [group for group in by_words.values() if any(seen.problems for seen in group)]
     return sorted(wrong, key=lambda group: (-_wrong_in(group), -len(group), group[0].words))
 
 
 def _wrong_in(group: Iterable[SeenQuestion]) -> int:
-    return sum(bool(one.problems) for one in group)
+    return sum(bool(question.problems) for question in group)
 
 
 def joined(groups: Sequence[SameWords], vectors: Sequence[Vector], spread: float | None) -> list[list[SameWords]]:
@@ -326,8 +328,8 @@ def _people(asked: Iterable[SeenQuestion]) -> int:
     Those who are not signed in may be one person, and one of the others.
     """
     by_key: defaultdict[str, set[str]] = defaultdict(set)
-    for one in asked:
-        key, _, person = one.question.person.partition(":")
+    for seen in asked:
+        key, _, person = seen.question.person.partition(":")
         by_key[key].add(person)
     return max(map(len, by_key.values()), default=0)
 
@@ -345,5 +347,5 @@ def _most(counts: Counter[str], readable: Mapping[str, ReadableDocument], most: 
 
 def evaluation_rows(group: QuestionGroup) -> list[dict[str, object]]:
     """Return *group* as rows of an evaluation file: its texts that are shown, and the documents that are right."""
-    rows = [{"question": one.text, "language": one.language, "doc_ids": list(one.right)} for one in group.texts]
+    rows = [{"question": shown.text, "language": shown.language, "doc_ids": list(shown.right)} for shown in group.texts]
     return [{"id": f"{group.key}-{number}", "set": "report", **row} for number, row in enumerate(rows, 1)]

@@ -50,9 +50,23 @@ class Trace:
 
 def thoughts_for(trace: Trace, *, is_admin: bool) -> tuple[Thought, ...]:
     """Return the four steps, in order; an administrator's hold more."""
+    ask = trace.ask
+    about_question: dict[str, object] = {"language": trace.language, "format": ask.answer_format}
+    if ask.overrides:
+        about_question["overrides"] = dict(ask.overrides)
+    if ask.ignored:
+        about_question["ignored"] = list(ask.ignored)
+    last = trace.tried[-1] if trace.tried else SearchAttempt("none", "", 0)
+    about_query: dict[str, object] = {
+        "has_vector": trace.found_by != "words",
+        "use_semantic_captions": ask.wants_captions,
+        "steps": [{"step": tried.name, "query": tried.query, "found": tried.total} for tried in trace.tried],
+    }
+    if is_admin:
+        about_query["filter"] = trace.access
     return (
-        _question(trace),
-        _query(trace, is_admin=is_admin),
+        Thought(TITLES[0], ask.question, about_question),
+        Thought(TITLES[1], last.query, about_query),
         _results(trace, is_admin=is_admin),
         _prompt(trace, is_admin=is_admin),
     )
@@ -66,28 +80,6 @@ def thinking_in(facts: ModelFacts) -> tuple[Thought, ...]:
     return (Thought("Thinking", "The model thought before it answered.", props),)
 
 
-def _question(trace: Trace) -> Thought:
-    ask = trace.ask
-    props: dict[str, object] = {"language": trace.language, "format": ask.answer_format}
-    if ask.overrides:
-        props["overrides"] = dict(ask.overrides)
-    if ask.ignored:
-        props["ignored"] = list(ask.ignored)
-    return Thought(TITLES[0], ask.question, props)
-
-
-def _query(trace: Trace, *, is_admin: bool) -> Thought:
-    last = trace.tried[-1] if trace.tried else SearchAttempt("none", "", 0)
-    props: dict[str, object] = {
-        "has_vector": trace.found_by != "words",
-        "use_semantic_captions": trace.ask.wants_captions,
-        "steps": [{"step": tried.name, "query": tried.query, "found": tried.total} for tried in trace.tried],
-    }
-    if is_admin:
-        props["filter"] = trace.access
-    return Thought(TITLES[1], last.query, props)
-
-
 def _results(trace: Trace, *, is_admin: bool) -> Thought:
     used = [_shown(extract, is_admin=is_admin) for extract in trace.extracts]
     props: dict[str, object] = {"documents_used": len(used)}
@@ -99,7 +91,9 @@ def _results(trace: Trace, *, is_admin: bool) -> Thought:
             {
                 "label": extract.label,
                 "document_chars": len(extract.document.text),
-                "spans": [list(stored_span(extract.document, one.start, one.end)) for one in extract.passages],
+                "spans": [
+                    list(stored_span(extract.document, passage.start, passage.end)) for passage in extract.passages
+                ],
             }
             for extract in trace.extracts
         ]
@@ -191,8 +185,8 @@ def page_in_ranks(page: Mapping[str, object], start: int) -> dict[str, object]:
     if not isinstance(response, Mapping):
         return dict(page)
     rows = [_row(row, start + place) for place, row in enumerate(response["docs"], 1)]
-    kept = {name: value for name, value in response.items() if name != "maxScore"}
-    return {**page, "response": {**kept, "docs": rows}}
+    rest = {name: value for name, value in response.items() if name != "maxScore"}
+    return {**page, "response": {**rest, "docs": rows}}
 
 
 def _ranked(extract: Extract) -> Extract:

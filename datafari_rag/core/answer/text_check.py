@@ -96,7 +96,7 @@ class TextCheck:
     @property
     def stated(self) -> tuple[CheckedSentence, ...]:
         """Return the sentences that state something."""
-        return tuple(one for one in self.sentences if one.status is not None)
+        return tuple(sentence for sentence in self.sentences if sentence.status is not None)
 
 
 def checked(text: str, extracts: Sequence[Extract], *, language: str = "") -> tuple[CheckedSentence, ...]:
@@ -108,7 +108,7 @@ def checked(text: str, extracts: Sequence[Extract], *, language: str = "") -> tu
     Raises:
         BadRequest: the text has too many sentences, or comparing them with the documents takes too much work.
     """
-    return tuple(one for one in _sentences(text, extracts, language) if one.status is not None)
+    return tuple(sentence for sentence in _sentences(text, extracts, language) if sentence.status is not None)
 
 
 def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: bool, language: str = "") -> TextCheck:
@@ -165,12 +165,12 @@ class SentenceProof:
     def _status(self, claim: Claim) -> str:
         # Where a document proves it, none is searched for a contradiction or a likeness.
         found: set[str] = set()
-        for one in self.seen:
-            found.add(one.proving(claim.text).status)
+        for extract in self.seen:
+            found.add(extract.proving(claim.text).status)
             if VERIFIED in found:
                 break
         if found.isdisjoint(PROVED):
-            found = {one.finding(claim.text).status for one in self.seen}
+            found = {extract.finding(claim.text).status for extract in self.seen}
         return min(found, key=_ORDER.index, default=UNSUPPORTED)
 
 
@@ -221,15 +221,15 @@ def _checked(
 def _findings(claim: str, seen: Sequence[CheckedExtract]) -> list[tuple[CheckedExtract, ClaimFinding]]:
     """Return what each document says of *claim*: only enough that prove it, strongest first, where any does."""
     proofs: list[tuple[CheckedExtract, ClaimFinding]] = []
-    for one in seen:
-        finding = one.proving(claim)
+    for extract in seen:
+        finding = extract.proving(claim)
         if finding.status in PROVED:
-            proofs.append((one, finding))
+            proofs.append((extract, finding))
         if sum(found.status == VERIFIED for _, found in proofs) == MAX_PROOFS:
             break
     if proofs:
         return sorted(proofs, key=lambda found: _ORDER.index(found[1].status))
-    found = [(one, one.finding(claim)) for one in seen]
+    found = [(extract, extract.finding(claim)) for extract in seen]
     return sorted(found, key=lambda found: -found[1].likeness)
 
 
@@ -324,20 +324,25 @@ class DoubtfulClaim:
         """Return the places with *numbers* as citations with *status*."""
         chosen = [self.places[number] for number in numbers]
         found = (citation_at(_NOWHERE, seen, ClaimFinding(status, place), language) for seen, place in chosen)
-        return tuple(replace(one, claim=self.claim) for one in found)
+        return tuple(replace(citation, claim=self.claim) for citation in found)
 
 
 def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
     """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
     found: list[DoubtfulClaim] = []
     seen = seen_of(check.extracts, ComparedText(language))
-    for number, one in enumerate(check.sentences):
+    for number, sentence in enumerate(check.sentences):
         if len(found) == most:
             break
-        if one.status in (NEAR, UNSUPPORTED) and one.claim is not None and one.claim.text and not one.claim.is_quoted:
-            places = likely_places(one.claim.text, seen)
+        if (
+            sentence.status in (NEAR, UNSUPPORTED)
+            and sentence.claim is not None
+            and sentence.claim.text
+            and not sentence.claim.is_quoted
+        ):
+            places = likely_places(sentence.claim.text, seen)
             if places:
-                found.append(DoubtfulClaim(number, one.claim.text, places))
+                found.append(DoubtfulClaim(number, sentence.claim.text, places))
     return tuple(found)
 
 

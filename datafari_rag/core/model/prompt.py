@@ -40,31 +40,31 @@ class Window:
     is_estimated: bool = False
 
 
-def checked(said: int, window: Window) -> int:
+def checked(prompt_tokens: int, window: Window) -> int:
     """
-    Return the tokens that remain next to a conversation of *said* tokens; 0 is allowed.
+    Return the tokens that remain next to a conversation of *prompt_tokens* tokens; 0 is allowed.
 
     Raises:
         ContextTooLong: the conversation alone is larger than the window. An estimate refuses only what is sure not to
             fit: the model's server knows better, and returns an error.
     """
-    if (said * LEAST_SHARE if window.is_estimated else said) > window.size:
+    if (prompt_tokens * LEAST_SHARE if window.is_estimated else prompt_tokens) > window.size:
         raise ContextTooLong
-    return max(0, window.size - said)
+    return max(0, window.size - prompt_tokens)
 
 
-def clamped(max_tokens: int | None, said: int, window: Window) -> int | None:
+def clamped(max_tokens: int | None, prompt_tokens: int, window: Window) -> int | None:
     """Return *max_tokens* lowered to what the conversation leaves of the window, at least 1; None stays None."""
-    return None if max_tokens is None else max(1, min(max_tokens, window.size - said))
+    return None if max_tokens is None else max(1, min(max_tokens, window.size - prompt_tokens))
 
 
-def for_documents(window: Window, *, said: int, max_tokens: int | None, ratio: float) -> int:
+def for_documents(window: Window, *, prompt_tokens: int, max_tokens: int | None, ratio: float) -> int:
     """
     Return how many tokens documents may take; 0 when there is no room.
 
-    *said* is all that is sent besides them, *max_tokens* is after the clamp, None when the caller did not set it.
+    *prompt_tokens* are all that is sent besides them; *max_tokens* is after the clamp, None when the caller set none.
     """
-    available = window.size - said - window.reserved
+    available = window.size - prompt_tokens - window.reserved
     bound = window.size if max_tokens is None else max_tokens
     return max(0, int(min(bound, available) * ratio + 1e-9))  # 1000 * 0.29 is 290, not 289.99…
 
@@ -192,9 +192,9 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     while sizes and window - beside - sum(sizes) < least:
         sizes.pop()
     left = window - beside - sum(sizes)
-    kept = prompt.extracts[: len(sizes)]
+    fitting = prompt.extracts[: len(sizes)]
     answer = None if prompt.max_tokens is None else min(prompt.max_tokens, left)
-    return replace(prompt, extracts=kept, max_tokens=answer, spare_tokens=max(0, left - (answer or left)))
+    return replace(prompt, extracts=fitting, max_tokens=answer, spare_tokens=max(0, left - (answer or left)))
 
 
 def tokens_in(prompt: Prompt, count: Count) -> int:

@@ -109,8 +109,8 @@ def most_bytes(body: Mapping[str, object]) -> int:
 
     A model that sends more than its `max_tokens` allow by a wide margin does not heed them, and might never end.
     """
-    wanted = [body.get(name) for name in ("max_tokens", "max_completion_tokens")]
-    tokens = [number for number in wanted if isinstance(number, int) and number > 0]
+    limits = [body.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    tokens = [number for number in limits if isinstance(number, int) and number > 0]
     choices = body.get("n")
     if not tokens:
         return MAX_REPLY_BYTES

@@ -295,16 +295,16 @@ def lesson_in(rejection: Rejection, needs: ServerNeeds, sent: Sequence[str]) -> 
     """
     if rejection.status not in TEACHING:
         return None
-    said = _Said.of(rejection, sent)
-    if not said.has(_REFUSED):
-        return _of_turns(needs) if said.has(_ALTERNATE) else None
-    name = next(said.named((*_PARAMETERS, *needs.body)), None)
+    refusal = _RefusalWords.of(rejection, sent)
+    if not refusal.has(_REFUSED):
+        return _of_turns(needs) if refusal.has(_ALTERNATE) else None
+    name = next(refusal.named((*_PARAMETERS, *needs.body)), None)
     if name is not None:
         return _of_parameter(name, needs)
-    if said.has(_ALTERNATE):
+    if refusal.has(_ALTERNATE):
         return _of_turns(needs)
-    is_of_role = needs.instructions in said.text or _ONLY in said.text
-    return _of_instructions(needs) if said.has(_ROLE) and is_of_role else None
+    is_of_role = needs.instructions in refusal.text or _ONLY in refusal.text
+    return _of_instructions(needs) if refusal.has(_ROLE) and is_of_role else None
 
 
 def thinking_lesson(
@@ -325,7 +325,7 @@ def thinking_lesson(
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _RefusalWords:
     """The words of a refusal, unescaped and cut; *param* is the parameter that it names in a field of its own."""
 
     text: str
@@ -333,7 +333,7 @@ class _Said:
     sent: tuple[str, ...]
 
     @classmethod
-    def of(cls, rejection: Rejection, sent: Sequence[str]) -> _Said:
+    def of(cls, rejection: Rejection, sent: Sequence[str]) -> _RefusalWords:
         param = rejection.error.get("param")
         return cls(
             _unescaped(rejection.words),
@@ -417,20 +417,20 @@ def words_of(rejection: Rejection | None, sent: Sequence[str], secrets: Sequence
 
 
 def _without_quotes(text: str, sent: Sequence[str]) -> str:
-    kept: list[str] = []
+    pieces: list[str] = []
     at = 0
     while at < len(text):
         run = text[at : at + RUN_CHARS]
         if len(run) < RUN_CHARS or not any(run in one for one in sent):
-            kept.append(text[at])
+            pieces.append(text[at])
             at += 1
             continue
         end = at + RUN_CHARS
         while end < len(text) and any(text[end - RUN_CHARS + 1 : end + 1] in one for one in sent):
             end += 1
-        kept.append("…")
+        pieces.append("…")
         at = end
-    return "".join(kept)
+    return "".join(pieces)
 
 
 def advice_for(error: RagError) -> str:

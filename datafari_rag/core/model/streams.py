@@ -315,9 +315,9 @@ class _LoneEnd:
             if self._is_end(token[0]):
                 return self._before + token.start(), len(token[0])
         # A mark may go on in the next piece.
-        kept = max(at, len(data) - _LONGEST + 1)
-        self._is_line_blank = self._is_line_blank and not data[at:kept].strip()
-        self._rest, self._before = data[kept:], self._before + kept
+        known = max(at, len(data) - _LONGEST + 1)
+        self._is_line_blank = self._is_line_blank and not data[at:known].strip()
+        self._rest, self._before = data[known:], self._before + known
         return None
 
     def _is_end(self, found: str) -> bool:

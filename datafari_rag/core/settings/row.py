@@ -98,8 +98,11 @@ def written(value: object) -> str:
 
 
 def _as_object(members: Mapping[str, object]) -> str:
-    whole = {name: int(one) if isinstance(one, float) and one.is_integer() else one for name, one in members.items()}
-    return json.dumps({name: one for name, one in whole.items() if one is not None})
+    whole = {
+        name: int(member) if isinstance(member, float) and member.is_integer() else member
+        for name, member in members.items()
+    }
+    return json.dumps({name: member for name, member in whole.items() if member is not None})
 
 
 def _declared(row: SettingRow, default: T) -> T:

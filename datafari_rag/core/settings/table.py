@@ -244,7 +244,12 @@ def shown(row: SettingRow, value: object) -> str:
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Return the values of all secrets that are set, those of lists one by one."""
     values = [getattr(settings, row.field) for row in ROWS if row.is_secret]
-    return tuple(one for value in values for one in (value if isinstance(value, tuple) else (value,)) if one)
+    return tuple(
+        secret_value
+        for value in values
+        for secret_value in (value if isinstance(value, tuple) else (value,))
+        if secret_value
+    )
 
 
 def without_password(text: str) -> str:

@@ -335,13 +335,13 @@ def words_within(words: Sequence[str], pieces: int) -> tuple[str, ...]:
     A field type may cut a word wherever letters, digits, marks and small letters end. Those of the fewest pieces are
     taken first: a pasted list of paths leaves room for the words of the question, wherever they are.
     """
-    left, kept = max(1, pieces), dict[int, str]()
+    left, shortened = max(1, pieces), dict[int, str]()
     starts = [_starts(word) for word in words]
     for place in sorted(range(len(words)), key=lambda place: len(starts[place])):
         cuts = [*starts[place], len(words[place])]
-        kept |= {place: words[place][: cuts[min(left, len(cuts) - 1)]]} if left else {}
+        shortened |= {place: words[place][: cuts[min(left, len(cuts) - 1)]]} if left else {}
         left = max(0, left - len(starts[place]))
-    return tuple(kept[place] for place in sorted(kept))
+    return tuple(shortened[place] for place in sorted(shortened))
 
 
 def _starts(word: str) -> list[int]:
@@ -408,7 +408,7 @@ def _least(step: Step) -> str:
 def document_fields(schema: Schema, text: str) -> list[str]:
     """Return what is read of each document, *text* being the field of its text, "" for none."""
     fields = schema.fields
-    wanted: tuple[str, ...] = (
+    names: tuple[str, ...] = (
         fields.id,
         fields.title,
         fields.url,
@@ -418,8 +418,8 @@ def document_fields(schema: Schema, text: str) -> list[str]:
         "source",
         text,
     )
-    wanted += (PLACES_FIELD,) if schema.has(PLACES_FIELD) else ()
-    return [*dict.fromkeys(name for name in wanted if name and not schema.is_acl(name)), "_version_", "score"]
+    names += (PLACES_FIELD,) if schema.has(PLACES_FIELD) else ()
+    return [*dict.fromkeys(name for name in names if name and not schema.is_acl(name)), "_version_", "score"]
 
 
 def _snippet_params(schema: Schema, language: str, query: str, marks: Mapping[str, str]) -> dict[str, str]:

@@ -140,7 +140,7 @@ def content_of(answer: Answer, context: ReplyContext) -> Json:
 def proofs(finished: Finished) -> Json:
     """Return what is known after the answer: its citations, a cut, how much is proved, and the steps it took."""
     return {
-        "citations": [citation(one) for one in finished.citations],
+        "citations": [citation(mark) for mark in finished.citations],
         **({"finish_reason": "length"} if finished.finish_reason == "length" else {}),
         **support(finished),
         **activity(finished),

@@ -138,7 +138,7 @@ def fetched(document: Document, span: tuple[int, int], room: Room, most_tokens: 
 
 def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     """Return the answer; where all of it is too large, the last citations and then the last documents go."""
-    citations = [citation(one) for one in finished.citations]
+    citations = [citation(mark) for mark in finished.citations]
     documents = [{**_named(extract.document, room), "label": extract.label} for extract in sources.extracts]
     result: Json = {"answer": finished.text, "finish_reason": finished.finish_reason, **partial(sources)}
     result |= support(finished) | activity(finished) | about(sources)

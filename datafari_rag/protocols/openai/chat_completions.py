@@ -338,9 +338,9 @@ def split(turns: Sequence[ChatMessage], *, field: str = "messages") -> tuple[str
         NoQuery: there are none, or they are blank.
     """
     last_assistant = max((place for place, turn in enumerate(turns) if turn.role == "assistant"), default=-1)
-    asked = [turn.text for turn in turns[last_assistant + 1 :] if turn.role == "user"]
+    questions = [turn.text for turn in turns[last_assistant + 1 :] if turn.role == "user"]
     others = [t for place, t in enumerate(turns) if not (t.role == "user" and place > last_assistant)]
-    question = "\n\n".join(asked)
+    question = "\n\n".join(questions)
     if not question.strip():
         raise NoQuery(NO_PROMPT, field=field)
     return question, tuple(others)
@@ -476,7 +476,9 @@ def _budget(
     """Return KAITO's budget; *taken* are the tokens of the conversation and `max_tokens`."""
     of_conversation, max_tokens = taken
     return TokenBudget(
-        token_budget.for_documents(window, said=of_conversation, max_tokens=max_tokens, ratio=parameters.ratio),
+        token_budget.for_documents(
+            window, prompt_tokens=of_conversation, max_tokens=max_tokens, ratio=parameters.ratio
+        ),
         settings.openai_limits.node_tokens,
         settings.rag_max_files if settings.openai_limits.files is None else settings.openai_limits.files,
     )
@@ -581,7 +583,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         "usage": extras.get("usage"),
         "system_fingerprint": extras.get("system_fingerprint"),
         "source_nodes": nodes_of(answer.sources.extracts),
-        "citations": [citation(one) for one in finished.citations],
+        "citations": [citation(mark) for mark in finished.citations],
         "search_results": search_results(cited),
         **partial(answer.sources),
         **support(finished),
@@ -611,7 +613,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 yield from _cited_chunks(common, cited, has_source_events=style.has_source_events)
                 found = {
                     "source_nodes": nodes_of(event.extracts),
-                    "citations": [citation(one) for one in event.citations],
+                    "citations": [citation(mark) for mark in event.citations],
                     "search_results": search_results(cited),
                     **partly,
                     **support(event),

@@ -37,27 +37,27 @@ def url_citations(cited: Cited) -> list[Json]:
     return [
         {
             "type": "url_citation",
-            "start_index": one.answer_start,
-            "end_index": one.answer_end,
-            "title": without_invisible(one.title or one.label),
-            "url": passage_link(one, cited.base),
-            "x_status": one.status,
-            "x_quote": one.quote,
-            "x_document_id": one.document_id,
-            "x_field": one.field,
-            "x_start": one.start,
-            "x_end": one.end,
+            "start_index": citation.answer_start,
+            "end_index": citation.answer_end,
+            "title": without_invisible(citation.title or citation.label),
+            "url": passage_link(citation, cited.base),
+            "x_status": citation.status,
+            "x_quote": citation.quote,
+            "x_document_id": citation.document_id,
+            "x_field": citation.field,
+            "x_start": citation.start,
+            "x_end": citation.end,
         }
-        for one in cited.citations
-        if one.document_id is not None
+        for citation in cited.citations
+        if citation.document_id is not None
     ]
 
 
 def nested_citations(cited: Cited) -> list[Json]:
     """Return the same in the nested form of chat completions."""
     return [
-        {"type": "url_citation", "url_citation": {key: value for key, value in one.items() if key != "type"}}
-        for one in url_citations(cited)
+        {"type": "url_citation", "url_citation": {key: value for key, value in flat.items() if key != "type"}}
+        for flat in url_citations(cited)
     ]
 
 
@@ -81,9 +81,9 @@ def source_events(cited: Cited) -> Iterator[Json]:
     It shows the n-th source behind `[n]`: so documents before the last cited one are there too, cited or not.
     """
     by_document: dict[str, list[Citation]] = {}
-    for one in cited.citations:
-        if one.document_id is not None:
-            by_document.setdefault(one.document_id, []).append(one)
+    for citation in cited.citations:
+        if citation.document_id is not None:
+            by_document.setdefault(citation.document_id, []).append(citation)
     last = max((e.number for e in cited.extracts if e.document.id in by_document), default=0)
     for extract in cited.extracts:
         if extract.number <= last:
@@ -97,7 +97,7 @@ def status_event(extracts: Sequence[Extract], language: str) -> Json:
 
 
 def _source(extract: Extract, citations: Sequence[Citation], base: str) -> Json:
-    proved = [one for one in citations if one.quote is not None]
+    proved = [citation for citation in citations if citation.quote is not None]
     link = next((passage_link(one, base) for one in proved), None) or document_link(extract.document, base)
     # The page marks the words of a source itself, and takes its name from `metadata` where that is `external`.
     link = link.partition("#:~:text=")[0]
@@ -109,7 +109,7 @@ def _source(extract: Extract, citations: Sequence[Citation], base: str) -> Json:
         "type": "source",
         "data": {
             "source": {"name": name, "id": extract.document.id, "url": link},
-            "document": [one.quote for one in places] or [extract.text[:SNIPPET_CHARS]],
+            "document": [place.quote for place in places] or [extract.text[:SNIPPET_CHARS]],
             "metadata": [
                 about | {"field": one.field, "start": one.start, "end": one.end, "status": one.status} for one in places
             ]

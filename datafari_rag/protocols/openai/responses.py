@@ -368,7 +368,7 @@ def _ended(draft: _Draft, finished: Finished) -> Json:
     return response | {
         "usage": _usage(finished.facts.extras.get("usage")),
         "completed_at": int(draft.context.now_s),
-        "citations": [citation(one) for one in finished.citations],
+        "citations": [citation(mark) for mark in finished.citations],
         "search_results": search_results(_cited(draft.context, finished, draft.sources.extracts)),
         **partial(draft.sources),
         **support(finished),

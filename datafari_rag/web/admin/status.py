@@ -100,12 +100,12 @@ def _samples(exposition: bytes) -> Iterable[tuple[str, Mapping[str, str], float]
 def quantile(bounds: Mapping[float, float], part: float) -> float:
     """Return the value that *part* of a histogram's counts (upper bound → counts up to it) lie below; 0 when empty."""
     ordered = sorted(bounds.items())
-    wanted = part * (ordered[-1][1] if ordered else 0)
+    rank = part * (ordered[-1][1] if ordered else 0)
     low = below = 0.0
     for bound, count in ordered:
-        if count >= wanted and count > below:
+        if count >= rank and count > below:
             top = bound if bound != float("inf") else low
-            return low + (top - low) * (wanted - below) / (count - below)
+            return low + (top - low) * (rank - below) / (count - below)
         low, below = (bound if bound != float("inf") else low), count
     return 0.0
 

@@ -105,12 +105,12 @@ def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_day
     """
     if snapshot.questions is None:
         raise NotFound("No questions are kept here: report.store is empty.")
-    kept = snapshot.questions.since(since_s)
-    readable = _readable(documents_in(kept)[:MOST_LOOKED_UP], user, snapshot)
+    questions = snapshot.questions.since(since_s)
+    readable = _readable(documents_in(questions)[:MOST_LOOKED_UP], user, snapshot)
     parts = snapshot.dependencies
 
-    chars = sum(len(one.text) for one in kept)
-    asked = parts.offload(lambda: asked_under(kept, readable.keys()), chars)
+    chars = sum(len(one.text) for one in questions)
+    asked = parts.offload(lambda: asked_under(questions, readable.keys()), chars)
     groups = groups_of(asked)
     vectors, spread = _vectors(groups[:MOST_JOINED], parts.meaning)
     report = parts.offload(
@@ -127,8 +127,8 @@ def _readable(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> dict
     found: dict[str, ReadableDocument] = {}
     for start in range(0, len(ids), LOOKED_UP_TOGETHER):
         some = tuple(ids[start : start + LOOKED_UP_TOGETHER])
-        wanted = Browse(None, rows=len(some), ids=some, fields=(fields.id, fields.title, fields.last_modified))
-        looked_up = browse(wanted, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
+        search = Browse(None, rows=len(some), ids=some, fields=(fields.id, fields.title, fields.last_modified))
+        looked_up = browse(search, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
         response = looked_up["response"]
         for row in response["docs"] if isinstance(response, Mapping) else ():
             identity = first_value(row, fields.id)
@@ -141,8 +141,8 @@ def _readable(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> dict
 
 def _is_found(word: str, language: str, user: User, snapshot: ServiceSnapshot) -> bool:
     """Say whether a document that *user* may see has *word*. Raises: SearchError."""
-    wanted = Browse(word, rows=0, fields=("id",), language=language, step=Step("one word", (word,)))
-    return total_of(browse(wanted, user, settings=snapshot.settings, dependencies=snapshot.dependencies)) > 0
+    search = Browse(word, rows=0, fields=("id",), language=language, step=Step("one word", (word,)))
+    return total_of(browse(search, user, settings=snapshot.settings, dependencies=snapshot.dependencies)) > 0
 
 
 def _vectors(groups: Sequence[SameWords], meaning: Meaning | None) -> tuple[Sequence[Vector], float | None]:

@@ -326,7 +326,9 @@ def _note_known(exchange: Exchange, events: AnswerEvents) -> None:
     if events.ending is not None:
         exchange.facts = events.ending.facts
     if isinstance(events.ending, Finished):
-        exchange.cited = tuple(dict.fromkeys(one.document_id for one in events.ending.citations if one.document_id))
+        exchange.cited = tuple(
+            dict.fromkeys(citation.document_id for citation in events.ending.citations if citation.document_id)
+        )
 
 
 def _finish(run: AnswerRun, events: AnswerEvents) -> None:

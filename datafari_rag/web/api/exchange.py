@@ -130,6 +130,7 @@ class Exchange:
         """Know of nothing but where the request came in; *snapshot* None is that of the request."""
         self.worker, self.row = worker, row
         self.snapshot = snapshot = worker.snapshot() if snapshot is None else snapshot
+        self.settings = snapshot.settings
         self.id = worker.new_id()
         self.now_s = worker.now()
         came_at = worker.came_at()
@@ -154,21 +155,9 @@ class Exchange:
         """Whether a dialect has read it; before that a failure is one of HTTP."""
         self._is_over = False
 
-    @property
-    def settings(self) -> Settings:
-        """The settings that this request keeps to."""
-        return self.snapshot.settings
-
     def user(self) -> User:
         """Return the user with the rights, the same each time. Raises: as `web.user.user_for`."""
         return self.rights.user()
-
-    def know(self, name: str | None) -> None:
-        """Go on as a request of the user *name*; one without a name is counted by address."""
-        self.user_name = name
-        address = address_of(self.settings, headers_of(request), request.remote_addr or "")
-        self.caller = f"address {address}" if name is None else f"user {name}"
-        request_context.go_on_for(self.caller)
 
     def take(self, row: DialectRoute) -> None:
         """Go on as a request of *row*. Raises: TooManyRequests: it is a question, and the user sent too many."""
@@ -309,7 +298,11 @@ def exchanged(
         exchange.is_read = True
         exchange.row = exchange.row if row_for is None else row_for(exchange.incoming)
         exchange.rights = sender_of(worker) if by is None else _proved(worker, by())
-        exchange.know(exchange.rights.identified.name)
+        name = exchange.user_name = exchange.rights.identified.name
+        # A caller without a name is counted by address.
+        address = address_of(exchange.settings, headers_of(request), request.remote_addr or "")
+        exchange.caller = f"address {address}" if name is None else f"user {name}"
+        request_context.go_on_for(exchange.caller)
         exchange.count_costs()
         exchange.note_ignored(forged_names(exchange.incoming.query, exchange.incoming.body))
         exchange.take(exchange.row)

@@ -17,7 +17,7 @@ from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import compared_units
 from datafari_rag.protocols import grounding
-from datafari_rag.protocols.grounding import Found
+from datafari_rag.protocols.grounding import GroundingResult
 from datafari_rag.protocols.request import Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.responses import NDJSON, json_response, plain
@@ -36,18 +36,18 @@ def checked(exchange: Exchange) -> Response:
         raise NotFound
     if exchange.user_name is None and snapshot.settings.security_anonymous == "refuse":
         raise NotAuthenticated
-    wanted = grounding.parse(exchange.incoming)
+    given = grounding.parse(exchange.incoming)
     exchange.require_settings()
     exchange.charge()
     # Facts are the sender's own: the sender's rights are looked up only where documents are read.
-    user = exchange.user() if wanted.ids else ANONYMOUS
-    read, missing = documents_for(wanted.ids, user, snapshot)
-    documents = [*wanted.facts, *read]
-    exchange.charge(work_units(wanted.candidate, documents) - 1)
-    found = replace(found_for(wanted.candidate, documents, snapshot), missing=missing)
-    if wanted.ids:
+    user = exchange.user() if given.ids else ANONYMOUS
+    read, missing = documents_for(given.ids, user, snapshot)
+    documents = [*given.facts, *read]
+    exchange.charge(work_units(given.candidate, documents) - 1)
+    found = replace(found_for(given.candidate, documents, snapshot), missing=missing)
+    if given.ids:
         exchange.extracts = found.check.extracts
-    return json_response(plain(grounding.reply(wanted, found)))
+    return json_response(plain(grounding.reply(given, found)))
 
 
 def work_units(text: str, documents: Sequence[Document]) -> int:
@@ -56,7 +56,7 @@ def work_units(text: str, documents: Sequence[Document]) -> int:
 
 
 def _units(text: str, documents: Sequence[Document]) -> int:
-    return compared_units(len(text), [len(one.text) for one in documents])
+    return compared_units(len(text), [len(document.text) for document in documents])
 
 
 def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> tuple[list[Document], list[str]]:
@@ -73,17 +73,17 @@ def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> 
     return [one for one in found.values() if one is not None], [name for name, one in found.items() if one is None]
 
 
-def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapshot) -> Found:
+def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapshot) -> GroundingResult:
     """Return what *documents* prove of *text*."""
     settings, dependencies = snapshot.settings, snapshot.dependencies
     units = _units(text, documents)
     check = dependencies.offload(partial(checked_against, text, documents, is_cleaned=settings.rag_clean), units)
     if dependencies.judge is None:
-        return Found(check, documents)
+        return GroundingResult(check, documents)
     language = detect(text)
     doubtful = partial(doubtful_claims, check, language, MAX_CLAIMS)
     check, report = judged_again(check, dependencies.offload(doubtful, units), dependencies.judge, language)
-    return Found(check, documents, second=report)
+    return GroundingResult(check, documents, second=report)
 
 
 GROUNDING = DialectRoute("grounding", Questionless(grounding.failure), NDJSON, work=checked)

@@ -95,13 +95,13 @@ def _lines(exchange: Exchange, chunks: Iterator[RelayedChunk]) -> Iterator[bytes
 
     def lines() -> Generator[bytes, None, None]:
         nonlocal outcome
-        for one in chunks:
-            if isinstance(one, Mapping):
-                yield encoding.line(relayed_chunk(one))
+        for chunk in chunks:
+            if isinstance(chunk, Mapping):
+                yield encoding.line(relayed_chunk(chunk))
                 continue
-            exchange.facts = one.facts
-            if one.failure is not None:
-                yield from failed(one.failure)
+            exchange.facts = chunk.facts
+            if chunk.failure is not None:
+                yield from failed(chunk.failure)
                 continue
             outcome = "passed"
             yield encoding.last

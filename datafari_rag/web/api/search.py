@@ -22,12 +22,12 @@ def searched(worker: WorkerContext, incoming: Incoming) -> Response:
 
 def search_of(exchange: Exchange) -> Response:
     """Return what was found. Raises: RagError."""
-    wanted, ignored = solr_select.parse(exchange.incoming, exchange.settings)
+    search, ignored = solr_select.parse(exchange.incoming, exchange.settings)
     exchange.note_ignored(ignored)
     exchange.charge()
     snapshot = exchange.snapshot
-    found = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    return json_response(plain(solr_select.reply(found, wanted, snapshot.settings, size_of)))
+    found = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
+    return json_response(plain(solr_select.reply(found, search, snapshot.settings, size_of)))
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)
@@ -58,11 +58,11 @@ RETRIEVE = DialectRoute("retrieve", Questionless(retrieval.failure), NDJSON, wor
 def titles(exchange: Exchange) -> Response:
     """Return `{"titles": […]}` for the words in `q`, best first; none for a word that has only begun."""
     typed, snapshot = exchange.incoming.param("q") or "", exchange.snapshot
-    wanted = titles_search(typed) if is_unicode(typed) else None
-    if wanted is None:
+    search = titles_search(typed) if is_unicode(typed) else None
+    if search is None:
         return json_response(b'{"titles":[]}')
     exchange.charge()
-    page = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
+    page = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
     found = (without_invisible(title) for identity, title in documents_on(page) if title != identity)
     return json_response(plain({"titles": list(dict.fromkeys(found))}))
 

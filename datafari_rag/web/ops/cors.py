@@ -140,7 +140,7 @@ def missing(present: Iterable[str], *, is_page: bool, is_encrypted: bool) -> lis
     *is_encrypted*: the request came over TLS, so that the browser may be required to use it.
     """
     there = {name.lower() for name in present}
-    wanted = {**ALWAYS, "Content-Security-Policy": PAGE_POLICY if is_page else API_POLICY}
+    headers = {**ALWAYS, "Content-Security-Policy": PAGE_POLICY if is_page else API_POLICY}
     if is_encrypted:
-        wanted["Strict-Transport-Security"] = HSTS
-    return [(name, value) for name, value in wanted.items() if name.lower() not in there]
+        headers["Strict-Transport-Security"] = HSTS
+    return [(name, value) for name, value in headers.items() if name.lower() not in there]

@@ -40,7 +40,7 @@ def ready(worker: WorkerContext) -> Response:
         problems.append({"what": "server", "problem": "This worker is stopping."})
     parts = parts_of(worker, problems)
     if not _may_see_more(worker):
-        problems, parts = [_blurred(one) for one in problems], [_blurred(one) for one in parts]
+        problems, parts = [_blurred(problem) for problem in problems], [_blurred(part) for part in parts]
     body = {
         "status": "not ready" if problems else "ready",
         "problems": problems,
@@ -57,8 +57,8 @@ def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) ->
     The service is ready without them too, so they are never a problem.
     """
     snapshot = worker.snapshot()
-    kept = {"conversations": snapshot.conversations, "accounts": snapshot.accounts, "report": snapshot.questions}
-    configured = {"meaning": snapshot.dependencies.meaning, **kept}
+    stores = {"conversations": snapshot.conversations, "accounts": snapshot.accounts, "report": snapshot.questions}
+    configured = {"meaning": snapshot.dependencies.meaning, **stores}
     further = [what for what, part in configured.items() if part is not None]
     known = [*problems, *worker.service.weaknesses()] if further else problems
     return [_part(worker, what, known) for what in (*PARTS, *further)]
@@ -83,10 +83,10 @@ def _may_see_more(worker: WorkerContext) -> bool:
         return False
 
 
-def _blurred(one: Mapping[str, object]) -> Mapping[str, object]:
+def _blurred(part: Mapping[str, object]) -> Mapping[str, object]:
     """Return what a stranger may know of a problem or a part: what it is, whether it is well, the labels."""
-    endpoints = one.get("endpoints")
-    shown = {**one, "problem": UNWELL if one["problem"] else None}
+    endpoints = part.get("endpoints")
+    shown = {**part, "problem": UNWELL if part["problem"] else None}
     if isinstance(endpoints, list):
         shown["endpoints"] = [{"breaker": endpoint["breaker"]} for endpoint in endpoints]
     return shown
@@ -105,6 +105,6 @@ def _part(worker: WorkerContext, what: str, problems: Sequence[Mapping[str, obje
             worker.snapshot().dependencies.model, "breakers", list
         )
         endpoints = [{"host": host, "breaker": "open" if is_open else "closed"} for host, is_open in breakers()]
-        is_ok = not endpoints or any(one["breaker"] == "closed" for one in endpoints)
+        is_ok = not endpoints or any(endpoint["breaker"] == "closed" for endpoint in endpoints)
         found |= {"ok": is_ok, "endpoints": endpoints}
     return found

@@ -119,9 +119,9 @@ def drop(exchange: Exchange) -> Response:
         raise BodyTooLarge from error
     if not worker.signer.is_own_form(name, token, headers):
         raise NotAllowed
-    kept = keep(Path(settings.demo_folder.dropped), files, _progress(settings.demo_folder.progress)["endings"])
+    names = keep(Path(settings.demo_folder.dropped), files, _progress(settings.demo_folder.progress)["endings"])
     if is_of_script():
-        return json_response(plain({"kept": kept}))
+        return json_response(plain({"kept": names}))
     return Response(status=303, headers={"Location": "/"})
 
 
@@ -135,11 +135,11 @@ def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, obje
     path = worker.snapshot().settings.demo_folder.progress
     if not path:
         return {}
-    wanted = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}
-    reply = searched(worker, Incoming("/", wanted, headers=headers_of(request)))
+    parameters = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}
+    reply = searched(worker, Incoming("/", parameters, headers=headers_of(request)))
     rows = orjson.loads(reply.get_data()).get("response", {}).get("docs", [])
     topics = topics_of((first_value(row, "title") or "", first_value(row, "preview_content") or "") for row in rows)
-    examples = [_question(one, translate) for one in topics]
+    examples = [_question(topic, translate) for topic in topics]
     return {"examples": examples, "progress": _progress(path), "is_empty": not rows}
 
 

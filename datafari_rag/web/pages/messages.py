@@ -22,8 +22,8 @@ class ChartLabels:
 
 def title_and_hint(label: str, _: Translate) -> tuple[str, str]:
     """Return how the page names the failure *label*, and what its reader can do; the words of `internal` for others."""
-    told = failures(_)
-    return told.get(label, told["internal"])
+    words = failures(_)
+    return words.get(label, words["internal"])
 
 
 def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
@@ -171,15 +171,15 @@ def script_words(_: Translate) -> Mapping[str, object]:
 
 def script_parts(_: Translate) -> Sequence[Mapping[str, object]]:
     """Return the parts of `script_words`, no two of which have the same name."""
-    told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
-    return told, _card_words(_), _made_words(_), _page_words(_), _basket_words(_)
+    outcomes = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
+    return outcomes, _card_words(_), _made_words(_), _page_words(_), _basket_words(_)
 
 
 def summary_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the script that summarises a document."""
-    told = {"statuses": statuses(_), "failures": failures(_), "open_passage": _("Open the passage")}
+    outcomes = {"statuses": statuses(_), "failures": failures(_), "open_passage": _("Open the passage")}
     return {
-        **told,
+        **outcomes,
         "summarising": _("Summarising the document…"),
         "failed": _("The summary could not be made: {reason}"),
     }

@@ -39,9 +39,9 @@ Translate = Callable[[str], str]
 
 def language_of(request: Request) -> str:
     """Return the display language: the one in the address, else the browser's best, else English."""
-    wanted = request.args.get(PARAMETER)
-    if wanted in LANGUAGES:
-        return wanted
+    chosen = request.args.get(PARAMETER)
+    if chosen in LANGUAGES:
+        return chosen
     return request.accept_languages.best_match(LANGUAGES, LANGUAGES[0])
 
 

@@ -60,9 +60,9 @@ class Notes:
 def parameters_for(arguments: Mapping[str, Sequence[str]], facets: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the parameters of a plain search for the words, filters and page in *arguments*."""
     counted = tuple(name for name in facets if name != "last_modified")
-    kept = {name: tuple(arguments[name]) for name in ("q", "fq", "start", "sort", "lang") if arguments.get(name)}
+    given = {name: tuple(arguments[name]) for name in ("q", "fq", "start", "sort", "lang") if arguments.get(name)}
     return {
-        **kept,
+        **given,
         "rows": (str(ROWS),),
         "hl": ("true",),
         "relax": ("true",),
@@ -106,8 +106,8 @@ def notes_of(
 
 def address_with(arguments: Mapping[str, Sequence[str]], **changed: Sequence[str]) -> str:
     """Return the page's address with *changed* in place; an empty value takes a parameter out."""
-    kept = {name: values for name, values in {**arguments, **changed}.items() if values}
-    return "/?" + urlencode(kept, doseq=True)
+    present = {name: values for name, values in {**arguments, **changed}.items() if values}
+    return "/?" + urlencode(present, doseq=True)
 
 
 def _hit(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Hit:
@@ -160,10 +160,10 @@ def _choices(name: str, flat: Sequence[Any], arguments: Mapping[str, Sequence[st
         spelled = f'{name}:"{_quoted(str(value))}"'
         is_on = spelled in active
         others = [one for one in active if one != spelled]
-        wanted = others if is_on else [*active, spelled]
+        filters = others if is_on else [*active, spelled]
         if count or is_on:
             yield Choice(
-                without_directions(str(value)), int(count), is_on, address_with(arguments, fq=wanted, start=())
+                without_directions(str(value)), int(count), is_on, address_with(arguments, fq=filters, start=())
             )
 
 

@@ -124,8 +124,8 @@ def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Argum
     found = orjson.loads(searched(worker, _incoming(_wanted(worker, arguments))).get_data())
     # What the answer says of a failure is enough.
     hits = {} if "error" in found else _hits(found, reader, arguments)
-    asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
-    answer = answered(worker, PAGE, _incoming(asked))
+    parameters = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
+    answer = answered(worker, PAGE, _incoming(parameters))
     return hits | _answer(worker, answer, reader)
 
 
@@ -144,7 +144,7 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
     content = body["content"]
     words = statuses(reader.translate)
     marks = PlacedCitations(content["citations"], content["documents"], words)
-    kept = {
+    reply = {
         "content": content,
         "model": response.headers.get("X-RAG-Model", ""),
         "id": worker.new_id(),
@@ -155,16 +155,16 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
         "sources": _sources(content),
         "counts": {
             "used": len(content["documents"]),
-            "cited": len({one["document_id"] for one in citations if one["document_id"] is not None}),
+            "cited": len({citation["document_id"] for citation in citations if citation["document_id"] is not None}),
             "contradicted": sum(one["status"] == "contradicted" for one in citations),
         },
-        "request_id": kept["id"],
-        "is_extractive": kept["model"].startswith(BUILTIN_MODEL),
+        "request_id": reply["id"],
+        "is_extractive": reply["model"].startswith(BUILTIN_MODEL),
         "has_few_words": content.get("few_words", False),
         "is_partial": content.get("partial_results", False),
         "support": content.get("support"),
         "replacements": replacements(reader.translate),
-        "answer_json": orjson.dumps(kept).decode(),
+        "answer_json": orjson.dumps(reply).decode(),
     }
 
 

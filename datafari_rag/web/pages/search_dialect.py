@@ -30,15 +30,15 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
     """
     if incoming.body is None:
         return replace(ragapi.parse(incoming, settings), is_streamed=False, wants_trace=True)
-    said = ask_of(incoming, settings, is_streamed=True)
+    ask = ask_of(incoming, settings, is_streamed=True)
     acl_fields = fields_of(settings.solr_fields).acl.values()
     wished = read(incoming.query, facets=settings.solr_facets, acl_fields=acl_fields)
     return replace(
-        said,
+        ask,
         answer_format=wished.answer_format,
-        language=wished.language or said.language,
+        language=wished.language or ask.language,
         restrictions=wished.restrictions,
-        effort=wished.effort or said.effort,
+        effort=wished.effort or ask.effort,
         wants_trace=True,
         wants_followups=True,
         ignored=wished.ignored,

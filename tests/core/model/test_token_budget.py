@@ -12,7 +12,7 @@ def test_the_seeds_example_leaves_600_tokens_for_documents() -> None:
     window = Window(8192, reserved=150)
     assert checked(500, window) == 7692
     assert clamped(1000, 500, window) == 1000
-    assert for_documents(window, said=500, max_tokens=1000, ratio=0.6) == 600
+    assert for_documents(window, prompt_tokens=500, max_tokens=1000, ratio=0.6) == 600
 
 
 def test_excessive_max_tokens_are_lowered_to_what_the_seed_says() -> None:
@@ -32,7 +32,7 @@ def test_excessive_max_tokens_are_lowered_to_what_the_seed_says() -> None:
     ],
 )
 def test_documents_get_their_share(said: int, max_tokens: int | None, ratio: float, expected: int) -> None:
-    assert for_documents(Window(8192), said=said, max_tokens=max_tokens, ratio=ratio) == expected
+    assert for_documents(Window(8192), prompt_tokens=said, max_tokens=max_tokens, ratio=ratio) == expected
 
 
 def test_a_conversation_as_large_as_the_window_is_allowed_and_one_token_more_is_not() -> None:
