@@ -105,16 +105,13 @@ def _units(text: str, most: int) -> Iterator[tuple[int, int]]:
     while at < len(text):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        if _is_row(text[at:end]):
+        line = text[at:end]
+        if line.count("|") > 1 or "\t" in line.strip():
             yield from _spans_between(text, begin, at, most)
             yield at, end
             begin = end
         at = end + 1
     yield from _spans_between(text, begin, len(text), most)
-
-
-def _is_row(line: str) -> bool:
-    return line.count("|") > 1 or "\t" in line.strip()
 
 
 def _spans_between(text: str, start: int, end: int, most: int) -> list[tuple[int, int]]:
@@ -125,17 +122,14 @@ def _bounded(text: str, units: Sequence[tuple[int, int]], most: int) -> Iterator
     """Yield *units*, the longer ones in parts of at most *most* characters, without white space around each."""
     for start, end in units:
         while end - start > most:
-            cut = _cut(text, start + most // 4, start + most)
+            # Behind its last line end, else its last space, else where it is full.
+            low, high = start + most // 4, start + most
+            at = text.rfind("\n", low, high)
+            at = text.rfind(" ", low, high) if at < 0 else at
+            cut = high if at < 0 else at + 1
             yield from _trimmed(text, start, cut)
             start = cut
         yield from _trimmed(text, start, end)
-
-
-def _cut(text: str, low: int, high: int) -> int:
-    """Return where a long unit is cut: behind its last line end before *high*, else its last space, else there."""
-    at = text.rfind("\n", low, high)
-    at = text.rfind(" ", low, high) if at < 0 else at
-    return high if at < 0 else at + 1
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -202,7 +202,9 @@ def arranged(
     shown = [*first, *rest][plain.start : plain.start + plain.rows]
     ids = {str(row.get(id_field)) for row in shown}
     longer = {"start": plain.start, "numFound": response["numFound"] + pulled.added}
-    docs = _as_asked(shown, plain, id_field)
+    # The ids are only for us where they were not asked for.
+    is_asked = plain.fields is None or id_field in plain.fields
+    docs = [{name: value for name, value in row.items() if is_asked or name != id_field} for row in shown]
     found = {**page, "response": {**response, **longer, "docs": docs}, **_told(pulled.added)}
     if isinstance(marked := page.get("highlighting"), Mapping):
         both = {**marked, **pulled.marked}
@@ -234,9 +236,3 @@ def _ordered(
         return WEIGHT * cosines.get(str(row.get(id_field)), least) - place
 
     return [row for _, row in sorted(placed, key=worth, reverse=True)]
-
-
-def _as_asked(rows: Sequence[Mapping[str, object]], plain: Browse, id_field: str) -> list[Mapping[str, object]]:
-    if plain.fields is None or id_field in plain.fields:
-        return list(rows)
-    return [{name: value for name, value in row.items() if name != id_field} for row in rows]
