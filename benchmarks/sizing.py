@@ -66,14 +66,14 @@ def fitted(points: Sequence[tuple[float, float]], form: str) -> Line:
 Get = Callable[[Mapping[str, Result]], float | None]
 Runs = Mapping[int, Mapping[str, Result]]
 
-FILES: Mapping[str, Get] = {
+GROWING: Mapping[str, Get] = {
     "passages on the disk, MB": lambda run: run["facts"].get("passages_mb"),
     "documents on the disk, MB": lambda run: run["facts"].get("documents_mb"),
     "vectors and their graph, MB": lambda run: run["facts"].get("vectors_mb"),
-    "heap in use, MB": lambda run: run["facts"].get("heap_mb"),
     "Solr's CPU to fill, s": lambda run: run["facts"].get("fill_cpu_s"),
     "Solr's CPU to merge, s": lambda run: run["facts"].get("merge_cpu_s"),
 }
+FILES: Mapping[str, Get] = {**GROWING, "heap in use, MB": lambda run: run["facts"].get("heap_mb")}
 
 
 def costs_of(kind: str, run: Mapping[str, Result]) -> dict[int, float]:
@@ -200,6 +200,12 @@ def runs_of(results: Mapping[str, Any], name: str) -> dict[int, Mapping[str, Res
     return dict(sorted((int(size.replace(",", "")), run) for size, run in found.items()))
 
 
+def searched(results: Mapping[str, Any], kind: str) -> dict[int, Mapping[str, Result]]:
+    """Return the runs that were searched by *kind*."""
+    runs = runs_of(results, "Words" if kind == "words" else "Vectors")
+    return {n: run for n, run in runs.items() if f"{kind}, {PLANNED_SHARE}, 1" in run}
+
+
 def predicted(results: Mapping[str, Any], name: str, passages: int, share: str, cores: float) -> dict[str, float]:
     """Return what the runs of *name* with at most a third of *passages* say of a run with so many."""
     runs = {n: run for n, run in runs_of(results, name).items() if n * 3 <= passages}
@@ -245,8 +251,8 @@ ANSWER_MS = 20
 
 def plan(wanted: Wanted, results: Mapping[str, Any]) -> Result:
     """Return what *wanted* needs by all runs that were searched, and how many times the largest of them that is."""
-    name, kind = _name(wanted), "both" if wanted.has_vectors else "words"
-    runs = {n: run for n, run in runs_of(results, name).items() if f"{kind}, {PLANNED_SHARE}, 1" in run}
+    name, kind = "Vectors" if wanted.has_vectors else "Words", _kind(wanted)
+    runs = searched(results, kind)
     largest = max(runs)
     shards = math.ceil(wanted.passages / (largest / SHARDS))
     found = said(runs, name, wanted.passages, PLANNED_SHARE, shards)
@@ -288,8 +294,8 @@ def _constants(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
     """Yield the constants of the model as each run has them, from the least to the most."""
     for name in ("Words", "Vectors"):
         runs = runs_of(results, name)
-        for what, get in FILES.items():
-            told = sorted(1000 * value / n for n, run in runs.items() if (value := get(run)) is not None)
+        for what, get in GROWING.items():
+            told = sorted(1000 * value / n for n, run in runs.items() if (value := get(run)))
             unit = "ms" if what.endswith("s") else "kB"
             if told:
                 yield f"{what.rpartition(',')[0]}, a passage, {name}", f"{told[0]:.2f} to {told[-1]:.2f} {unit}"
@@ -316,7 +322,7 @@ PLANS = (
 
 
 def _planned(results: Mapping[str, Any]) -> list[str]:
-    found = [(one, plan(one, results)) for one in PLANS if len(runs_of(results, _name(one))) > 1]
+    found = [(one, plan(one, results)) for one in PLANS if len(searched(results, _kind(one))) > 1]
     if not found:
         return []
     heads = [
@@ -327,8 +333,8 @@ def _planned(results: Mapping[str, Any]) -> list[str]:
     return _table(("needed, with two replicas", *heads), [("questions a second, open streams", *asked), *rows])
 
 
-def _name(wanted: Wanted) -> str:
-    return "Vectors" if wanted.has_vectors else "Words"
+def _kind(wanted: Wanted) -> str:
+    return "both" if wanted.has_vectors else "words"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -340,21 +346,21 @@ def _filled(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
         facts = found.get("facts")
         if facts is not None:
             disk = f"{facts['passages_mb']:,.0f} MB passages, {facts['documents_mb']:,.0f} MB documents"
-            cpu = f"{facts['fill_cpu_s']:,.0f} s + {facts.get('merge_cpu_s', 0):,.0f} s to merge"
+            merged = f" + {facts['merge_cpu_s']:,.0f} s to merge" if "merge_cpu_s" in facts else ", not merged"
+            cpu = f"{facts['fill_cpu_s']:,.0f} s{merged}"
             memory = f"{facts['rss_mb'] / 1000:.1f} GB, heap {facts['heap_mb'] / 1000:.1f}"
             yield run, f"{facts['fill_s'] / 60:.1f} min", cpu, disk, f"{facts['passages_segments']}", memory
 
 
 def _costs(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
-    for name in ("Words", "Vectors"):
-        size, run = max(runs_of(results, name).items(), default=(0, {}))
-        for kind in KINDS:
-            for share in filters():
-                cells = [run.get(f"{kind}, {share}, {callers}") for callers in CALLERS]
-                if any(cells):
-                    shown = [f"{one['p50']:.0f} / {one['p99']:.0f}" if one else "-" for one in cells]
-                    first = next(one for one in cells if one)
-                    yield f"{kind}, {size:,}", share, *shown, f"{first['solr_cpu_ms']:.1f} ms"
+    for kind in KINDS:
+        size, run = max(searched(results, kind).items(), default=(0, {}))
+        for share in filters():
+            cells = [run.get(f"{kind}, {share}, {callers}") for callers in CALLERS]
+            if any(cells):
+                shown = [f"{one['p50']:.0f} / {one['p99']:.0f}" if one else "-" for one in cells]
+                first = next(one for one in cells if one)
+                yield f"{kind}, {size:,}", share, *shown, f"{first['solr_cpu_ms']:.1f} ms"
 
 
 def _others(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
@@ -403,7 +409,7 @@ def draw(results: Mapping[str, Any], file: Path) -> None:
     figure, axes = plt.subplots(1, len(KINDS), figsize=(11, 4), layout="constrained")
     for axis, kind in zip(axes, KINDS, strict=True):
         for share in filters():
-            runs = runs_of(results, "Words" if kind == "words" else "Vectors")
+            runs = searched(results, kind)
             points = [(n, run[at]["solr_cpu_ms"]) for n, run in runs.items() if (at := f"{kind}, {share}, 1") in run]
             axis.plot([n for n, _ in points], [ms for _, ms in points], marker="o", label=share)
         axis.set(xscale="log", ylim=(0, None), title=kind, xlabel="passages", ylabel="Solr's CPU of a search, ms")

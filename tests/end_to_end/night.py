@@ -260,7 +260,9 @@ def told(parts: Sequence[Part]) -> list[str]:
     for part in parts:
         answers += part.answers
         done += part.done
-    failed = ", ".join(f"{count:,} × `{end}`" for end, count in sorted(answers.items()) if end != "OK") or "none"
+    failures = [(end, count) for end, count in sorted(answers.items()) if end != "OK"]
+    failures += [(what, count) for what, count in sorted(done.items()) if ": " in what]
+    failed = ", ".join(f"{count:,} × `{end}`" for end, count in failures) or "none"
     reloads = sum(count for what, count in done.items() if what.startswith("with "))
     drifts = ", ".join(f"{drift(part):+.1f} %" for part in parts)
     minutes = sum(part.minutes for part in parts)
@@ -296,7 +298,7 @@ def draw(parts: Sequence[Part], file: Path) -> None:
                 axis.axvline(at, color="tab:red", linestyle=":")
         begun += part.minutes
     memory.set_ylabel("memory of both workers, MiB")
-    memory.set_ylim(bottom=0)
+    memory.set_ylim(0, 1.2 * max(row[1] for part in parts for row in part.samples))
     answers.set_ylabel("answers in this part")
     answers.set_xlabel("minutes (grey: a part begins; red: a node is killed)")
     figure.savefig(file, dpi=100)
