@@ -281,6 +281,16 @@ def test_a_quotation_is_made_of_whole_words(text: str, answer: str, status: str)
     assert [citation.status for citation in resolve(answer, extracts)] == [status]
 
 
+def test_sentences_that_stand_together_are_one_place_also_where_each_stands_elsewhere_too() -> None:
+    start, twice = "The default is one minute.", "It can only be set at the start."
+    text = f"The port is a number. {twice}\n\nThe nap is a time.\n\n{start}\n{twice}"
+    extracts = extracts_for([(Document("d", text), (Passage(0, len(text)),))], is_cleaned=True)
+
+    (citation,) = resolve(f"“{start}\n{twice}” [1].", extracts)
+
+    assert (citation.status, citation.quote) == ("verified", f"{start}\n{twice}")
+
+
 def test_without_brackets_or_documents_there_is_nothing_to_resolve() -> None:
     assert resolve("No marks.", EXTRACTS) == ()
     assert [citation.status for citation in resolve("A mark [1].", ())] == ["unknown"]
