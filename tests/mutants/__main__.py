@@ -33,7 +33,7 @@ from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkItem, WorkResul
 ROOT = Path(__file__).parents[2]
 PLACE = ROOT / "var" / "mutants"
 TREE = PLACE / "tree"
-PROGRESS_EVERY = 20
+PROGRESS_EVERY = 10
 OF_EVERY_MODULE = "tests/core/test_values.py"
 """What is true of the values of each module."""
 

@@ -26,6 +26,8 @@ def run(*pieces: str) -> tuple[str, list[str]]:
         pytest.param("a <<Why?>> b", "a b", ["Why?"], id="text goes on after a mark"),
         pytest.param("Yes. <<Why?>> <<Why?>>", "Yes.", ["Why?"], id="the same question counts once"),
         pytest.param("Yes. <<Wh", "Yes.", [], id="half a mark at the end is dropped"),
+        pytest.param(f"Yes. <<{'a' * 301}>>", "Yes.", ["a" * 301], id="a long question"),
+        pytest.param(f"Yes. <<{'a' * 302}>>", f"Yes. <<{'a' * 302}>>", [], id="too long for one"),
         pytest.param("Yes. <", "Yes. <", [], id="a lone angle bracket is text"),
         pytest.param("Yes. <<", "Yes. <<", [], id="two of them too"),
         pytest.param("1 < 2 and 3 << 4", "1 < 2 and 3 << 4", [], id="comparisons and shifts are text"),
