@@ -21,7 +21,7 @@ from benchmarks.measuring import Result
 from datafari_rag.adapters.embedded.passages import EmbeddedPassages
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.model.factory import ExtractiveModel
+from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.ask import Ask

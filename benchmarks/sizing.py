@@ -26,7 +26,7 @@ from benchmarks.measuring import Result
 from benchmarks.million import CALLERS, KINDS, RESULTS, filters
 from benchmarks.soak import write_page
 from benchmarks.starting import PROJECT
-from datafari_rag.adapters.solr.passages import NEAREST
+from datafari_rag.adapters.solr.retriever import NEAREST
 from datafari_rag_trials.solr.process import SHARDS
 
 PAGE, PICTURE = PROJECT / "docs" / "sizing.md", PROJECT / "docs" / "images" / "sizing.png"

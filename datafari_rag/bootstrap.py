@@ -18,21 +18,18 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.identity.factory import DemoIdentity, configured_identity, token_identity_for_agents
 from datafari_rag.adapters.judge import judge_for
 from datafari_rag.adapters.ledgers import ledger_for
-from datafari_rag.adapters.loop_watch import watch_loop
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.model.chain import ModelChain
-from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
+from datafari_rag.adapters.model.chain import ExtractiveModel, ModelChain, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.reranker import reranker_for
 from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch, rights_source
-from datafari_rag.adapters.settings.file import SettingsEditor, SettingsFile, SettingsSnapshot
-from datafari_rag.adapters.settings.places import unusable
+from datafari_rag.adapters.settings.file import SettingsEditor, SettingsFile, SettingsSnapshot, unusable
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import meaning_for
-from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, several_at_once, side_by_side
+from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, several_at_once, side_by_side, watch_loop
 from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.settings.addresses import EMBEDDED

@@ -38,7 +38,7 @@ def writer_for(settings: Settings) -> Writer:
 
     try:
         # What keeps the vectors, wherever they are made: looked for before the first file is read.
-        import datafari_rag.adapters.embedded.vector_writer  # noqa: F401
+        import datafari_rag.adapters.embedded.vector_files  # noqa: F401
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     embedder, plain = embedder_for(settings), EmbeddedWriter(place)

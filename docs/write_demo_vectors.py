@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tantivy import Query
 
-from datafari_rag.adapters.embedded.passage_files import Rows, listed, mapped
 from datafari_rag.adapters.embedded.replies import stored_of
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.vector_files import Rows, listed, mapped
 from datafari_rag.adapters.vectors.factory import embedder_for, written
 from datafari_rag.commands.demo.command import MODEL
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index

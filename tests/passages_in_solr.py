@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, retriever_for
-from datafari_rag.adapters.solr.passages import SolrPassages
-from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.adapters.solr.retriever import SolrPassages, SolrRetriever
 from datafari_rag.core.errors import EmbeddingError
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.settings.table import Settings

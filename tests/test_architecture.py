@@ -94,6 +94,9 @@ TOGETHER = [
     {"jwt", "cryptography"},
     {"onnxruntime", "numpy"},
     {"tantivy", "numpy"},
+    {"gevent", "greenlet"},
+    {"bs4", "lxml"},
+    {"pdfplumber", "pypdfium2"},
 ]
 PURE_ROOMS = {
     "core",

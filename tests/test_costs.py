@@ -27,8 +27,7 @@ from flask import Flask
 from werkzeug.test import EnvironBuilder
 
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document

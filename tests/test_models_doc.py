@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from datafari_rag.adapters.model.chain import endpoints_for
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.adapters.model.factory import endpoints_for
 from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.model.prompt import Prompt

@@ -123,7 +123,7 @@ def reranker_for(settings: Settings, machine: Machine = MACHINE, offload: Offloa
         options = RerankerOptions(call.model, settings.rerank_token, call.timeout_s, settings.tls.rerank)
         return EndpointReranker(endpoint, options, clock=machine.monotonic)
     try:
-        from datafari_rag.adapters.vectors.late_interaction import LateInteraction
+        from datafari_rag.adapters.vectors.onnx import LateInteraction
 
         return LateInteraction(Path(endpoint.removeprefix(ONNX)), offload)
     except ImportError:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from datafari_rag.adapters.http.rights_server import Flights, RightsServer
+from datafari_rag.adapters.http.exchange import Flights, RightsServer
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.access import NEVER, Revocation, line_of, read_line, same_user
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable

@@ -6,15 +6,21 @@ the interpreter up every few milliseconds. One such thread is enough: two would 
 memory of two such answers would be held at the same time. A caller waits for the end of the caller's own work before
 waiting for the thread, so that nobody waits for more than one piece of each other caller. Work that is still not done
 after `work_s` of `server.limits` is ended, and its caller gets a specific error.
+
+What kept the loop of a worker standing is logged: every other request of the worker waited meanwhile. It is looked at
+when one greenlet gives way to another, so that a call into C is seen too. What answers no path, such as the greenlet of
+the loop itself, which waits for events, is not counted.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from threading import Event
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +28,7 @@ import gevent
 import gevent.lock
 import gevent.monkey
 import gevent.threadpool
+import greenlet
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
@@ -248,3 +255,30 @@ class Indexes:
     def probe(self) -> str | None:
         """Return what is wrong with the first index that could not be searched now."""
         return next((said for engine in (self._main, *self._others.values()) if (said := engine.probe())), None)
+
+
+log = logging.getLogger(__name__)
+
+LONGEST_S = 0.25
+"""A loop that stood for longer is logged."""
+
+
+class LoopWatch:
+    """What `greenlet.settrace` calls at each change from one greenlet to another."""
+
+    def __init__(self, path_in: Callable[[Context | None], str], clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin now. *path_in* names the path that is answered in a context, "" where there is none."""
+        self._path_in, self._clock = path_in, clock
+        self._since = clock()
+
+    def __call__(self, event: str, change: tuple[Any, Any]) -> None:
+        """Log the greenlet that *change* leaves, when it had the loop for too long."""
+        now = self._clock()
+        stood_s, self._since = now - self._since, now
+        if stood_s >= LONGEST_S and (path := self._path_in(change[0].gr_context)):
+            log.warning("the loop stood for %.0f ms path=%s", stood_s * 1000, path)
+
+
+def watch_loop(path_in: Callable[[Context | None], str]) -> None:
+    """Watch the greenlets of this thread from here on."""
+    greenlet.settrace(LoopWatch(path_in))

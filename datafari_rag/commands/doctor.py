@@ -14,9 +14,8 @@ import click
 
 from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
-from datafari_rag.adapters.model.connection import Endpoint, ServerListing
-from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.adapters.model.factory import ExtractiveModel, endpoints_for
+from datafari_rag.adapters.model.chain import ExtractiveModel, endpoints_for
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ServerListing
 from datafari_rag.adapters.reranker import NEEDS_EXTRA as NEEDS_RERANKER
 from datafari_rag.adapters.reranker import reranker_for
 from datafari_rag.adapters.settings.file import SettingsSnapshot, StartRefused, snapshot_of

@@ -96,7 +96,7 @@ def llm_service(port: int, host: str, **options: str) -> None:
       datafari-rag llm-service --port 8888 --endpoint http://127.0.0.1:8000/v1/chat/completions --model echo
     """  # noqa: D301 # click reads \b
     server.prepare()
-    from datafari_rag.adapters.model.factory import ExtractiveModel, chain_for
+    from datafari_rag.adapters.model.chain import ExtractiveModel, chain_for
     from datafari_rag.adapters.settings.file import packaged_instructions
     from datafari_rag.core.settings.table import Settings
     from datafari_rag.invoke_service import ServiceDefaults, application, serve

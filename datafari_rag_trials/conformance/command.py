@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Literal
 
 import click
 import requests
 from rich.console import Console
 from rich.table import Table
-
-from datafari_rag_trials.conformance.rows import (
-    NEEDS,
-    Kit,
-    Row,
-    Seen,
-    UnknownVariable,
-    filled,
-    kit_of,
-    problem_with,
-    protocols_of,
-    seen_by_model,
-    seen_in,
-    values_at,
-    versions,
-)
 
 TIMEOUT_S = 30.0
 
@@ -250,3 +236,364 @@ def _version(wanted: object) -> int:
 
 def _address(value: object) -> str | None:
     return None if value is None else str(value).rstrip("/")
+
+
+Seen = dict[str, Any]
+
+_STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
+_COUNT = re.compile(r"count (.+?)(?: \+ (\d+))?")
+_NAME = re.compile(r"[a-z]+")
+_SPACED = ("model count", "model headers", "model body")
+
+
+def seen_in(status: int, headers: Mapping[str, str], body: bytes) -> Seen:
+    """Return what one reply of the service shows."""
+    media_type = headers.get("Content-Type", "").partition(";")[0]
+    text = body.decode("utf-8", "replace")
+    shown: Seen = {
+        "status": status,
+        "type": media_type,
+        "header": {name.lower(): value for name, value in headers.items()},
+        "body": text,
+    }
+    return shown | READERS.get(media_type, _nothing)(text)
+
+
+def seen_by_model(asked: Mapping[str, Any]) -> Seen:
+    """Return what the stub model received: its answer to `GET /requests`."""
+    requests = asked["requests"]
+    last = requests[-1] if requests else {"body": {}, "headers": {}}
+    return {
+        "model": last["body"],
+        "model headers": last["headers"],
+        "model body": json.dumps(last["body"], ensure_ascii=False),
+        "model count": len(requests),
+    }
+
+
+def values_at(shown: Mapping[str, Any], path: str) -> list[Any]:
+    """
+    Return every value at *path*, none when there is nothing there; `[*]` is each of a list.
+
+    `count PATH` is the number of elements there, `count PATH + N` that and N more.
+    """
+    counted = _COUNT.fullmatch(path) if path.startswith("count ") else None
+    if counted is not None:
+        return [len(one) + int(counted[2] or 0) for one in values_at(shown, counted[1]) if isinstance(one, list | dict)]
+    root, rest = _root(path)
+    values = [shown[root]] if root in shown else []
+    for index, name in _STEP.findall(rest):
+        values = [one for value in values for one in _stepped(value, index, name)]
+    return values
+
+
+def _root(path: str) -> tuple[str, str]:
+    for name in _SPACED:
+        if path.startswith(name):
+            return name, path[len(name) :]
+    found = _NAME.match(path)
+    end = found.end() if found else 0
+    if path.startswith("header."):
+        return "header", f".{path[len('header.') :].lower()}"
+    return path[:end], path[end:]
+
+
+def _stepped(value: Any, index: str, name: str) -> Iterator[Any]:
+    if index == "*":
+        yield from value if isinstance(value, list) else ()
+    elif index:
+        place = int(index)
+        if isinstance(value, list) and -len(value) <= place < len(value):
+            yield value[place]
+    elif isinstance(value, Mapping) and name in value:
+        yield value[name]
+
+
+def _nothing(text: str) -> Seen:
+    return {}
+
+
+def _json(text: str) -> Seen:
+    try:
+        return {"json": json.loads(text)}
+    except ValueError:
+        return {}
+
+
+def _lines(text: str) -> Seen:
+    """Read one object a line; the last line must be ended as well."""
+    try:
+        rows = [json.loads(line) for line in text.split("\n")[:-1]]
+    except ValueError:
+        return {}
+    if not text.endswith("\n") or not all(isinstance(row, dict) for row in rows):
+        return {}
+    return {"lines": rows, "text": _text(rows), "kinds": " ".join(str(row.get("type")) for row in rows)}
+
+
+def _events(text: str) -> Seen:
+    """Read server-sent events of one data line each; *done* says whether the last one is `[DONE]`."""
+    datas = [event.removeprefix("data: ") for event in text.split("\n\n")[:-1]]
+    try:
+        rows = [json.loads(data) for data in datas if data != "[DONE]"]
+    except ValueError:
+        return {}
+    return {"events": rows, "text": _text(rows), "done": datas[-1:] == ["[DONE]"] and datas.count("[DONE]") == 1}
+
+
+def _text(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(part for row in rows for where in DELTAS for part in _parts(row, where))
+
+
+def _parts(row: Mapping[str, Any], where: str) -> Iterator[str]:
+    is_other_event = where.startswith("row.data") and row.get("type") != "message.delta"
+    yield from (one for one in values_at({"row": row}, where) if isinstance(one, str) and not is_other_event)
+
+
+DELTAS = ("row.data.text", "row.delta.content", "row.choices[0].delta.content")
+"""Where a stream's line has a piece of the answer."""
+
+READERS: Mapping[str, Callable[[str], Seen]] = {
+    "application/json": _json,
+    "application/x-ndjson": _lines,
+    "application/json-lines": _lines,
+    "application/jsonl": _lines,
+    "text/event-stream": _events,
+}
+"""Media type → what is read of a body; of others the bare text."""
+
+
+MAX_SHOWN_CHARS = 160
+
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "list": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+}
+
+
+def problem_with(shown: Mapping[str, Any], expected: Expectation, variables: Mapping[str, object]) -> str | None:
+    """
+    Return what is wrong in one sentence, None when all is as expected.
+
+    Every value at the path must fit; where there is none, nothing fits but "absent".
+
+    Raises:
+        UnknownVariable: the expectation names a value that was never kept.
+    """
+    values = values_at(shown, expected.path)
+    wanted = filled(expected.value, variables)
+    if expected.operator == "absent":
+        return f"{expected.path} is there: {_short(values[0])}" if values else None
+    if not values:
+        return f"{expected.path} is not there"
+    if expected.operator in TOGETHER:
+        return None if TOGETHER[expected.operator](values, wanted) else _unlike(expected, values, wanted)
+    wrong = next((value for value in values if not EACH[expected.operator](value, wanted)), _FITS)
+    return None if wrong is _FITS else _unlike(expected, wrong, wanted)
+
+
+def _unlike(expected: Expectation, value: object, wanted: object) -> str:
+    said = "" if wanted is None and expected.operator in ("same", "present") else f" {_short(wanted)}"
+    return f"{expected.path}: expected {expected.operator}{said}, seen {_short(value)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    """Compare as JSON does: true is not 1, and 1 is 1.0."""
+    return bool(value == wanted) and isinstance(value, bool) == isinstance(wanted, bool)
+
+
+def _has(value: Any, wanted: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(wanted, str) and wanted in value
+    return isinstance(value, list | dict) and wanted in value
+
+
+def _keys(value: Any, wanted: Sequence[str]) -> bool:
+    return isinstance(value, dict) and sorted(value) == sorted(wanted)
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list | dict) else -1
+
+
+def _is_number(value: Any) -> bool:
+    return _KINDS["number"](value)
+
+
+_FITS = object()
+
+EACH: Mapping[str, Callable[[Any, Any], bool]] = {
+    "is": _is,
+    "is not": lambda value, wanted: not _is(value, wanted),
+    "one of": lambda value, wanted: _has(list(wanted), value),
+    "has": _has,
+    "lacks": lambda value, wanted: isinstance(value, str | list | dict) and not _has(value, wanted),
+    "starts": lambda value, wanted: isinstance(value, str) and value.startswith(wanted),
+    "matches": lambda value, wanted: isinstance(value, str) and re.search(wanted, value) is not None,
+    "kind": lambda value, wanted: _KINDS[wanted](value),
+    "keys": _keys,
+    "keys at least": lambda value, wanted: isinstance(value, dict) and set(wanted) <= set(value),
+    "at least": lambda value, wanted: _is_number(value) and value >= wanted,
+    "at most": lambda value, wanted: _is_number(value) and value <= wanted,
+    "count": lambda value, wanted: _count(value) == wanted,
+    "count at least": lambda value, wanted: _count(value) >= wanted,
+    "count at most": lambda value, wanted: 0 <= _count(value) <= wanted,
+    "present": lambda value, wanted: True,
+}
+"""Operators that every value at a path is tried with."""
+
+TOGETHER: Mapping[str, Callable[[list[Any], Any], bool]] = {
+    "are": lambda values, wanted: values == wanted,
+    "include": lambda values, wanted: wanted in values,
+    "within": lambda values, wanted: all(value in wanted for value in values),
+    "same": lambda values, wanted: all(value == values[0] for value in values),
+}
+"""Operators that take all values at a path together."""
+
+
+Severity = Literal["must", "should", "may"]
+
+NEEDS: Mapping[str, str] = {
+    "demo": "the documents and users of `datafari-rag demo`",
+    "model": "--model: the stub model that the service under test has for its model",
+    "invoke": "--invoke: the address of an llm-service",
+}
+"""What a row needs beyond an address, in the words of the report."""
+
+_VARIABLE = re.compile(r"\$\{([^}]+)\}")
+_LONG = {
+    "4000 characters": "a" * 4000,
+    "4001 characters": "a" * 4001,
+    "65,000 characters": "word " * 13_000,
+    "half a million characters": "word " * 100_000,
+    "twelve million characters": " " * 12_000_000,
+}
+"""Texts that are too long to be written down."""
+
+
+class UnknownVariable(LookupError):
+    """A row refers to a value that neither the data nor an earlier reply has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One expected fact: the value at *path* has the relation *operator* to *value*."""
+
+    path: str
+    operator: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A request before the one under test, and what is kept of its reply: name → path."""
+
+    request: Mapping[str, Any]
+    kept: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """
+    One behaviour: *says* is the expectation in words, *expectations* the same as checks.
+
+    *severity* is must where a client of the protocol breaks, should where its user notices, may where we chose.
+    """
+
+    id: str
+    protocol: str
+    section: str
+    severity: Severity
+    says: str
+    request: Mapping[str, Any]
+    expectations: tuple[Expectation, ...]
+    earlier: tuple[Earlier, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """All rows of one *version*, and the *variables* that their requests name."""
+
+    version: int
+    variables: Mapping[str, object]
+    rows: tuple[Row, ...] = field(default_factory=tuple)
+
+    def of(self, protocols: Sequence[str]) -> tuple[Row, ...]:
+        """Return the rows of *protocols*, by their names in any case or the beginning of them; all for none."""
+        if not protocols:
+            return self.rows
+        wanted = tuple(name.casefold() for name in protocols)
+        return tuple(
+            row for row in self.rows if row.protocol.casefold().startswith(wanted) or row.id.startswith(wanted)
+        )
+
+
+def versions() -> tuple[int, ...]:
+    """Return the versions that are shipped, oldest first."""
+    names = (entry.name for entry in _folder().iterdir())
+    return tuple(sorted(int(name.removesuffix(".json")) for name in names if name.endswith(".json")))
+
+
+def kit_of(version: int) -> Kit:
+    """Return the rows of *version*. Raises: FileNotFoundError."""
+    data = json.loads((_folder() / f"{version}.json").read_text("utf-8"))
+    return Kit(data["version"], data["variables"], tuple(map(_row, data["rows"])))
+
+
+def filled(value: object, variables: Mapping[str, object]) -> Any:
+    """
+    Return *value* with each `${name}` replaced; a text that is nothing else becomes the variable's own value.
+
+    Raises:
+        UnknownVariable: there is no value of that name.
+    """
+    if isinstance(value, str):
+        whole = _VARIABLE.fullmatch(value)
+        if whole is not None:
+            return _value(whole[1], variables)
+        return _VARIABLE.sub(lambda found: str(_value(found[1], variables)), value)
+    if isinstance(value, Mapping):
+        return {key: filled(one, variables) for key, one in value.items()}
+    if isinstance(value, list):
+        return [filled(one, variables) for one in value]
+    return value
+
+
+def protocols_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return the names of the protocols in the order of the rows."""
+    return tuple(dict.fromkeys(row.protocol for row in rows))
+
+
+def _value(name: str, variables: Mapping[str, object]) -> object:
+    if name in variables:
+        return variables[name]
+    if name in _LONG:
+        return _LONG[name]
+    raise UnknownVariable(name)
+
+
+def _row(data: Mapping[str, Any]) -> Row:
+    return Row(
+        id=data["id"],
+        protocol=data["protocol"],
+        section=data["section"],
+        severity=data["severity"],
+        says=data["says"],
+        request=data["request"],
+        expectations=tuple(Expectation(*one) for one in data["expect"]),
+        earlier=tuple(Earlier(one["request"], one["keep"]) for one in data.get("before", ())),
+        needs=tuple(data.get("needs", ())),
+    )
+
+
+def _folder() -> Any:
+    return resources.files("datafari_rag_trials.resources") / "conformance"

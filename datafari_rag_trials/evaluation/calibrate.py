@@ -25,12 +25,10 @@ from datafari_rag.core.passages.budget_fitting import Signals, Weights, evidence
 from datafari_rag.core.passages.selection import weigh
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.pipeline import answer, collect, found_for
-from datafari_rag_trials.evaluation.collections import into_index, rights_of
 from datafari_rag_trials.evaluation.measures import holds, quantile, share
-from datafari_rag_trials.evaluation.questions import Question, questions_in
+from datafari_rag_trials.evaluation.questions import Question, into_index, questions_in, rights_of
 from datafari_rag_trials.evaluation.reports import placed
-from datafari_rag_trials.evaluation.runs import EvaluationPlan, Variant, bench_for
-from datafari_rag_trials.evaluation.trial import TrialSetup
+from datafari_rag_trials.evaluation.trial import EvaluationPlan, TrialSetup, Variant, bench_for
 
 DEMO, ASKED_OF_DEMO = "demo", "tech-docs"
 """The documents that are shipped, and the set whose questions they answer."""

@@ -1,4 +1,8 @@
-"""`datafari-rag eval`: questions with known answers in, tables, JSON and a plot out. Tables to stdout, else stderr."""
+"""
+`datafari-rag eval`: questions with known answers in, tables, JSON and a plot out. Tables to stdout, else stderr.
+
+A run is compared with the first of its variants, and with a report of before (`--baseline`, `--gate`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,42 +26,40 @@ from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
 from datafari_rag.core.settings.table import ROWS
-from datafari_rag_trials.evaluation.collections import (
-    COLLECTIONS,
-    IN_STEPS,
-    PATIENT,
-    Indexing,
-    NoSets,
-    places,
-    questions_of,
-    readers_of,
-    rights_of,
-)
-from datafari_rag_trials.evaluation.comparison import COUNTED, Outcomes, outcomes
-from datafari_rag_trials.evaluation.gate import baseline_in, compare
+from datafari_rag_trials.evaluation.comparison import COUNTED, Comparison, Outcomes, changes, compared, outcomes
 from datafari_rag_trials.evaluation.grounding import measure_grounding
 from datafari_rag_trials.evaluation.measures import Trial, gate_curve, summary
 from datafari_rag_trials.evaluation.model_answers import measure_answers
 from datafari_rag_trials.evaluation.questions import (
+    COLLECTIONS,
+    IN_STEPS,
+    PATIENT,
     REWORDED,
+    Indexing,
+    NoSets,
     Question,
     UnreadableQuestions,
+    places,
     questions_in,
+    questions_of,
     questions_of_feedback,
     readers_in,
+    readers_of,
     rights_in,
+    rights_of,
 )
 from datafari_rag_trials.evaluation.reports import (
     TABLES,
     NoPlaceholder,
+    changes_table,
     check_marks,
+    comparison_table,
     draw,
     gate_table,
     print_report,
     written_into,
 )
-from datafari_rag_trials.evaluation.runs import CannotMeasure, EvaluationPlan, Variant, plan_of, run
-from datafari_rag_trials.evaluation.trial import keeping, kept
+from datafari_rag_trials.evaluation.trial import CannotMeasure, EvaluationPlan, Variant, keeping, kept, plan_of, run
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -328,3 +330,55 @@ def _written(report: Mapping[str, Any], options: Mapping[str, Any]) -> list[Path
         return [folder / "eval.json", folder / "eval.png"]
     page.write_text(written_into(page.read_text(encoding="utf-8"), report, options["part"]), encoding="utf-8")
     return [folder / "eval.json", folder / "eval.png", page]
+
+
+def baseline_in(path: Path) -> Mapping[str, Outcomes]:
+    """Return the outcomes of each variant in the report *path*. Raises: CannotMeasure, OSError."""
+    try:
+        variants = json.loads(path.read_text(encoding="utf-8"))["variants"]
+        found = {str(name): of["questions"] for name, of in variants.items()}
+        if not all(isinstance(value, bool) for of in found.values() for one in of.values() for value in one.values()):
+            raise ValueError("an outcome is neither true nor false")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CannotMeasure(f"{path}: no eval.json with the outcome of each question") from error
+    return found
+
+
+def compare(report: dict[str, Any], baseline: Mapping[str, Outcomes] | None, console: Console) -> bool:
+    """
+    Print each comparison and add it to *report*; say whether the baseline lost something significantly.
+
+    Raises:
+        CannotMeasure: no variant of the baseline fits, or questions of it were not asked.
+    """
+    variants: Mapping[str, Any] = report["variants"]
+    first = next(iter(variants))
+    for name in list(variants)[1:]:
+        _printed(f"{name}, against {first}", variants[first]["questions"], variants[name], console)
+    if baseline is None:
+        return False
+    losses = [one for name, of in variants.items() for one in _against(name, of, baseline, console)]
+    return bool(losses)
+
+
+def _against(name: str, of: dict[str, Any], baseline: Mapping[str, Outcomes], console: Console) -> Iterator[Comparison]:
+    """Yield what was lost significantly."""
+    before = baseline.get(name) if name in baseline or len(baseline) != 1 else next(iter(baseline.values()))
+    if before is None:
+        raise CannotMeasure(f"{name}: the baseline has several variants, and none of this name")
+    missing = [question for question in before if question not in of["questions"]]
+    if missing or not before:
+        # Questions that vanish would make any loss pass.
+        raise CannotMeasure(f"{name}: {len(missing)} of {len(before)} questions of the baseline were not asked")
+    made = _printed(f"{name}, against the baseline", before, of, console)
+    yield from (one for one in made if one.is_significant)
+
+
+def _printed(title: str, before: Outcomes, of: dict[str, Any], console: Console) -> tuple[Comparison, ...]:
+    made, found = compared(before, of["questions"]), changes(before, of["questions"])
+    console.print(comparison_table(title, made))
+    if found:
+        console.print(changes_table(title, found))
+    compared_with = {"comparison": [asdict(one) for one in made], "changes": [asdict(one) for one in found]}
+    of.setdefault("against", {})[title.rpartition(", against ")[2]] = compared_with
+    return made

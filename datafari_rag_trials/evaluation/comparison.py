@@ -106,57 +106,46 @@ def chance_of(lost: int, won: int) -> float:
     return share
 
 
-def _first(trial: Trial) -> bool | None:
-    return trial.rank < 1 if trial.is_answerable and trial.has_document else None
-
-
-def _found(trial: Trial) -> bool | None:
-    return trial.rank < 10 if trial.is_answerable and trial.has_document else None
-
-
-def _among_three(trial: Trial) -> bool | None:
-    return trial.rank < 3 if trial.is_answerable and trial.has_document else None
-
-
-def _in_budget(trial: Trial) -> bool | None:
-    return (
-        trial.hits["passages"][BUDGETS.index(READ_CHARS)] if trial.has_answer and trial.hits.get("passages") else None
-    )
-
-
-def _in_context(trial: Trial) -> bool | None:
-    return trial.hits["passages"][-1] if trial.has_answer and trial.hits.get("passages") else None
-
-
-def _in_reply(trial: Trial) -> bool | None:
-    return trial.is_in_reply if trial.has_answer else None
-
-
-def _proved(trial: Trial) -> bool | None:
-    return trial.proved == trial.citations if trial.citations else None
-
-
-def _silent(trial: Trial) -> bool | None:
-    return None if trial.is_answerable else not trial.has_replied
-
-
 Measures = Mapping[str, Callable[[Trial], bool | None]]
 """Name → whether one question went well; None where the question cannot say."""
 
+_Ask = Callable[[Trial], bool]
+
+
+def _where(applies: _Ask, is_good: _Ask) -> Callable[[Trial], bool | None]:
+    """Return what says of a question to which a measure applies whether it went well."""
+    return lambda trial: is_good(trial) if applies(trial) else None
+
+
+def _within(rank: int) -> Callable[[Trial], bool | None]:
+    return _where(lambda trial: trial.is_answerable and trial.has_document, lambda trial: trial.rank < rank)
+
+
+def _read(budget: int) -> Callable[[Trial], bool | None]:
+    return _where(
+        lambda trial: bool(trial.has_answer and trial.hits.get("passages")),
+        lambda trial: trial.hits["passages"][budget],
+    )
+
+
+_IN_REPLY = _where(lambda trial: trial.has_answer, lambda trial: trial.is_in_reply)
+
 MEASURES: Measures = {
-    "right document first": _first,
-    "right document among 10": _found,
-    "answer in context": _in_context,
-    "answer in reply": _in_reply,
-    "citations proved": _proved,
-    "silent where there is no answer": _silent,
+    "right document first": _within(1),
+    "right document among 10": _within(10),
+    "answer in context": _read(-1),
+    "answer in reply": _IN_REPLY,
+    "citations proved": _where(lambda trial: trial.citations > 0, lambda trial: trial.proved == trial.citations),
+    "silent where there is no answer": _where(
+        lambda trial: not trial.is_answerable, lambda trial: not trial.has_replied
+    ),
 }
 """What a run is compared by with its baseline."""
 
 COUNTED: Measures = {
-    "first": _first,
-    "among 3": _among_three,
-    f"answer in {READ_CHARS:,}": _in_budget,
-    "in the reply": _in_reply,
+    "first": _within(1),
+    "among 3": _within(3),
+    f"answer in {READ_CHARS:,}": _read(BUDGETS.index(READ_CHARS)),
+    "in the reply": _IN_REPLY,
 }
 """What is counted where methods of search stand side by side: what an answer reads, and what it says."""

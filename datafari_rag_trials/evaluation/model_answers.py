@@ -29,8 +29,7 @@ from datafari_rag.pipeline import answer, collect
 from datafari_rag_trials.evaluation.measures import folded, holds, quantile, share
 from datafari_rag_trials.evaluation.questions import Question
 from datafari_rag_trials.evaluation.reports import placed
-from datafari_rag_trials.evaluation.runs import EvaluationPlan, Variant, bench_for
-from datafari_rag_trials.evaluation.trial import TrialSetup
+from datafari_rag_trials.evaluation.trial import EvaluationPlan, TrialSetup, Variant, bench_for
 
 _WORD = re.compile(r"\w+(?:'t\b)?")
 

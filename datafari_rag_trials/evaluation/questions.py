@@ -1,11 +1,28 @@
-"""Questions with known answers and claims with known labels, as JSON Lines; reading and checking them, nothing more."""
+"""
+Questions with known answers and claims with known labels, as JSON Lines, and the sets of a folder merged into one
+collection, in the embedded index and in a real Solr, to be measured on both.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+
+from datafari_rag.commands.index import indexed, settings_for
+from datafari_rag.commands.passages import synced
+from datafari_rag.commands.terminal import ProblemListener
+from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.ingest.documents import Rights
+from datafari_rag_trials import resources
+from datafari_rag_trials.solr import process as solr_process
+from datafari_rag_trials.solr.jars import CannotRunSolr
 
 REWORDED = ("reworded", "no-shared-words")
 """
@@ -186,3 +203,199 @@ def _rated_question(line: str, where: str) -> Question | None:
         return None
     identity = str(row.get("request_id") or where)
     return Question(identity, group, text, document_ids=cited if group == "liked" else frozenset())
+
+
+MERGED = (
+    "squad", "piaf-fr", "servicepublic-fr", "covidqa", "cuad", "nq-longdoc", "scifact", "northwind-hr", "tts-handbook",
+    "debian-docs", "tech-docs",
+)  # fmt: skip
+"""Sets that are merged into one collection."""
+
+ACROSS = "xquad-across"
+"""The questions of xquad in its other languages about its English documents."""
+
+FOLDERS = {ACROSS: "xquad"}
+"""Sets whose files are in the folder of another one."""
+
+ALONE = ("xquad", ACROSS, "multihop", "structure")
+"""Sets measured separately, each in its own index: six languages; several documents; rows, items and slides."""
+
+COLLECTIONS = ("merged", *ALONE)
+"""What can be measured, in this order."""
+
+PACKAGED = {"structure": ("tts-handbook", "debian-docs", "tech-docs")}
+"""Sets that come with the package, and the sets of the folder that are indexed with them: they ask about these too."""
+
+IN_STEPS: Mapping[tuple[str, ...], tuple[str, ...]] = {("multihop",): ("minimal", "medium")}
+"""Sets that are measured with search in steps as well, unless something is varied, and the values of `rag.effort`."""
+
+BY_LANGUAGE, BY_KIND, BY_EVIDENCE = "xquad", "structure", "scifact"
+"""
+The sets whose languages, and whose kinds of answers, are counted apart, and the one where those questions are that no
+document answers: their right document is one that an expert named for them.
+"""
+
+PATIENT = {"solr.limits": '{"wait_s": 120, "connect_s": 60}'}
+"""
+On a machine with other work Solr may need longer than a reader would wait.
+
+The second limit holds while a request is sent, too: a thousand documents are megabytes.
+"""
+
+RESOURCES = Path(resources.__file__).parent / "evaluation"
+
+Say = Callable[[str], None]
+
+
+class NoSets(Exception):
+    """The folder holds none of the sets, or Solr cannot be run; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedEngine:
+    """An engine with an index: the *name* to show, its *url*, and the sets in it."""
+
+    name: str
+    url: str
+    sets: tuple[str, ...] = MERGED
+
+
+def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
+    """Return the questions of *sets*, also the unanswerable and the reworded ones. Raises: UnreadableQuestions."""
+    paths = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
+    found = tuple(itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists()))
+    known = tuple(_across(found)) if ACROSS in sets else found
+    asked = tuple(replace(one, group=_group_of(one)) for one in known)
+    files = [RESOURCES / "reworded" / f"{name}.jsonl" for name in REWORDED]
+    return (*asked, *itertools.chain.from_iterable(reworded_in(file, known) for file in files))
+
+
+def _group_of(question: Question) -> str:
+    if question.group == BY_EVIDENCE and not question.answers:
+        return f"{question.group} without evidence"
+    is_by_language = question.group in (BY_LANGUAGE, ACROSS)
+    part = question.language if is_by_language else question.kind if question.group == BY_KIND else ""
+    return f"{question.group} {part}" if part else question.group
+
+
+def _across(asked: Sequence[Question]) -> Iterator[Question]:
+    """Yield those of *asked* that are not English, with the answers and documents of the English ones."""
+    english = {one.id.partition("-")[2]: one for one in asked if one.language == "en"}
+    for one in asked:
+        source = english.get(one.id.partition("-")[2])
+        if source is not None and one is not source:
+            yield replace(source, id=one.id, group=ACROSS, text=one.text, language=one.language)
+
+
+def readers_of(folder: Path) -> tuple[LeakReader, ...]:
+    """Return the users of the sets that have some."""
+    files = [path / "users.jsonl" for path in _sets(folder, MERGED)]
+    found = itertools.chain.from_iterable(readers_in(path) for path in files if path.exists())
+    return tuple({reader.name: reader for reader in found}.values())
+
+
+def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return the ACL fields of the documents that have some, by id."""
+    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    for path in _sets(folder, MERGED):
+        found |= {name: acl for name, acl in rights_in(path / "docs.jsonl").items() if acl}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """
+    What is indexed: the sets of *folder* in the *engine* ("both" for both), those collections that are *wanted*.
+
+    Documents have vectors where *vectors* (settings as they are written) names an embedding model. With *kept*, a
+    folder, indexes stay there, and those that are there are not made again.
+    """
+
+    folder: Path
+    engine: str = "both"
+    wanted: tuple[str, ...] = COLLECTIONS
+    vectors: Mapping[str, str] = field(default_factory=dict)
+    kept: Path | None = None
+
+
+@contextmanager
+def places(indexing: Indexing, say: Say) -> Iterator[Iterator[IndexedEngine]]:
+    """
+    Give each engine in turn, the sets indexed in it: the merged ones, then each of the others alone.
+
+    Documents keep their rights. Every Solr is stopped at the end, and everything is removed that is not to be kept.
+
+    Raises:
+        NoSets: nothing to index, or Solr cannot be run.
+    """
+    if not _sets(indexing.folder, MERGED):
+        raise NoSets(f"{indexing.folder} holds none of the sets {', '.join(MERGED)}.")
+    with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as temporary:
+        made = indexing.kept or Path(temporary)
+        made.mkdir(parents=True, exist_ok=True)
+        try:
+            yield _places(indexing, made.absolute(), say)
+        finally:
+            for home in made.glob("solr-*"):
+                solr_process.stopped(home)
+
+
+def _places(indexing: Indexing, made: Path, say: Say) -> Iterator[IndexedEngine]:
+    folder, put = indexing.folder, partial(into_index, say=say, vectors=indexing.vectors)
+    for name in indexing.wanted:
+        sets, suffix = (MERGED, "") if name == COLLECTIONS[0] else ((name,), f", {name} alone")
+        beside = PACKAGED.get(name, ())
+        if not _sets(folder, sets) or len(_sets(folder, beside)) < len(beside):
+            continue
+        documents = _merged(folder, (*sets, *beside), made / f"{name}.jsonl")
+        digest = hashlib.sha256(documents.read_bytes() + repr(sorted(indexing.vectors.items())).encode()).hexdigest()
+        if indexing.engine in ("embedded", "both"):
+            home = made / f"{name}-{digest[:8]}"
+            yield IndexedEngine(f"embedded{suffix}", put(documents, f"embedded:{home}", home), sets)
+        if indexing.engine in ("solr", "both"):
+            home = made / f"solr-{name}-{digest[:8]}"
+            yield IndexedEngine(f"Solr{suffix}", put(documents, _solr(home, say), home), sets)
+            solr_process.stopped(home)
+
+
+def _solr(home: Path, say: Say) -> str:
+    try:
+        return solr_process.started(home, port=None, nodes=0, say=say).url
+    except CannotRunSolr as error:
+        raise NoSets(str(error)) from error
+
+
+def into_index(documents: Path, url: str, home: Path, *, say: Say, vectors: Mapping[str, str]) -> str:
+    """Index *documents* into *url*, unless the folder *home* holds them already, and return *url*."""
+    done = home.with_name(f"{home.name}.indexed")
+    if done.exists():
+        say(f"{documents.stem} is in {url.partition(':')[0]} already.")
+        return url
+    say(f"Indexing {documents.stem} into {url.partition(':')[0]} …")
+    conf = documents.with_suffix(".properties")
+    conf.write_text(
+        "".join(f"{key}={value}\n" for key, value in {"solr.url": url, **PATIENT, **vectors}.items()), encoding="utf-8"
+    )
+    conf.chmod(0o600)
+    settings = settings_for(conf)
+    indexed([documents], settings=settings, rights=Rights(), listener=ProblemListener())
+    if settings.embeddings_endpoint and not url.startswith(EMBEDDED):
+        synced(settings, ProblemListener())
+    done.touch()
+    return url
+
+
+def _merged(folder: Path, sets: tuple[str, ...], into: Path) -> Path:
+    with into.open("w", encoding="utf-8") as out:
+        for path in _sets(folder, sets):
+            with (path / "docs.jsonl").open(encoding="utf-8") as lines:
+                wanted = (
+                    lines if ACROSS not in sets else (line for line in lines if json.loads(line)["language"] == "en")
+                )
+                out.writelines(f"{line.rstrip()}\n" for line in wanted)
+    return into
+
+
+def _sets(folder: Path, names: tuple[str, ...]) -> list[Path]:
+    paths = [RESOURCES / name if name in PACKAGED else folder / FOLDERS.get(name, name) for name in names]
+    return [path for path in paths if (path / "docs.jsonl").exists()]

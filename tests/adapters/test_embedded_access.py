@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 from tantivy import Query, Searcher
 
-from datafari_rag.adapters.embedded import filters
-from datafari_rag.adapters.embedded.filters import restriction_query, rights_query, values_in
+from datafari_rag.adapters.embedded import queries as filters
+from datafari_rag.adapters.embedded.queries import restriction_query, rights_query, values_in
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.schema import opened
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.addresses import Tls

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from datafari_rag.adapters.loop_watch import LoopWatch
+from datafari_rag.adapters.worker_thread import LoopWatch
 
 
 class Left:
@@ -42,12 +42,12 @@ PROGRAM = """
 import gevent.monkey
 gevent.monkey.patch_all()
 import gevent, logging, sys, time
-from datafari_rag.adapters import loop_watch
+from datafari_rag.adapters import worker_thread
 from datafari_rag.web.ops import request_context
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 # So small that any work is long.
-loop_watch.LONGEST_S = 0.0
-loop_watch.watch_loop(request_context.path_in)
+worker_thread.LONGEST_S = 0.0
+worker_thread.watch_loop(request_context.path_in)
 
 def answer():
     request_context.begin("1", {}, "/search/select")

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.commands.demo.index import settings_of_model
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.ask import ChatMessage

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import LazyGroup
-from datafari_rag.ingest.parsers.office import word97
+from datafari_rag.ingest.parsers import texts
 from tests.required import program
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -46,7 +46,7 @@ def own(tmp_path: Path) -> Own:
 
 
 def test_what_is_passed_over_is_counted_by_ending_with_the_reason(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word97, "COMMANDS", ())
+    monkeypatch.setattr(texts, "WORD_PROGRAMS", ())
     for name in ("a.txt", ".hidden.txt", ".git/config"):
         own.put(name, "The ferry leaves at nine.")
     for name in ("old.doc", "older.DOC"):

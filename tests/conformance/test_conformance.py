@@ -13,8 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.access import User
 from datafari_rag.core.errors import (
     AuthorityUnavailable,

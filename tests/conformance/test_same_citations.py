@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.adapters.model.factory import ExtractiveModel
+from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.model.prompt import Prompt

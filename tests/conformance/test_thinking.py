@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from tests.conformance.dialects import DIALECTS, Dialect

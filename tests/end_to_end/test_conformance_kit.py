@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.commands.demo.index import build_demo_index
-from datafari_rag_trials.conformance.command import KitTarget, outcomes
-from datafari_rag_trials.conformance.rows import kit_of
+from datafari_rag_trials.conformance.command import KitTarget, kit_of, outcomes
 from tests.end_to_end.processes import free_port, running, stub_llm
 
 

@@ -14,8 +14,7 @@ import pytest
 import requests
 
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
@@ -187,7 +186,7 @@ UNDER_GEVENT = f"""
 from gevent import monkey; monkey.patch_all()
 import gc, json, os, sys, threading
 import gevent
-from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.model.prompt import Prompt
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.model.prompt import Prompt

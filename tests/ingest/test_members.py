@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.ingest import members
+from datafari_rag.ingest import run as members
 from datafari_rag.ingest.documents import Rights
-from datafari_rag.ingest.members import Member, MemberPlace, Members
 from datafari_rag.ingest.parsers.parsed import Parsed
+from datafari_rag.ingest.run import Member, MemberPlace, Members
 from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 from tests.ingest.house import House, lines
 from tests.ingest.parsers.written import WRITERS, loop_zip, mail, zip_of

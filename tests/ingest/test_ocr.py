@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from datafari_rag.core.documents import place_at
+from datafari_rag.ingest import ocr
 from datafari_rag.ingest.parsers.parsed import Unreadable
-from datafari_rag.ingest.parsers.pictures import ocr
 from datafari_rag.ingest.parsers.registry import is_readable
 from tests.ingest.parsers.test_registry import parse
 from tests.ingest.parsers.written import pdf_of

@@ -23,7 +23,7 @@ import pytest
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.machine import new_nonce
-from datafari_rag.adapters.model.factory import ExtractiveModel
+from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer import output_filter

@@ -13,7 +13,8 @@ import pytest
 from tantivy import Occur, Query
 
 from datafari_rag import pipeline
-from datafari_rag.adapters.embedded import filters, retriever
+from datafari_rag.adapters.embedded import queries as filters
+from datafari_rag.adapters.embedded import retriever
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, Filter, User, filter_for
 from datafari_rag.core.solr import parameters
 from tests.security.telling import Record, tell

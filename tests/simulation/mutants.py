@@ -15,7 +15,7 @@ from typing import Any
 
 from datafari_rag import pipeline
 from datafari_rag.adapters import retries
-from datafari_rag.adapters.http.rights_server import Flights
+from datafari_rag.adapters.http.exchange import Flights
 from datafari_rag.adapters.model import chain as model_retries
 from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict, ModelChain
 from datafari_rag.adapters.model.endpoint import ReadDeadline

@@ -68,8 +68,8 @@ def test_the_page_lists_every_planted_fault_with_its_seed() -> None:
     assert page.partition("<!-- mutants -->\n")[2].partition("<!-- end of mutants -->")[0] == table()
 
 
-OUTSIDE = {"http/sessions.py", "solr/zookeeper.py", "solr/passages.py"}
-"""Below the simulated network: sockets, the library for ZooKeeper; and the search by meaning, which no world has."""
+OUTSIDE = {"http/sessions.py", "solr/zookeeper.py"}
+"""Below the simulated network: sockets, and the library for ZooKeeper."""
 
 
 def test_what_a_world_runs_takes_no_time_of_the_machine() -> None:

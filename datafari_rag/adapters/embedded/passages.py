@@ -19,24 +19,23 @@ from typing import Any
 import numpy as np
 from tantivy import Query
 
-from datafari_rag.adapters.embedded.files import stamp_of
-from datafari_rag.adapters.embedded.filters import blocks_of, narrowed
-from datafari_rag.adapters.embedded.nearest import best, cosines
-from datafari_rag.adapters.embedded.part_reading import Near, PartsSearch
-from datafari_rag.adapters.embedded.passage_files import (
+from datafari_rag.adapters.embedded.passage_texts import Card, Near, PartsSearch
+from datafari_rag.adapters.embedded.queries import blocks_of, narrowed
+from datafari_rag.adapters.embedded.replies import document_of, stored_of, text_of
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, IndexView
+from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, stamp_of, translated
+from datafari_rag.adapters.embedded.vector_files import (
     LIST_FILE,
     Floats,
     Generation,
     Rows,
+    best,
+    cosines,
     is_whole,
     listed,
     mapped,
     read_steadily,
 )
-from datafari_rag.adapters.embedded.passage_texts import Card
-from datafari_rag.adapters.embedded.replies import document_of, stored_of, text_of
-from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, IndexView
-from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, translated
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable

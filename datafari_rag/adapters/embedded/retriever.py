@@ -17,11 +17,15 @@ from typing import Any
 
 from tantivy import Index, Order, Query, Searcher
 
-from datafari_rag.adapters.embedded.files import META_FILE, Stamp, stamp_of
-from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
-from datafari_rag.adapters.embedded.part_reading import PartsSearch, parts_of
-from datafari_rag.adapters.embedded.passage_texts import Card, PassageTexts
-from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
+from datafari_rag.adapters.embedded.passage_texts import Card, PartsSearch, PassageTexts, parts_of
+from datafari_rag.adapters.embedded.queries import (
+    Vocabulary,
+    narrowed,
+    query_for,
+    restriction_query,
+    rights_query,
+    values_in,
+)
 from datafari_rag.adapters.embedded.replies import (
     Snippets,
     document_of,
@@ -31,7 +35,15 @@ from datafari_rag.adapters.embedded.replies import (
     stored_of,
     text_of,
 )
-from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, opened, terms_of_words, translated
+from datafari_rag.adapters.embedded.schema import (
+    BLOCK_FIELD,
+    META_FILE,
+    Stamp,
+    opened,
+    stamp_of,
+    terms_of_words,
+    translated,
+)
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Narrowing

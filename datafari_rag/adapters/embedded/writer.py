@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 from tantivy import Document, Index, IndexWriter, Occur, Query, Searcher
 
-from datafari_rag.adapters.embedded.filters import blocks_of, narrowed
 from datafari_rag.adapters.embedded.passage_texts import CARD_FIELDS, PassageText, PassageTextWriter, card_of
+from datafari_rag.adapters.embedded.queries import blocks_of, narrowed
 from datafari_rag.adapters.embedded.replies import stored_of, text_of
 from datafari_rag.adapters.embedded.schema import (
     BLOCK_FIELD,
@@ -39,7 +39,7 @@ from datafari_rag.core.text.folding import encodable, is_unicode
 from datafari_rag.core.vectors import EmbeddingModel
 
 if TYPE_CHECKING:
-    from datafari_rag.adapters.embedded.vector_writer import VectorWriter
+    from datafari_rag.adapters.embedded.vector_files import VectorWriter
 
 HEAP_BYTES = 150_000_000
 """
@@ -202,7 +202,7 @@ class EmbeddedWriter:
     def _open_vectors(self) -> VectorWriter:
         if self._vectors is None:
             # Imported here: numpy, which only those with vectors need.
-            from datafari_rag.adapters.embedded.vector_writer import VectorWriter
+            from datafari_rag.adapters.embedded.vector_files import VectorWriter
 
             self._vectors = VectorWriter(self._directory)
         return self._vectors

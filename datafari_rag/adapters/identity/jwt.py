@@ -18,7 +18,7 @@ from typing import Any
 
 import jwt
 
-from datafari_rag.adapters.http.rights_server import Flights, RightsServer
+from datafari_rag.adapters.http.exchange import Flights, RightsServer
 from datafari_rag.adapters.identity.factory import UNIDENTIFIED
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable, ExpiredSignIn, InvalidSignIn
 from datafari_rag.core.identity import VerifiedIdentity, believed_name, qualified_name

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.settings.places import is_writable_folder
+from datafari_rag.adapters.settings.file import is_writable_folder
 from datafari_rag.core.answer.audit_record import (
     AuditKey,
     ChainHead,

@@ -4,6 +4,9 @@ which node is next after one.
 
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
+
+One large answer is read and parsed at a time: that takes three times its size, and each parallel one as much. What is
+left of it afterwards, the texts of the documents that are used, is the request's own.
 """
 
 from __future__ import annotations
@@ -25,7 +28,6 @@ import requests
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
 from datafari_rag.adapters.http.sessions import basic, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.solr.parameters import Params
@@ -387,3 +389,35 @@ def _description(node: Node) -> Mapping[str, object]:
     except (RequestRejected, RequestForbidden):
         return {}
     return schema if isinstance(schema, Mapping) else {}
+
+
+LARGE_BYTES = 16 * 1024 * 1024
+"""From here on an answer is large. Ten documents of Datafari's usual size are a hundredth of it."""
+
+
+class LargeAnswers:
+    """
+    A lock for parsing large answers; other callers wait for it with what they have read, and so do their servers.
+
+    Belongs to a thread or greenlet: it enters as often as it likes and leaves once.
+    """
+
+    def __init__(self) -> None:
+        """Begin unlocked."""
+        self._turn = threading.Lock()
+        self._mine = threading.local()
+
+    def enter(self, wait_s: float) -> bool:
+        """Take the turn, waiting *wait_s* seconds for it; say whether it was had."""
+        if getattr(self._mine, "is_held", False):
+            return True
+        if not self._turn.acquire(timeout=max(0.0, wait_s)):
+            return False
+        self._mine.is_held = True
+        return True
+
+    def leave(self) -> None:
+        """Give the turn back, where it was taken."""
+        if getattr(self._mine, "is_held", False):
+            self._mine.is_held = False
+            self._turn.release()

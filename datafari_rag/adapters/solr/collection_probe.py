@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datafari_rag.adapters.solr.client import Nodes, RequestForbidden, RequestRejected, described
-from datafari_rag.adapters.solr.replies import section
+from datafari_rag.adapters.solr.retriever import section
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.solr.collection_report import CollectionFacts, HandlerFacts

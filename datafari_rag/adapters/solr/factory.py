@@ -13,10 +13,8 @@ from datafari_rag.adapters.solr.client import (
     Nodes,
     SolrConnection,
 )
-from datafari_rag.adapters.solr.passage_store import SolrPassageStore
-from datafari_rag.adapters.solr.passages import Collections, SolrPassages
-from datafari_rag.adapters.solr.retriever import SolrRetriever
-from datafari_rag.adapters.solr.writer import SolrWriter
+from datafari_rag.adapters.solr.retriever import Collections, SolrPassages, SolrRetriever
+from datafari_rag.adapters.solr.writer import SolrPassageStore, SolrWriter
 from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings.addresses import ZOOKEEPER
 from datafari_rag.core.settings.table import Settings, fields_of

@@ -3,17 +3,40 @@ Puts documents into a Solr collection, under its own field names, rights always 
 
 The collection may have no default for its ACL fields; a document without them would then be visible to no user, or, in
 another set-up, by everybody. So each of the six is sent with every document.
+
+`passages sync` sees its collection of passages through the store here: what it holds beside the documents, and the
+writing of it. It reads every document regardless of its rights, and copies its rights to its passages. It answers no
+users.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from datafari_rag.adapters.solr.client import Nodes, described
+import orjson
+
+from datafari_rag.adapters.solr.client import Nodes, RequestRejected, described
+from datafari_rag.adapters.solr.retriever import buckets_of, hits_of, is_partial
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
+from datafari_rag.core.documents import first_value
+from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.meaning.near_search import (
+    ParentPage,
+    ParentText,
+    StoredPassage,
+    is_complete,
+    lists_of,
+    model_mark,
+)
 from datafari_rag.core.query.dates import iso_of
+from datafari_rag.core.search_request import Fields
+from datafari_rag.core.solr.handler_parameters import SENT
+from datafari_rag.core.solr.parameters import found_by_ids, numbered
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.vectors import EmbeddingModel
 
 UNREACHABLE = "__unreadable_token__"
 """Replaces rights of a level that cannot be written: no user has this token."""
@@ -132,3 +155,300 @@ def _clean(value: object, kind: str) -> object:
     if isinstance(value, (list, tuple)):
         return [kept for one in value if (kept := _clean(one, kind)) not in (None, "")]
     return value
+
+
+PAGE = 500
+"""Documents of one page, by id and version alone."""
+
+BUCKETS = 5_000
+"""Documents whose passages are counted in one request."""
+
+WRITTEN = 200
+"""Passages in one request: under a megabyte with 384 numbers each."""
+
+REMOVED = 400
+"""Documents of which passages are removed in one request: Solr takes 1,024 conditions in one query."""
+
+READ = 500
+"""Passages whose vectors are read again in one request."""
+
+MODEL_ID = "datafari-rag model "
+"""Prefix of the ids of the documents that represent a model; no user has rights to these."""
+
+
+class SolrPassageStore:
+    """A `ports.PassageStore`: *nodes* of the collection of documents and of that of the passages."""
+
+    def __init__(self, documents: Nodes, passages: Nodes, *, named: Schema, handler: str) -> None:
+        """Remember how to ask; nothing is sent yet. *named* has the names of the documents' fields."""
+        self._documents, self._passages = documents, passages
+        self._named, self._handler = named, handler.strip("/")
+        self._known: tuple[Schema, Schema] | None = None
+        self._outdated: list[str] = []
+
+    def require(self, made: EmbeddingModel | None) -> None:
+        """
+        Check that this program made the collection and that it has a field for vectors of *made*; store the spread.
+
+        Without a model, none has vectors there from now on.
+
+        Raises:
+            SearchUnavailable: it is not, and the reason says what to do; or Solr does not answer.
+        """
+        theirs = self._schemas()[1]
+        if theirs.kinds is None or not theirs.has("parent_version"):
+            raise SearchUnavailable(
+                "The collection in solr.vector.collection was not created with the config set solr-passages; "
+                "Datafari's own VectorMain cannot be used here. Set another collection."
+            )
+        if made is None:
+            self._post({"delete": {"query": "model_spread:[* TO *]"}})
+            return
+        if not theirs.has(f"vector_{made.dimensions}"):
+            raise SearchUnavailable(f"The collection of passages has no field vector_{made.dimensions}.")
+        mark = model_mark(made.key)
+        closed: dict[str, object] = {name: [UNREACHABLE] for name in ACL_FIELDS}
+        self._post([{"id": MODEL_ID + mark, "vector_model": mark, "model_spread": made.spread, **closed}])
+
+    def total(self) -> int:
+        """Return how many documents there are."""
+        return hits_of(self._requested(self._documents, {"q": "*:*", "rows": "0"}))[0]
+
+    def pages(self) -> Iterator[ParentPage]:
+        """Yield the documents in the order of their ids, each page with the passages there are in its range of ids."""
+        own = self._schemas()[0].fields.id
+        low: str | None = None
+        mark = "*"
+        while True:
+            params = {"q": "*:*", "sort": f"{own} asc", "rows": str(PAGE), "fl": f"{own},_version_", "cursorMark": mark}
+            reply = self._requested(self._documents, params)
+            versions = {str(first_value(row, own)): str(first_value(row, "_version_")) for row in hits_of(reply)[1]}
+            following = str(reply.get("nextCursorMark") or mark)
+            high = next(reversed(versions)) if versions and following != mark else None
+            yield ParentPage(versions, self._stamps(low, high))
+            if high is None:
+                return
+            low, mark = high, following
+
+    def texts(self, ids: Sequence[str]) -> list[ParentText]:
+        """Return the documents *ids* that are there, with what their passages need."""
+        schema, theirs = self._schemas()
+        fields = schema.fields
+        copied = {name: name for name in _COPIED if theirs.has(name) and schema.has(name)}
+        copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
+        rights = {name: schema.acl(name) for name in ACL_FIELDS}
+        wanted = [fields.id, fields.title, fields.exact_content, *copied.values(), *rights.values()]
+        rows = self._rows(ids, ["_version_", *filter(schema.has, wanted)])
+        found = [_parent_text(row, fields, copied, rights) for row in rows]
+        stemmed = schema.contents("")
+        if not stemmed or all(one.text for one in found):
+            return found
+        # A document that a search reads by its stemmed body has the passages of that body.
+        bodies = {
+            (first_value(row, fields.id), str(first_value(row, "_version_"))): row
+            for row in self._rows([one.id for one in found if not one.text], [fields.id, "_version_", *stemmed])
+        }
+        return [one if one.text else _with_body(one, bodies.get((one.id, one.version), {}), schema) for one in found]
+
+    def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
+        """Return the vectors of *made* that passages of *parent* have, by the digest of what was embedded."""
+        field, found = f"vector_{made.dimensions}", dict[str, Sequence[float]]()
+        base = {
+            "q": "{!term f=parent_doc v=$parent}",
+            "fq": "{!term f=vector_model v=$model}",
+            "parent": parent,
+            "model": model_mark(made.key),
+            "sort": "id asc",
+            "rows": str(READ),
+            "fl": f"vector_digest,{field}",
+        }
+        mark = "*"
+        while True:
+            reply = self._requested(self._passages, {**base, "cursorMark": mark})
+            for row in hits_of(reply)[1]:
+                if isinstance(row.get(field), list) and isinstance(row.get("vector_digest"), str):
+                    found[row["vector_digest"]] = row[field]
+            following = str(reply.get("nextCursorMark") or mark)
+            if following == mark:
+                return found
+            mark = following
+
+    def replace(
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel | None
+    ) -> None:
+        """Write *passages* in place of all that *parent* had; found after `commit`. Raises: SearchUnavailable."""
+        batch: list[dict[str, object]] = []
+        theirs = self._schemas()[1]
+        for passage in passages:
+            batch.append(_record(parent, passage, stamp=stamp, made=made, schema=theirs))
+            if len(batch) == WRITTEN:
+                self._post(batch)
+                batch = []
+        if batch:
+            self._post(batch)
+        self._outdate(f'(+parent_doc:"{numbered(parent.id)}" -stamp:{stamp})')
+
+    def remove(self, parents: Sequence[str]) -> None:
+        """Remove the passages of *parents*."""
+        for parent in parents:
+            self._outdate(f'parent_doc:"{numbered(parent)}"')
+
+    def remove_strays(self) -> int:
+        """Remove what names no document, and return how much of it there was."""
+        strays = "+*:* -parent_doc:[* TO *] -model_spread:[* TO *]"
+        count = hits_of(self._requested(self._passages, {"q": strays, "rows": "0"}))[0]
+        if count:
+            self._post({"delete": {"query": strays}})
+        return count
+
+    def commit(self) -> None:
+        """Return when all that was written can be found."""
+        self._remove_outdated()
+        self._post({"commit": {"waitSearcher": True, "openSearcher": True}})
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._documents.close()
+        self._passages.close()
+
+    def _outdate(self, query: str) -> None:
+        """
+        Remove what *query* finds, at the latest with the next `commit`.
+
+        Where Solr commits by itself before, the version tells the passages of an older document apart.
+        """
+        self._outdated.append(query)
+        if len(self._outdated) == REMOVED:
+            self._remove_outdated()
+
+    def _remove_outdated(self) -> None:
+        # Many at once: Solr opens a new searcher for each removal by a query.
+        if self._outdated:
+            self._post({"delete": {"query": " ".join(self._outdated)}})
+            self._outdated = []
+
+    def _stamps(self, low: str | None, high: str | None) -> dict[str, str]:
+        """Return the stamp of each document's passages, ids above *low* up to *high*; "" where they differ."""
+        found: dict[str, str] = {}
+        while True:
+            ends = [
+                f'"{numbered(low)}"' if low is not None else "*",
+                f'"{numbered(high)}"' if high is not None else "*",
+            ]
+            brackets = "{" if low is not None else "["
+            facet = {"parents": {**_PARENTS, "limit": BUCKETS}}
+            params = {
+                "q": f"parent_doc:{brackets}{ends[0]} TO {ends[1]}]",
+                "rows": "0",
+                "json.facet": orjson.dumps(facet).decode(),
+            }
+            buckets = buckets_of(self._requested(self._passages, params), "parents")
+            for bucket in buckets:
+                stamps = buckets_of({"facets": bucket}, "stamps")
+                number = int(bucket["count"])
+                is_one = len(stamps) == 1 and stamps[0].get("count") == number
+                is_whole = is_complete(number, wanted=bucket.get("wanted"), places=bucket.get("places"))
+                found[str(bucket["val"])] = str(stamps[0]["val"]) if is_one and is_whole else ""
+            if len(buckets) < BUCKETS:
+                return found
+            low = str(buckets[-1]["val"])
+
+    def _schemas(self) -> tuple[Schema, Schema]:
+        if self._known is None:
+            try:
+                theirs = described(Schema(languages=self._named.languages), self._passages)
+            except SearchUnavailable as error:
+                raise SearchUnavailable(
+                    "The collection in solr.vector.collection does not respond; create it with the config set "
+                    "solr-passages.",
+                    log=error.log,
+                ) from error
+            self._known = (described(self._named, self._documents), theirs)
+        return self._known
+
+    def _rows(self, ids: Sequence[str], fields: Iterable[str]) -> Sequence[Mapping[str, Any]]:
+        """Return *fields* of those of the documents *ids* that are there."""
+        params = {**found_by_ids(ids, self._schemas()[0]), "fl": ",".join(dict.fromkeys(fields))}
+        return hits_of(self._requested(self._documents, params))[1]
+
+    def _requested(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
+        handler = self._handler if nodes is self._documents else "select"
+        sent = {**SENT, "shards.tolerant": "false", **params}
+        reply = nodes.ask(lambda node: node.search(handler, sent))
+        if is_partial(reply):
+            # A part that does not answer would look like documents that are gone.
+            raise SearchUnavailable(log="a part of the collection did not answer")
+        return reply
+
+    def _post(self, value: Mapping[str, object] | Sequence[object]) -> None:
+        try:
+            self._passages.ask(lambda node: node.post("update?overwrite=true", value))
+        except RequestRejected as error:
+            raise SearchUnavailable(
+                "Solr refused passages: they do not fit the collection's schema.", log=error.log
+            ) from error
+
+
+def _parent_text(
+    row: Mapping[str, Any], fields: Fields, copied: Mapping[str, str], rights: Mapping[str, str]
+) -> ParentText:
+    title = first_value(row, fields.title) or ""
+    carried: dict[str, object] = {name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])}
+    # No user sees a document that lacks a field of rights, nor its passages.
+    carried |= {name: row.get(own) or [UNREACHABLE] for name, own in rights.items()}
+    return ParentText(
+        id=str(first_value(row, fields.id)),
+        version=str(first_value(row, "_version_")),
+        title=title,
+        text=first_value(row, fields.exact_content) or "",
+        language=first_value(row, fields.language) or "",
+        carried=carried | ({"title": title} if title else {}),
+    )
+
+
+def _with_body(parent: ParentText, row: Mapping[str, Any], schema: Schema) -> ParentText:
+    texts = (first_value(row, name) for name in schema.contents(parent.language))
+    return replace(parent, text=next(filter(None, texts), ""))
+
+
+def _record(
+    parent: ParentText, passage: StoredPassage, *, stamp: str, made: EmbeddingModel | None, schema: Schema
+) -> dict[str, object]:
+    cut = passage.cut
+    record: dict[str, object] = {
+        **parent.carried,
+        "id": f"{parent.id}_{passage.number}",
+        "parent_doc": parent.id,
+        "parent_version": int(parent.version),
+        "stamp": stamp,
+        "chunk_index": passage.number,
+        "chunk_count": passage.count,
+        "chunk_start": cut.start,
+        "embedded_content": cut.content,
+    }
+    if schema.has(stemmed := f"content_{parent.language}"):
+        record[stemmed] = cut.content
+    if passage.vector is not None and made is not None:
+        record[f"vector_{made.dimensions}"] = lists_of(passage.vector)
+        record |= {"vector_model": model_mark(made.key), "vector_digest": cut.digest}
+    return record
+
+
+_COPIED = frozenset(
+    {
+        *("extension", "mime", "language", "source", "repo_source", "author", "urlHierarchy"),
+        *("last_modified", "creation_date", "crawl_date"),
+    }
+)
+"""Fields that searches may be narrowed by."""
+
+_PARENTS: Mapping[str, object] = {
+    "type": "terms",
+    "field": "parent_doc",
+    "sort": "index asc",
+    "facet": {
+        "stamps": {"type": "terms", "field": "stamp", "limit": 2},
+        "wanted": "max(chunk_count)",
+        "places": "sum(chunk_index)",
+    },
+}

@@ -9,12 +9,13 @@ be derived from the files is rejected, never guessed: wrong pooling gives vector
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from datafari_rag.core.errors import EmbeddingsUnavailable
+from datafari_rag.core.text.folding import encodable
 from datafari_rag.core.vectors import MAX_DIMENSIONS, Purpose
 
 DESCRIPTION_FILE = "embedding.json"
@@ -28,6 +29,21 @@ MAX_TOKENS = 512
 MAX_JSON_BYTES = 1_000_000
 
 Pooling = Literal["cls", "mean"]
+
+CHARS_PER_TOKEN = 12
+"""Far more than a token has on average: text beyond the model's limit need not be tokenized."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The numbers of a text's tokens, and of which of two texts each is."""
+
+    ids: Sequence[int]
+    types: Sequence[int]
+
+
+Tokenize = Callable[[str], Tokens]
+"""The tokens of a text, with the marks that the model wants around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +140,13 @@ def _pooling(value: object) -> Pooling:
     if value not in _POOLINGS:
         raise ValueError
     return cast(Pooling, value)
+
+
+def bounded(text: str, max_tokens: int) -> str:
+    """Return as much of *text* as *max_tokens* can stand for, without halves of characters."""
+    return encodable(text[: max_tokens * CHARS_PER_TOKEN])
+
+
+def unreadable(file: Path) -> EmbeddingsUnavailable:
+    """Return the error for a *file* that holds no tokenizer."""
+    return EmbeddingsUnavailable("The tokenizer of the embedding model cannot be read.", log=str(file))

@@ -12,7 +12,7 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor
 
-from datafari_rag.adapters.vectors.tokens import Tokenize, Tokens, bounded, unreadable
+from datafari_rag.adapters.vectors.model_folder import Tokenize, Tokens, bounded, unreadable
 
 
 def tokenizer(file: Path, max_tokens: int) -> Tokenize:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from datafari_rag.adapters.vectors.tokens import Tokenize, Tokens, bounded, unreadable
+from datafari_rag.adapters.vectors.model_folder import Tokenize, Tokens, bounded, unreadable
 
 
 def tokenizer(file: Path, max_tokens: int) -> Tokenize:

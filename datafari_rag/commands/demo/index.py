@@ -11,10 +11,9 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters.embedded.files import META_FILE, write_whole
-from datafari_rag.adapters.embedded.schema import versions
+from datafari_rag.adapters.embedded.schema import META_FILE, versions, write_whole
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.model.connection import Endpoint, ServerListing
+from datafari_rag.adapters.model.endpoint import Endpoint, ServerListing
 from datafari_rag.adapters.vectors.factory import shipped
 from datafari_rag.core.errors import ModelError
 from datafari_rag.core.model.servers import advice_for, completed, named_in

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters.embedded.files import write_whole
+from datafari_rag.adapters.embedded.schema import write_whole
 from datafari_rag.commands.index import indexed, settings_for
 from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import RagError

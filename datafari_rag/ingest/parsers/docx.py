@@ -14,7 +14,7 @@ from docx.oxml.ns import qn
 from docx.table import Table, _Row
 from docx.text.paragraph import Paragraph
 
-from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
+from datafari_rag.ingest.parsers.packed import refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, heading_line, parsed, row_line
 
 MAX_COLUMNS = 1000

@@ -12,18 +12,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import PurePath
-from types import ModuleType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from datafari_rag.extras import command_for
-from datafari_rag.ingest.parsers.office import word97
+from datafari_rag.ingest import ocr
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
-from datafari_rag.ingest.parsers.pictures import ocr
-from datafari_rag.ingest.parsers.plain_text import UTF16_MARKS
+from datafari_rag.ingest.parsers.texts import UTF16_MARKS, WORD_NEEDS, word_programs
 
 MISSING = "Reading {} files needs more libraries: {}"
-PICTURES = "pictures.picture"
-WORD97 = "office.word97"
+PICTURES = "pictures.parse"
+WORD = "texts.parse_word"
 _NO_TEXT = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 """Bytes that no text has in a code whose characters are of one byte or of UTF-8."""
 
@@ -46,8 +44,8 @@ def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
     """
     suffix = ending_of(name)
     for number, inner in inside:
-        file, suffix = BytesIO(_module(suffix).member(file, number)), inner
-    found: Parsed = _module(suffix).parse(file)
+        file, suffix = BytesIO(_called(MEMBERS[suffix], suffix, file, number)), inner
+    found: Parsed = _called(PARSERS.get(suffix, "texts.parse"), suffix, file)
     # The first line of source code is no title; the file's name says more.
     return replace(found, title=None) if suffix and suffix not in PARSERS else found
 
@@ -67,7 +65,7 @@ def lacking(name: str) -> str:
     parser = PARSERS.get(ending_of(name))
     if parser == PICTURES and not ocr.is_installed():
         return "OCR is not installed"
-    return word97.NEEDED if parser == WORD97 and not word97.installed() else ""
+    return WORD_NEEDS if parser == WORD and not word_programs() else ""
 
 
 def is_text(beginning: bytes) -> bool:
@@ -82,12 +80,13 @@ def ending_of(name: str) -> str:
     return PurePath(name).suffix.lower()
 
 
-def _module(suffix: str) -> ModuleType:
-    parser = PARSERS.get(suffix, "plain_text")
+def _called(name: str, suffix: str, *given: Any) -> Any:
+    """Return what the function *name* makes of *given*; its library is loaded by its module or by itself."""
+    module, _, function = name.partition(".")
     try:
-        return importlib.import_module(f"datafari_rag.ingest.parsers.{parser}")
+        return getattr(importlib.import_module(f"datafari_rag.ingest.parsers.{module}"), function)(*given)
     except ImportError as error:
-        raise Unreadable(MISSING.format(suffix, command_for("ocr" if parser == PICTURES else "ingest"))) from error
+        raise Unreadable(MISSING.format(suffix, command_for("ocr" if name == PICTURES else "ingest"))) from error
 
 
 def is_jsonl(path: PurePath) -> bool:
@@ -96,36 +95,36 @@ def is_jsonl(path: PurePath) -> bool:
 
 
 PARSERS = {
-    ".txt": "plain_text",
-    ".text": "plain_text",
-    ".log": "plain_text",
-    ".rst": "plain_text",
-    ".adoc": "plain_text",
-    ".org": "plain_text",
-    ".csv": "delimited",
-    ".tsv": "delimited",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".pdf": "pdf",
-    ".docx": "docx",
-    ".doc": WORD97,
-    ".odt": "office.opendocument",
-    ".odp": "office.opendocument",
-    ".rtf": "office.rtf",
-    ".pptx": "office.slides",
-    ".pptm": "office.slides",
-    ".xlsx": "office.sheets",
-    ".xlsm": "office.sheets",
-    ".xlsb": "office.sheets",
-    ".xls": "office.sheets",
-    ".ods": "office.sheets",
-    ".epub": "containers.epub",
-    ".eml": "containers.eml",
-    ".msg": "containers.msg",
-    ".zip": "containers.zip",
+    ".txt": "texts.parse",
+    ".text": "texts.parse",
+    ".log": "texts.parse",
+    ".rst": "texts.parse",
+    ".adoc": "texts.parse",
+    ".org": "texts.parse",
+    ".csv": "texts.parse_rows",
+    ".tsv": "texts.parse_rows",
+    ".md": "texts.parse_markdown",
+    ".markdown": "texts.parse_markdown",
+    ".html": "html.parse",
+    ".htm": "html.parse",
+    ".xhtml": "html.parse",
+    ".pdf": "pdf.parse",
+    ".docx": "docx.parse",
+    ".doc": WORD,
+    ".odt": "opendocument.parse",
+    ".odp": "opendocument.parse",
+    ".rtf": "rtf.parse",
+    ".pptx": "slides.parse",
+    ".pptm": "slides.parse",
+    ".xlsx": "sheets.parse",
+    ".xlsm": "sheets.parse",
+    ".xlsb": "sheets.parse",
+    ".xls": "sheets.parse",
+    ".ods": "sheets.parse",
+    ".epub": "html.parse_book",
+    ".eml": "mails.parse_eml",
+    ".msg": "mails.parse_msg",
+    ".zip": "packed.parse",
     ".png": PICTURES,
     ".jpg": PICTURES,
     ".jpeg": PICTURES,
@@ -134,3 +133,6 @@ PARSERS = {
     ".webp": PICTURES,
     ".bmp": PICTURES,
 }
+"""The function for each ending, by its module."""
+
+MEMBERS = {".eml": "mails.eml_member", ".msg": "mails.msg_member", ".zip": "packed.member"}

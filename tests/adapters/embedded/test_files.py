@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.embedded import files
-from datafari_rag.adapters.embedded.files import CHECKED_FILE, are_whole, write_whole
+from datafari_rag.adapters.embedded import schema as files
+from datafari_rag.adapters.embedded.schema import CHECKED_FILE, are_whole, write_whole
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
 

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 from tantivy import Query
 
-from datafari_rag.adapters.embedded.filters import blocks_of, narrowed
-from datafari_rag.adapters.embedded.part_reading import PartsSearch, parts_of
 from datafari_rag.adapters.embedded.passage_texts import (
     BLOCKS_FILE,
     FEW_STRAYS,
@@ -22,12 +20,15 @@ from datafari_rag.adapters.embedded.passage_texts import (
     MAX_MATCHES,
     MAX_NUMBER,
     VECTORS_FILE,
+    PartsSearch,
     PassageText,
     PassageTexts,
     PassageTextWriter,
     key_of,
+    parts_of,
 )
 from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+from datafari_rag.adapters.embedded.queries import blocks_of, narrowed
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, User, filter_for

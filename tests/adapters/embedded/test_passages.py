@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.embedded.passage_files import LIST_FILE, MAX_FILES, listed
 from datafari_rag.adapters.embedded.passages import MAX_NEAR, EmbeddedPassages
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.vector_files import LIST_FILE, MAX_FILES, listed
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, Filter, User, filter_for
 from datafari_rag.core.ask import Restriction

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.http.rights_server import RightsServer
+from datafari_rag.adapters.http.exchange import RightsServer
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from tests.loopback import Reply, serving
 from tests.required import library

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.adapters.http.rights_server import Flights
+from datafari_rag.adapters.http.exchange import Flights
 from datafari_rag.adapters.machine import MACHINE, Signal
 from datafari_rag.core.errors import AuthorityTimeout
 from tests.waiting import until

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel, ReadDeadline, decoded
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ReadDeadline, decoded
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
 from datafari_rag.core.model.prompt import Prompt

@@ -13,8 +13,7 @@ import pytest
 
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import MAX_MODELS, HttpModel, LearnedNeeds
+from datafari_rag.adapters.model.endpoint import MAX_MODELS, Endpoint, HttpModel, LearnedNeeds
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelParameterRefused, ModelRefused, ModelUnavailable

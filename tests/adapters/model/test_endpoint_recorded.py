@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.ports import Ending, TextChunk
 from tests.stub import raw_server

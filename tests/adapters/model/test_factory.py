@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.adapters.machine import MACHINE
-from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.factory import chain_for, endpoints_for
+from datafari_rag.adapters.model.chain import chain_for, endpoints_for
+from datafari_rag.adapters.model.endpoint import Endpoint
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits, header_value

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datafari_rag.adapters.model.factory import ExtractiveModel
+from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extracts import extracts_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from datafari_rag.adapters.solr.large_replies import LargeAnswers
+from datafari_rag.adapters.solr.client import LargeAnswers
 
 
 def test_the_turn_is_one_threads_until_it_leaves() -> None:

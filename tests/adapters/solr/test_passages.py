@@ -11,8 +11,8 @@ import pytest
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import beside, connection_of, retriever_for, writer_for
-from datafari_rag.adapters.solr.passage_store import REMOVED
-from datafari_rag.adapters.solr.passages import SolrPassages
+from datafari_rag.adapters.solr.retriever import SolrPassages
+from datafari_rag.adapters.solr.writer import REMOVED
 from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.documents import GAP, Document, stored_span

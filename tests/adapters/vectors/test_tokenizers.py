@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from datafari_rag.adapters.vectors.model_folder import Tokenize
 from datafari_rag.adapters.vectors.onnx import tokenizer_from
-from datafari_rag.adapters.vectors.tokens import Tokenize
 from datafari_rag.commands.packed_model import packed_model, tokenizer_of
 from datafari_rag.core.errors import EmbeddingsUnavailable
 from tests.commands.model.test_packed_model import packed

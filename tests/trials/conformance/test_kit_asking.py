@@ -7,8 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from datafari_rag_trials.conformance.command import KitTarget, NothingAnswers, conformance, outcomes
-from datafari_rag_trials.conformance.rows import kit_of
+from datafari_rag_trials.conformance.command import KitTarget, NothingAnswers, conformance, kit_of, outcomes
 from tests.loopback import Asked, Reply, serving
 
 KIT = kit_of(1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag_trials.conformance.rows import Expectation, problem_with, seen_by_model, seen_in, values_at
+from datafari_rag_trials.conformance.command import Expectation, problem_with, seen_by_model, seen_in, values_at
 
 REPLY = seen_in(
     200,

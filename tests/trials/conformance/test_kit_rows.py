@@ -9,7 +9,7 @@ from importlib import resources
 
 import pytest
 
-from datafari_rag_trials.conformance.rows import (
+from datafari_rag_trials.conformance.command import (
     EACH,
     NEEDS,
     READERS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag_trials.evaluation.collections import ACROSS, questions_of
+from datafari_rag_trials.evaluation.questions import ACROSS, questions_of
 
 
 def put(folder: Path, name: str, *rows: dict[str, object]) -> None:

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from datafari_rag.commands.index import index
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.pages.feedback import append, record_of
-from datafari_rag_trials.evaluation.collections import RESOURCES
 from datafari_rag_trials.evaluation.command import evaluate
+from datafari_rag_trials.evaluation.questions import RESOURCES
 from tests.model_server import model_server
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40

@@ -7,8 +7,8 @@ import pytest
 
 from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.text.sentences import spans
-from datafari_rag_trials.evaluation.collections import RESOURCES
 from datafari_rag_trials.evaluation.questions import (
+    RESOURCES,
     REWORDED,
     Question,
     UnreadableQuestions,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.adapters.model.factory import ExtractiveModel
+from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable

@@ -9,8 +9,8 @@ from typing import BinaryIO
 from PIL import Image, ImageSequence, UnidentifiedImageError
 
 from datafari_rag.core.documents import Place
+from datafari_rag.ingest import ocr
 from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, placed
-from datafari_rag.ingest.parsers.pictures import ocr
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
 MAX_PAGES = 500

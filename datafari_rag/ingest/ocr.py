@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,14 +61,11 @@ def read(picture: Picture) -> str:
         raise Unreadable(f"This picture has more than {MAX_PIXELS // 1_000_000} million pixels.")
     import tesserocr
 
-    languages = _wanted(sorted(one.stem for one in data.glob("*.traineddata")))
+    installed = sorted(one.stem for one in data.glob("*.traineddata"))
+    languages = [one for one in LANGUAGES if one in installed] or [one for one in installed if one != "osd"]
     with tesserocr.PyTessBaseAPI(path=str(data), lang="+".join(languages)) as reader:
         reader.SetImageBytes(picture.raw, picture.width, picture.height, 1, picture.stride)
         return str(reader.GetUTF8Text())
-
-
-def _wanted(installed: Sequence[str]) -> Sequence[str]:
-    return [one for one in LANGUAGES if one in installed] or [one for one in installed if one != "osd"]
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import pptx
 from pptx.exc import PythonPptxError
 
 from datafari_rag.core.documents import Place
-from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
+from datafari_rag.ingest.parsers.packed import refuse_bombs
 from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 
 MAX_SHAPES = 100_000

@@ -1,4 +1,9 @@
-"""What every format that is a ZIP file shares: bounds on what it unpacks to, and what reading a broken one raises."""
+"""
+ZIP files: they have no text; the files in them are documents. No entry is ever written to a disk.
+
+What every format that is a ZIP file shares is here as well: bounds on what it unpacks to, and what reading a broken one
+raises.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import zipfile
 import zlib
 from typing import BinaryIO
 
-from datafari_rag.ingest.parsers.parsed import Unreadable
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 
 MAX_UNPACKED_BYTES = 500_000_000
 """A file that unpacks to more than this is treated as an attack."""
@@ -58,3 +63,21 @@ def read_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo | str, max_bytes:
     if len(raw) > max_bytes:
         raise Unreadable(f"It unpacks to more than {max_bytes // 1_000_000} MB.")
     return raw
+
+
+def parse(file: BinaryIO) -> Parsed:
+    """Return the names of the files in *file*. Raises: OSError; Unreadable: broken, locked or too large."""
+    refuse_bombs(file, "ZIP file")
+    with zipfile.ZipFile(file) as packed:
+        return Parsed("", members=tuple(entry.filename for entry in _files(packed)))
+
+
+def member(file: BinaryIO, number: int) -> bytes:
+    """Return the file of *number* among the names of `parse`. Raises: OSError; Unreadable."""
+    refuse_bombs(file, "ZIP file")
+    with zipfile.ZipFile(file) as packed:
+        return read_entry(packed, _files(packed)[number])
+
+
+def _files(packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    return [entry for entry in packed.infolist() if not entry.is_dir()]

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from odfdo import Document, Element, Table
 
 from datafari_rag.core.documents import Place
-from datafari_rag.ingest.parsers.containers.packed import BROKEN, refuse_bombs
+from datafari_rag.ingest.parsers.packed import BROKEN, refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 
 MAX_CELLS = 1_000_000

@@ -10,7 +10,7 @@ import python_calamine
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from datafari_rag.core.documents import Place
-from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
+from datafari_rag.ingest.parsers.packed import refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 
 MAX_CELLS = 5_000_000

@@ -1,1 +1,0 @@
-"""Files that hold files: ZIP, mails with attachments, and books, which are ZIP files of pages."""

@@ -1,1 +1,0 @@
-"""Office files: sheets, slides, OpenDocument texts, RTF."""

@@ -1,1 +1,0 @@
-"""Pictures of text, where OCR is installed."""
