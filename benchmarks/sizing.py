@@ -368,7 +368,7 @@ def _others(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
         for name, one in found.items():
             if name.startswith(("sync", "switch", "replicas")):
                 yield f"{run}: {name}", ", ".join(f"{_shown(value)} {key}" for key, value in one.items())
-            elif "tokens" in name or "filter cache" in name:
+            elif "tokens" in name or "filter cache" in name or run.startswith("not merged"):
                 kept = f", {one['hit ratio']:.0%} hits, {one['MB kept']:.0f} MB kept" if "hit ratio" in one else ""
                 spent = f"{one['p50']:.0f} / {one['p99']:.0f} ms, Solr's CPU {one['solr_cpu_ms']:.0f} ms"
                 yield f"{run}: {name}", spent + kept
