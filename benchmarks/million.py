@@ -418,18 +418,21 @@ def switch(live: Pair) -> Mapping[str, Result]:
     return {"switch": {**answers, **took, "passages": passages}}
 
 
-def replicas(like: Pair, kind: str) -> Mapping[str, Result]:
+REPLICATED = 10_000
+
+
+def replicas(found: Cloud, name: str, kind: str) -> Mapping[str, Result]:
     """Return what two replicas of each shard cost to fill, and what callers saw while the second node was killed."""
-    pair = Pair(like.cloud, f"Two{kind}", has_vectors=True, replicas=((f"{kind}Replicas", "2"),))
+    pair = Pair(found, f"Two{kind}", has_vectors=True, replicas=((f"{kind}Replicas", "2"),))
     pair.deleted()
-    done = pair.made().fill(like.done["passages"])
+    done = pair.made().fill(REPLICATED)
     with asked(pair) as answers:
         time.sleep(10)
         answers["asked before the kill"] = answers.total()
         took = pair.cloud.killed_and_back(pair.collections)
         time.sleep(5)
     pair.deleted()
-    return {f"replicas, 2 {kind}": {"fill_cpu_s": done["fill_cpu_s"], **took, **answers}}
+    return {name: {"fill_cpu_s": done["fill_cpu_s"], **took, **answers}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,7 +483,8 @@ def _vectors_30(pair: Pair) -> Iterator[Step]:
     yield from _small("Vectors")(pair)
     yield from filter_cache(pair, (1, 8))
     for kind in ("nrt", "tlog"):
-        yield f"replicas, 2 {kind}", partial(replicas, pair, kind)
+        name = f"replicas, {REPLICATED:,} passages, 2 {kind}"
+        yield name, partial(replicas, pair.cloud, name, kind)
 
 
 def _words_million(pair: Pair) -> Iterator[Step]:
