@@ -69,8 +69,14 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     for event, facts in with_facts(events):
         match event:
             case Sources():
-                keys = {"context": fitted_context(event), **state_keys(opening_state(context))}
-                yield _chunk({"role": "assistant"}, context, facts, **keys)
+                # No name for it: the texts of the documents would be kept as long as the stream.
+                yield _chunk(
+                    {"role": "assistant"},
+                    context,
+                    facts,
+                    context=fitted_context(event),
+                    **state_keys(opening_state(context)),
+                )
             case Delta():
                 words: Json = {"content": event.text, "role": "assistant", "function_call": None, "tool_calls": None}
                 yield _chunk(words, context, facts)
