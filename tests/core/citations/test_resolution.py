@@ -247,6 +247,13 @@ def test_what_the_model_did_not_see_proves_nothing() -> None:
         assert citation.status == status
 
 
+def test_what_the_model_saw_proves_what_stands_unseen_above_it_too() -> None:
+    text = "The ferry leaves at nine. Dogs are not allowed. The ferry leaves at nine."
+    seen = Passage(4, 9), Passage(text.rindex("The"), len(text))
+    (citation,) = resolve("The ferry leaves at nine [1].", extracts_for([(Document("d", text), seen)], is_cleaned=True))
+    assert (citation.status, citation.start) == ("verified", text.rindex("The"))
+
+
 def test_snippets_are_quoted_from_what_the_reply_shows() -> None:
     for text, status in (
         ("The <em>plan</em> covers R&amp;D costs.", "verified"),
