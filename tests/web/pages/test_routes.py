@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.bootstrap import TEMPLATES, AdminSettings
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
+from datafari_rag.core.messages import message
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.records import DemoFolder, LeastSupport
 from datafari_rag.core.settings.table import Settings
@@ -311,14 +312,18 @@ def test_the_menu_exists_only_in_the_demo() -> None:
 
 
 def office(
-    tmp_path: Path, *more: str, keeping: type[AdminSettings] = AdminSettings, **kept: Any
+    tmp_path: Path,
+    *more: str,
+    keeping: type[AdminSettings] = AdminSettings,
+    wrong: Sequence[Mapping[str, object]] = (),
+    **kept: Any,
 ) -> tuple[FlaskClient, Path]:
     conf = tmp_path / "rag.properties"
     lines = ["# kept", "security.admins=ann", "rag.api.token=sk-secret", "solr.url=http://u:pass@solr/solr/c", *more]
     conf.write_text("\n".join(lines) + "\n", encoding="utf-8")
     conf.chmod(0o600)
     file = SettingsFile(conf, overrides={"server.port": "0"})
-    service = FakeService(replace(fake_snapshot(settings=file.snapshot().settings), **kept))
+    service = FakeService(replace(fake_snapshot(settings=file.snapshot().settings), **kept), [*wrong])
 
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
     register(app, service, keeper=keeping(file, service.clock))
@@ -343,6 +348,25 @@ def test_the_settings_page_names_accounts_and_the_report_where_they_are_kept(tmp
         client, _ = office(tmp_path, accounts=accounts, questions=questions)
         told = client.get("/admin/now", headers=ANN).get_json()["state"]
     assert {"accounts of tokens", "report of questions"} <= {part["name"] for part in told}
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "The search engine is not available at the moment. (refused)"),
+        ("fr", "Le moteur de recherche n’est pas disponible en ce moment. (refused)"),
+    ],
+)
+def test_the_settings_page_says_what_is_wrong_in_the_language_of_its_reader(
+    tmp_path: Path, language: str, sentence: str
+) -> None:
+    problem = message("{reason} ({cause})", reason=message(SearchUnavailable().reason), cause="refused")
+    client, _ = office(tmp_path, wrong=[{"what": "search", "problem": problem}])
+    headers = {**ANN, "Accept-Language": language}
+
+    state = client.get("/admin/now", headers=headers).get_json()["state"]
+    assert [part["problem"] for part in state if part["problem"]] == [sentence]
+    assert sentence in client.get("/admin", headers=headers).get_data(as_text=True)
 
 
 def form_of(client: FlaskClient, **changed: str) -> dict[str, str]:
