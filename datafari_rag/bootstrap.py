@@ -213,7 +213,7 @@ class Runtime:
 
 
 class AdminSettings(SettingsEditor):
-    """The settings file for the administration, with what it takes to try a change (`web.runtime.Keeper`)."""
+    """The settings file for the administration, with what it takes to try a change (`web.runtime.EditableSettings`)."""
 
     def trial(self, changes: Mapping[str, str | None], present: ServiceSnapshot) -> ServiceSnapshot:
         """Return *present* with *changes* of answer settings alone; whatever else changes has no part in it."""

@@ -299,7 +299,7 @@ class Document:
     rated: float | None = None
     """Its place among the documents of several searches, as a score; None where one search says all."""
     places: str | None = None
-    """Marks of `core.places`: the page, slide or row of each stretch of *text*, where the file had any."""
+    """`PlaceMark`s as they are stored: the page, slide or row of each stretch of *text*, where the file had any."""
     reranked: tuple[Nearness, ...] = ()
     """What a reranker says of its passages, in the units of *near*, whose place it takes in ranking; empty without."""
 

@@ -24,8 +24,7 @@ from datafari_rag.core.errors import (
     RagError,
 )
 from datafari_rag.core.model.prompt import ESTIMATE, Window, checked
-from datafari_rag.core.query import plan as conversation
-from datafari_rag.core.query.plan import question_language_for
+from datafari_rag.core.query.plan import earlier_text, question_language_for, search_text_for, within
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.overrides import applied
@@ -119,8 +118,8 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     return replace(
         ask,
         question_language=language,
-        search_text=conversation.search_text_for(ask.question, ask.history, language=language),
-        earlier_text=conversation.earlier_text(ask.history),
+        search_text=search_text_for(ask.question, ask.history, language=language),
+        earlier_text=earlier_text(ask.history),
     )
 
 
@@ -192,7 +191,7 @@ def _history(
     tokens = incoming.count_tokens(question)
     window = Window(settings.llm_context_window, is_estimated=settings.token_counter == ESTIMATE)
     budget = min(settings.chat_limits.history_tokens, checked(tokens, window) // HISTORY_SHARE)
-    return conversation.within(turns, budget_tokens=budget, count=incoming.count_tokens)
+    return within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
 def memory_limits(settings: Settings) -> session_state.StateLimits:

@@ -190,7 +190,7 @@ def reply(task: GroundingTask, found: GroundingResult) -> Json:
 
 
 def proofs_of(sentence: CheckedSentence, task: GroundingTask) -> list[Citation]:
-    """Return the proofs of a sentence that are as strong as is task."""
+    """Return the proofs of a sentence that are as strong as *task* wants."""
     return [proof for proof in sentence.proofs if sentence.strength(proof) >= task.threshold]
 
 

@@ -82,8 +82,12 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
         match event:
             case Sources():
                 sources = event
-                items = {"items": [_document(extract) for extract in event.extracts], **partial(event)}
-                yield dated_event("sources.final", items, context)
+                # No name for it: it would be kept as long as the stream.
+                yield dated_event(
+                    "sources.final",
+                    {"items": [_document(extract) for extract in event.extracts], **partial(event)},
+                    context,
+                )
             case Delta():
                 yield dated_event("message.delta", {"text": _broken(event.text, context)}, context)
             case Finished():

@@ -30,7 +30,6 @@ from datafari_rag.core.errors import (
     UnknownHost,
     UnsupportedMediaType,
 )
-from datafari_rag.core.errors import UnsupportedMediaType as WrongType
 from datafari_rag.core.identity import authority_of, is_known
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import answer_of, internal
@@ -115,7 +114,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
         forwarded = {"x-forwarded-for": request.headers.get("X-Forwarded-For", "")}
         worker.limits.check_address(settings, forwarded, request.remote_addr or "")
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
-        raise WrongType("This service does not accept compressed bodies.")
+        raise UnsupportedMediaType("This service does not accept compressed bodies.")
     is_form = request.mimetype == URLENCODED
     largest = min(settings.server_limits.body_bytes, FORM_BYTES) if is_form else settings.server_limits.body_bytes
     request.max_content_length = largest
@@ -170,7 +169,7 @@ def register(
     app: Flask, service: Service, signer: Signer | None = None, keeper: EditableSettings | None = None
 ) -> WorkerContext:
     """
-    Add every path over *service* to *app*; return the worker's desk, which keeps nothing of a request.
+    Add every path over *service* to *app*; return what its requests need of this worker.
 
     *signer* signs forms and cookies; None makes one of this worker's own. *keeper* is the settings file, for the
     administration; None leaves that page out.

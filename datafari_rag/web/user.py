@@ -142,7 +142,7 @@ TOKEN_HEADER = "x-csrf-token"  # noqa: S105 - the header's name, for scripts
 
 
 class UserSigning:
-    """Signs texts for one purpose and one user (`core.answer.session_state.Signing`)."""
+    """Signs texts for one purpose and one user (`core.answer.conversations.Signing`)."""
 
     def __init__(self, serializer: URLSafeTimedSerializer) -> None:
         """Sign with *serializer*."""

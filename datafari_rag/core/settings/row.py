@@ -1,7 +1,7 @@
 """
 One row of the settings table: key, default, check, help; declared as the field of a frozen dataclass.
 
-Pure. The rows are in `answers`, `embeddings`, `search`, `dialects` and `table`; nothing else declares one.
+Pure. The rows are in `answers`, `search`, `dialects` and `table`; nothing else declares one.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Parsed:
     """
     The text of one file, and its title where it names one. Both may be empty.
 
-    *places* are the marks of `core.places`, *members* the names of the files in it, each a separate document.
+    *places* are the `PlaceMark`s of the text, *members* the names of the files in it, each a separate document.
     """
 
     text: str

@@ -30,7 +30,7 @@ from datafari_rag.core.errors import (
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
-from datafari_rag.core.query import plan as conversation
+from datafari_rag.core.query.plan import earlier_text
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols import chat_request
@@ -450,7 +450,7 @@ def _ask(
     ask = Ask(
         question=question,
         history=history,
-        earlier_text=conversation.earlier_text(history),
+        earlier_text=earlier_text(history),
         accept_language=incoming.headers.get("accept-language"),
         index=parameters.index,
         model=parameters.model,
