@@ -40,7 +40,7 @@ from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, in_turn, inline
 from datafari_rag.web.app import Probes, register
 from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
-from datafari_rag.web.pages import demo as demo_users
+from datafari_rag.web.pages import demo
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import Signer
 
@@ -319,9 +319,7 @@ def identity_for(settings: Settings, signer: Signer) -> Identity:
     proved = configured_identity(settings)
     if not settings.demo_folder.users:
         return proved
-    return DemoIdentity(
-        proved, demo_users.COOKIE, lambda text: signer.opened(demo_users.PURPOSE, text, max_age_s=demo_users.LIFE_S)
-    )
+    return DemoIdentity(proved, demo.COOKIE, lambda text: signer.opened(demo.PURPOSE, text, max_age_s=demo.LIFE_S))
 
 
 def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:

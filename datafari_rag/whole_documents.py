@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
-from datafari_rag.core import whole as prompts
+from datafari_rag.core import whole
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.reasoning_steps import ranked
@@ -124,7 +124,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         raise EmptyDocument
     language = run.ask.language or own_language
     limit = run.limit(
-        prompts.SUMMARY,
+        whole.SUMMARY,
         chars=run.settings.prompt_max_request_size,
         pieces=run.settings.summarization_chunks_number,
     )
@@ -200,8 +200,8 @@ def _refined(run: WorkRun, subject: Subject) -> Parts:
         extract = _seen(run, subject, span)
         if extract is not None:
             most = _share(run, total)
-            question = prompts.next_question(number, total, most, so_far) if so_far else None
-            question = question or prompts.part_question(number, total, most)
+            question = whole.next_question(number, total, most, so_far) if so_far else None
+            question = question or whole.part_question(number, total, most)
             written = run.written(_prompt(run, subject, question, (extract,)))
             if written.text.strip():
                 so_far = f"{so_far}\n{written.text.strip()}".strip()
@@ -226,7 +226,7 @@ def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
             Extract(number, f"Part {number}", replace(subject.document, text=one.text), (), one.text)
             for number, one in enumerate(summaries, 1)
         )
-        question = prompts.merge_question(len(parts), SENTENCES[run.work.length])
+        question = whole.merge_question(len(parts), SENTENCES[run.work.length])
         summaries = [run.written(_prompt(run, subject, question, parts))]
         yield Progress(GENERATION, total + 1, total + 1)
     if summaries and summaries[0].text.strip():
@@ -237,12 +237,12 @@ def _part_written(
     run: WorkRun, subject: Subject, extract: Extract, place: tuple[int, int], is_wanted: IsWanted
 ) -> ModelText:
     number, total = place
-    question = prompts.part_question(number, total, _share(run, total))
+    question = whole.part_question(number, total, _share(run, total))
     return run.written(_prompt(run, subject, question, (extract,)), is_wanted)
 
 
 def _prompt(run: WorkRun, subject: Subject, question: str, extracts: tuple[Extract, ...]) -> Prompt:
-    instructions = prompts.instructed_in(prompts.SUMMARY, subject.language)
+    instructions = whole.instructed_in(whole.SUMMARY, subject.language)
     return run.prompt(question, extracts, instructions=instructions, language=subject.language)
 
 
@@ -327,8 +327,8 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     if run.work.is_estimate:
         yield Finished("", extracts=extracts)
     elif run.has_model:
-        instructions = prompts.instructed_in(prompts.SYNTHESIS, language)
-        question = run.ask.question or prompts.TOGETHER
+        instructions = whole.instructed_in(whole.SYNTHESIS, language)
+        question = run.ask.question or whole.TOGETHER
         prompt = run.prompt(question, extracts, instructions=instructions, language=language)
         yield from speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
     else:
@@ -341,7 +341,7 @@ def _language(ask: Ask, documents: list[Document]) -> str:
 
 def _extracts(run: WorkRun, documents: list[Document]) -> tuple[Extract, ...]:
     share = run.settings.prompt_max_request_size // len(documents)
-    limit = run.limit(prompts.SYNTHESIS, chars=share, pieces=1)
+    limit = run.limit(whole.SYNTHESIS, chars=share, pieces=1)
     limit = replace(limit, tokens=limit.tokens // len(documents))
     picked = [(one, _passages(run, one, limit)) for one in documents]
     extracts = extracts_for(picked, is_cleaned=run.settings.rag_clean, has_paths=False)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
-from datafari_rag.core.answer import conversations as memory
+from datafari_rag.core.answer import conversations
 from datafari_rag.core.ask import ActivityStep, ChatMessage, StepKind
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
@@ -151,16 +151,16 @@ def session_state(context: ReplyContext, text: str) -> object:
     *text* is the whole answer. A client with its own state keeps it.
     """
     sent, settings = context.ask.session_state, context.settings
-    if not settings.chat_memory_enabled or not (sent is None or memory.is_ours(sent)):
+    if not settings.chat_memory_enabled or not (sent is None or conversations.is_ours(sent)):
         return sent
     turns = (*context.ask.history, ChatMessage("user", context.ask.question), ChatMessage("assistant", text))
-    return memory.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
+    return conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
 
 
 def is_state_issued(context: ReplyContext) -> bool:
     """Return whether the state is known only after the answer."""
     sent = context.ask.session_state
-    return context.settings.chat_memory_enabled and (sent is None or memory.is_ours(sent))
+    return context.settings.chat_memory_enabled and (sent is None or conversations.is_ours(sent))
 
 
 def opening_state(context: ReplyContext) -> object:

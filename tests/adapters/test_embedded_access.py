@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from tantivy import Query, Searcher
 
-from datafari_rag.adapters.embedded import queries as filters
+from datafari_rag.adapters.embedded import queries
 from datafari_rag.adapters.embedded.queries import restriction_query, rights_query, values_in
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.schema import opened
@@ -244,7 +244,7 @@ def test_a_range_costs_the_same_whatever_is_hidden(tmp_path: Path) -> None:
 def test_a_range_over_more_values_than_are_listed_at_a_time_finds_them_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filters, "LISTED_VALUES", 7)
+    monkeypatch.setattr(queries, "LISTED_VALUES", 7)
     retriever = indexed(tmp_path, [{"id": f"d{n:03}", "exactContent": "pump", "source": f"{n:03}"} for n in range(50)])
 
     found: Any = retriever.browse(Browse(None, restrictions=(Restriction("source", low="010", high="029"),)), access())

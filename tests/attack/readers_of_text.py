@@ -5,37 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from datafari_rag.core import access as revocation
-from datafari_rag.core import documents as places
-from datafari_rag.core import identity
-from datafari_rag.core import identity as hosts
-from datafari_rag.core import steps as following
-from datafari_rag.core import steps as planning
-from datafari_rag.core import steps as pooling
-from datafari_rag.core import steps as tools
-from datafari_rag.core import whole as central_sentences
-from datafari_rag.core import whole as pieces
-from datafari_rag.core import whole as proved_summary
-from datafari_rag.core.answer import audit_record as audit_keys
-from datafari_rag.core.answer import conversations as session_state
-from datafari_rag.core.answer import conversations as stored_conversations
-from datafari_rag.core.answer import output_filter, question_report, support_policy, text_check
-from datafari_rag.core.answer import output_filter as links
-from datafari_rag.core.answer import support_policy as answer_sentences
-from datafari_rag.core.answer import text_check as doubtful_claims
+from datafari_rag.core import access, documents, identity, steps, whole
+from datafari_rag.core.answer import (
+    audit_record,
+    conversations,
+    output_filter,
+    question_report,
+    support_policy,
+    text_check,
+)
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
-from datafari_rag.core.citations import claims, labels, quotations, resolution, units, verification
-from datafari_rag.core.citations import labels as markers
-from datafari_rag.core.citations import links as links_of_citations
-from datafari_rag.core.citations import links as targets
-from datafari_rag.core.citations import places as places_of_claims
+from datafari_rag.core.citations import claims, labels, links, places, quotations, resolution, units, verification
 from datafari_rag.core.documents import HIGHLIGHTING, Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
-from datafari_rag.core.meaning import near_search as cutting
-from datafari_rag.core.meaning import near_search as passage_records
-from datafari_rag.core.model import prompt, replies
-from datafari_rag.core.model import servers as refusals
-from datafari_rag.core.model import streams as sse
+from datafari_rag.core.meaning import near_search
+from datafari_rag.core.model import prompt, replies, servers, streams
 from datafari_rag.core.model.servers import ServerNeeds
 from datafari_rag.core.passages import (
     budget_fitting,
@@ -46,43 +30,24 @@ from datafari_rag.core.passages import (
     stored_parts,
     term_matching,
 )
-from datafari_rag.core.passages import budget_fitting as evidence_threshold
-from datafari_rag.core.passages import extracts as candidate_regions
-from datafari_rag.core.passages import extracts as snippet
-from datafari_rag.core.passages import term_matching as answer_types
-from datafari_rag.core.passages import term_matching as leads
-from datafari_rag.core.passages import term_matching as phrase_matching
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.query import dates, filter_queries, plan, proposals, select_parameters
-from datafari_rag.core.query import plan as conversation
-from datafari_rag.core.query import plan as rewriting
-from datafari_rag.core.query import plan as steps
-from datafari_rag.core.query import proposals as example_questions
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
-from datafari_rag.core.text import folding, language, sentences, structure
-from datafari_rag.core.text import folding as cleaning
-from datafari_rag.core.text import sizes as token_estimate
-from datafari_rag.core.text import sizes as truncation
-from datafari_rag.core.text import structure as tables
-from datafari_rag.core.text import words as stopwords
-from datafari_rag.core.text import words as tokenizer
+from datafari_rag.core.text import folding, language, sentences, sizes, structure, words
 from datafari_rag.core.text.language import spoken
 from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select
-from datafari_rag.protocols.ai import action as asking
+from datafari_rag.protocols.ai import action
 from datafari_rag.protocols.ai import conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp import replies as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
-from datafari_rag.protocols.openai import chat_completions, responses
-from datafari_rag.protocols.openai import chat_completions as task_prompts
-from datafari_rag.protocols.openai import renderings as models
+from datafari_rag.protocols.openai import chat_completions, renderings, responses
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web import dropped_files
 from datafari_rag.web.pages import results
-from datafari_rag.web.pages import results as markdown
 
 Reader = Callable[[str], object]
 
@@ -105,8 +70,8 @@ def hits_with(text: str) -> dict[str, Any]:
     return {"response": {"numFound": 1, "start": 0, "docs": docs}, "highlighting": marked}
 
 
-def weighed(text: str) -> central_sentences.WeighedText:
-    return central_sentences.weigh(text, title=text, language="en")
+def weighed(text: str) -> whole.WeighedText:
+    return whole.weigh(text, title=text, language="en")
 
 
 def ai_request(body: object) -> Incoming:
@@ -122,12 +87,15 @@ def checked_extract(text: str) -> verification.CheckedExtract:
 
 
 SMALL = seen(PLAIN)
-PIECES = pieces.PieceLimit(10, 4000, 1000, token_estimate.estimate)
-ROOM = results_of_tools.Room(2000, token_estimate.estimate)
+PIECES = whole.PieceLimit(10, 4000, 1000, sizes.estimate)
+ROOM = results_of_tools.Room(2000, sizes.estimate)
 
 
 def fed(
-    filter_: links.SafeLinks | output_filter.Followups | output_filter.OutputFilter | support_policy.SupportedOutput,
+    filter_: output_filter.SafeLinks
+    | output_filter.Followups
+    | output_filter.OutputFilter
+    | support_policy.SupportedOutput,
     text: str,
     size: int,
 ) -> str:
@@ -139,8 +107,8 @@ def checked_output(unsupported: Literal["mark", "drop", "hold"]) -> support_poli
     return support_policy.SupportedOutput(asked, new_voice(), support_policy.SupportPolicy(unsupported))
 
 
-def safe_links() -> links.SafeLinks:
-    return links.SafeLinks(["http://x/y"], ["Public handbook"])
+def safe_links() -> output_filter.SafeLinks:
+    return output_filter.SafeLinks(["http://x/y"], ["Public handbook"])
 
 
 def new_voice() -> output_filter.OutputFilter:
@@ -149,13 +117,13 @@ def new_voice() -> output_filter.OutputFilter:
 
 def signals_in(question: str, text: str) -> object:
     weighed = selection.weigh(question, [document(text)], language="en")
-    return evidence_threshold.signals_in(weighed, language="en")
+    return budget_fitting.signals_in(weighed, language="en")
 
 
 def evidence_for(text: str, *, ask: Ask | None = None, settings: Settings = SETTINGS) -> object:
     found = [document(text + PLAIN), document(PLAIN)]
     return budget_fitting.evidence_for(
-        ask or Ask(question=QUESTION), found, language="en", settings=settings, count=token_estimate.estimate
+        ask or Ask(question=QUESTION), found, language="en", settings=settings, count=sizes.estimate
     )
 
 
@@ -173,16 +141,16 @@ def badges(text: str) -> object:
     about = {"label": "Public handbook", "document_id": "d", "status": "verified"}
     cited = [{**about, "answer_start": at, "answer_end": at + 3} for at in range(0, len(text) - 3, 8)]
     cited = cited[: claims.MAX_MARKS]
-    return markdown.html_of(text, markdown.PlacedCitations(cited, [{"id": "d", "url": "u"}], {"verified": "verified"}))
+    return results.html_of(text, results.PlacedCitations(cited, [{"id": "d", "url": "u"}], {"verified": "verified"}))
 
 
 def clipped_from(text: str) -> object:
-    wanted = snippet.AskedWords(tuple(TERMS), answer_types.cue_of("when is it?"), "en")
-    return snippet.clipped(text, 300, wanted=wanted, language=spoken("en"))
+    wanted = extracts.AskedWords(tuple(TERMS), term_matching.cue_of("when is it?"), "en")
+    return extracts.clipped(text, 300, wanted=wanted, language=spoken("en"))
 
 
 def events_of(text: str) -> object:
-    data, stream = text.encode("utf-8", "surrogatepass"), sse.ServerSentEvents()
+    data, stream = text.encode("utf-8", "surrogatepass"), streams.ServerSentEvents()
     return [stream.feed(data[at : at + 1000]) for at in range(0, len(data), 1000)], stream.end()
 
 
@@ -194,7 +162,7 @@ def scored(text: str) -> object:
 
 def bounds_of(text: str) -> list[tuple[int, int]]:
     """Return the sentences of *text*, as whoever reads them gets them: in blocks where there are very many."""
-    return candidate_regions.bounds_in(text, 3000)
+    return extracts.bounds_in(text, 3000)
 
 
 def refusal_of(text: str) -> Rejection:
@@ -202,15 +170,15 @@ def refusal_of(text: str) -> Rejection:
 
 
 def claimed(text: str) -> object:
-    found = claims.marks_in(text, markers.DocumentLabels(["Public handbook"]), lambda words_: False)
+    found = claims.marks_in(text, labels.DocumentLabels(["Public handbook"]), lambda words_: False)
     return claims.claims_of(text, found, lambda words_: bool(words_.strip()))
 
 
 def merged_turns(text: str) -> Iterator[object]:
     turns = tuple(ChatMessage("user", part) for part in text.split(" ")[:2000])
-    yield conversation.within(turns, budget_tokens=4000, count=token_estimate.estimate)
-    yield conversation.search_text_for("Why?", turns, language="en")
-    yield conversation.earlier_text(turns)
+    yield plan.within(turns, budget_tokens=4000, count=sizes.estimate)
+    yield plan.search_text_for("Why?", turns, language="en")
+    yield plan.earlier_text(turns)
 
 
 def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object:
@@ -224,9 +192,9 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 
 
 READERS: dict[str, Reader] = {
-    "core.model.servers.lesson_in": lambda text: refusals.lesson_in(refusal_of(text), ServerNeeds(), [text]),
-    "core.model.servers.words_of": lambda text: refusals.words_of(refusal_of(text), [text], ["secret"]),
-    "core.text.folding.visible": cleaning.visible,
+    "core.model.servers.lesson_in": lambda text: servers.lesson_in(refusal_of(text), ServerNeeds(), [text]),
+    "core.model.servers.words_of": lambda text: servers.words_of(refusal_of(text), [text], ["secret"]),
+    "core.text.folding.visible": folding.visible,
     "core.answer.output_filter.Followups": lambda text: fed(output_filter.Followups(), text, len(text)),
     "core.answer.output_filter.Followups, by characters": lambda text: fed(output_filter.Followups(), text, 1),
     "core.answer.output_filter.OutputFilter": lambda text: fed(new_voice(), text, len(text)),
@@ -238,23 +206,23 @@ READERS: dict[str, Reader] = {
     ),
     "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
     "core.answer.support_policy.SupportedOutput, hold": lambda text: fed(checked_output("hold"), text, len(text)),
-    "core.answer.support_policy.AnswerSentences": lambda text: answer_sentences.AnswerSentences().feed(text),
+    "core.answer.support_policy.AnswerSentences": lambda text: support_policy.AnswerSentences().feed(text),
     "core.answer.output_filter.SafeLinks": lambda text: fed(safe_links(), text, len(text)),
     "core.answer.output_filter.SafeLinks, by characters": lambda text: fed(safe_links(), text, 1),
     "core.answer.output_filter.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
-    "core.answer.conversations.is_ours": session_state.is_ours,
-    "core.answer.conversations.issued": lambda text: session_state.issued(
-        [ChatMessage("user", text)] * 50, session_state.NoSigning(), now_s=0.0, limits=session_state.StateLimits()
+    "core.answer.conversations.is_ours": conversations.is_ours,
+    "core.answer.conversations.issued": lambda text: conversations.issued(
+        [ChatMessage("user", text)] * 50, conversations.NoSigning(), now_s=0.0, limits=conversations.StateLimits()
     ),
-    "core.answer.conversations.is_conversation_id": stored_conversations.is_conversation_id,
-    "core.answer.conversations.title_from": stored_conversations.title_from,
+    "core.answer.conversations.is_conversation_id": conversations.is_conversation_id,
+    "core.answer.conversations.title_from": conversations.title_from,
     "core.citations.claims.marks_in": claimed,
     "core.citations.labels.DocumentLabels": lambda text: (
-        markers.DocumentLabels([text, "b"]).places(text),
-        markers.DocumentLabels(["a"]).is_beginning(text),
+        labels.DocumentLabels([text, "b"]).places(text),
+        labels.DocumentLabels(["a"]).is_beginning(text),
     ),
     "core.answer.question_report.masked": question_report.masked,
-    "core.citations.labels.numbers_in": lambda text: labels.numbers_in(text[: markers.MAX_MARK_CHARS]),
+    "core.citations.labels.numbers_in": lambda text: labels.numbers_in(text[: labels.MAX_MARK_CHARS]),
     "core.citations.quotations.quotations": quotations.quotations,
     "core.citations.resolution.resolve, a part as quotation": lambda text: resolution.resolve(
         f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"
@@ -278,7 +246,7 @@ READERS: dict[str, Reader] = {
     "core.answer.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
     "core.answer.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
     "core.citations.units.units_in": lambda text: units.units_in(text, 0, len(text), spoken("en", "fr", "zh")),
-    "core.citations.places.is_cut": places_of_claims.is_cut,
+    "core.citations.places.is_cut": places.is_cut,
     "core.citations.units.marked": units.marked,
     "core.citations.verification.ComparedText.states": lambda text: verification.ComparedText("en").states(text[:700]),
     "core.citations.verification.CheckedExtract.finding": lambda text: checked_extract(text).finding(CLAIM),
@@ -286,17 +254,17 @@ READERS: dict[str, Reader] = {
         text[:700]
     ),
     "core.citations.verification.CheckedExtract.nearest": lambda text: checked_extract(text).nearest(text[:700]),
-    "core.answer.text_check.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
+    "core.answer.text_check.doubtful_claims": lambda text: text_check.doubtful_claims(
         text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
     ),
     "web.dropped_files.file_name_of": lambda text: (
         dropped_files.file_name_of(text),
         dropped_files.file_name_of(f"{text}.md"),
     ),
-    "core.identity.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
-    "core.identity.bracketed": hosts.bracketed,
-    "core.identity.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),
-    "core.identity.is_same": lambda text: hosts.is_same(text, text),
+    "core.identity.authority_of": lambda text: (identity.authority_of(text), identity.authority_of(f"http://{text}")),
+    "core.identity.bracketed": identity.bracketed,
+    "core.identity.is_known": lambda text: identity.is_known([text, "a"], ["a", text]),
+    "core.identity.is_same": lambda text: identity.is_same(text, text),
     "core.identity.believed_name": lambda text: identity.believed_name(text, "corp"),
     "core.identity.client_address": lambda text: identity.client_address(
         "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
@@ -308,22 +276,22 @@ READERS: dict[str, Reader] = {
     "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
     "core.model.streams.ServerSentEvents": events_of,
     "core.documents.place_at": lambda text: [
-        places.place_at(stored, text, len(text))
+        documents.place_at(stored, text, len(text))
         for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
     ],
     "core.documents.with_rows_at": lambda text: [
-        places.with_rows_at(stored, text, range(0, len(text), 50)) for stored in (text, f"0 {text}", "0 row 1 Q3")
+        documents.with_rows_at(stored, text, range(0, len(text), 50)) for stored in (text, f"0 {text}", "0 row 1 Q3")
     ],
     "core.query.dates.moment_of": lambda text: (dates.moment_of(text), dates.date_math_of(f"NOW{text}")),
-    "core.query.proposals.topics_of": lambda text: example_questions.topics_of([(text, text), (text, f"## {text}")]),
+    "core.query.proposals.topics_of": lambda text: proposals.topics_of([(text, text), (text, f"## {text}")]),
     "core.query.proposals.near_word": lambda text: proposals.near_word("holidays", hits_with(text)),
     "core.query.proposals.respelled": lambda text: proposals.respelled(text, {"holidays": "holiday"}, "en"),
     "core.query.proposals.titles_search": proposals.titles_search,
-    "core.query.plan.content_words": lambda text: steps.content_words(text, "en"),
+    "core.query.plan.content_words": lambda text: plan.content_words(text, "en"),
     "core.passages.term_matching.CUES": lambda text: [
-        sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
+        sum(1 for _ in cue.finditer(text)) for _, cue in term_matching.CUES
     ],
-    "core.passages.term_matching.cue_of": answer_types.cue_of,
+    "core.passages.term_matching.cue_of": term_matching.cue_of,
     "core.passages.budget_fitting.evidence_for, a document": evidence_for,
     "core.passages.budget_fitting.evidence_for, a token budget": lambda text: evidence_for(
         text, ask=Ask(question=QUESTION, token_budget=TokenBudget(4000, 500, 3))
@@ -353,10 +321,10 @@ READERS: dict[str, Reader] = {
         [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
     ),
     "core.passages.extracts.resolved": extracts.resolved,
-    "core.passages.term_matching.heading_at": lambda text: phrase_matching.heading_at(
-        phrase_matching.letters_of(QUESTION), text, term_matching.traces_of(TERMS, text, "en")
+    "core.passages.term_matching.heading_at": lambda text: term_matching.heading_at(
+        term_matching.letters_of(QUESTION), text, term_matching.traces_of(TERMS, text, "en")
     ),
-    "core.passages.term_matching.phrases_of": lambda text: phrase_matching.phrases_of(text, "en"),
+    "core.passages.term_matching.phrases_of": lambda text: term_matching.phrases_of(text, "en"),
     "core.passages.reranking.ranked": lambda text: reranking.ranked(
         QUESTION, [document(text)] * 3, language="en", terms=TERMS
     ),
@@ -364,7 +332,7 @@ READERS: dict[str, Reader] = {
         QUESTION, [document(PLAIN + text), document(PLAIN, title=text)], language="en", terms=TERMS
     ),
     "core.passages.selection.nodes": lambda text: selection.nodes(
-        QUESTION, [document(text)], language="en", node_size=300, size_of=token_estimate.estimate
+        QUESTION, [document(text)], language="en", node_size=300, size_of=sizes.estimate
     ),
     "core.passages.selection.select": lambda text: selection.select(
         QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
@@ -384,45 +352,45 @@ READERS: dict[str, Reader] = {
     ),
     "core.query.plan.instructed": lambda text: plan.instructed(text, text),
     "core.query.plan.is_follow_up": lambda text: [
-        conversation.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
+        plan.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
     ],
-    "core.query.plan.search_text_for": lambda text: conversation.search_text_for(
+    "core.query.plan.search_text_for": lambda text: plan.search_text_for(
         text, (ChatMessage("user", text),), language="en"
     ),
     "core.query.plan.within": lambda text: list(merged_turns(text)),
     "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text)),
     "core.query.plan.searches_for": searched,
-    "core.query.plan.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
-    "core.steps.lead_from": lambda text: following.lead_from(QUESTION, Document("d", text), language="en"),
-    "core.steps.queries_in": lambda text: planning.queries_in(text, (QUESTION,)),
-    "core.steps.pooled": lambda text: pooling.pooled(
+    "core.query.plan.with_query": lambda text: plan.with_query(Ask(question=QUESTION), text),
+    "core.steps.lead_from": lambda text: steps.lead_from(QUESTION, Document("d", text), language="en"),
+    "core.steps.queries_in": lambda text: steps.queries_in(text, (QUESTION,)),
+    "core.steps.pooled": lambda text: steps.pooled(
         QUESTION,
         ((Document("a", text, title="A", score=2.0),), (Document("b", "b", title=text, score=1.0),)),
-        leads=(following.Lead(Document("a", ""), ("Paris",), ("noon",)),),
+        leads=(steps.Lead(Document("a", ""), ("Paris",), ("noon",)),),
         language="en",
     ),
-    "core.steps.call_in": tools.call_in,
-    "core.steps.is_done": tools.is_done,
+    "core.steps.call_in": steps.call_in,
+    "core.steps.is_done": steps.is_done,
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
     "core.query.filter_queries.restriction_of": lambda text: [
         (filter_queries.restriction_of(one, ("source",)), filter_queries.misread_field(one, ("source",)))
         for value in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}', f"(a OR {text}")
         for one in (f"source:{value}", f"{{!tag={value}", f"-({value})")
     ],
-    "core.query.plan.has_own_words": lambda text: steps.has_own_words(text, "fr"),
-    "core.query.plan.plain_step": lambda text: steps.plain_step(
+    "core.query.plan.has_own_words": lambda text: plan.has_own_words(text, "fr"),
+    "core.query.plan.plain_step": lambda text: plan.plain_step(
         text[:MAX_QUESTION_CHARS], language="en", operator="AND"
     ),
-    "core.query.plan.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
+    "core.query.plan.steps_for": lambda text: plan.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.words_within(
         parameters.usable_words(text.split(), "en"), 100
     ),
-    "core.citations.links.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
-    "core.citations.links.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
-    "core.meaning.near_search.pieces_of": cutting.pieces_of,
-    "core.meaning.near_search.plain_cuts_of": passage_records.plain_cuts_of,
-    "core.meaning.near_search.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
+    "core.citations.links.is_target": lambda text: (links.is_target(text), links.is_target(f"{text}:")),
+    "core.citations.links.target_of": lambda text: links.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.meaning.near_search.pieces_of": near_search.pieces_of,
+    "core.meaning.near_search.plain_cuts_of": near_search.plain_cuts_of,
+    "core.meaning.near_search.cuts_of": lambda text: near_search.cuts_of(text, text, "model"),
     "core.passages.stored_parts.with_parts": lambda text: stored_parts.with_parts(
         Document(id="a", text=""),
         [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
@@ -432,22 +400,22 @@ READERS: dict[str, Reader] = {
         [Document("a", text), Document("b", text)], text[:400], "en"
     ),
     "core.solr.parameters.numbered": parameters.numbered,
-    "core.passages.term_matching.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),
-    "core.text.folding.unescaped": cleaning.unescaped,
+    "core.passages.term_matching.leads_of": lambda text: term_matching.leads_of(text, bounds_of(text)),
+    "core.text.folding.unescaped": folding.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
-    "core.text.structure.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
-    "core.text.structure.has_tables": lambda text: tables.has_tables(text, 0, len(text)),
-    "core.text.structure.header_above": lambda text: tables.header_above(text, len(text)),
-    "core.text.structure.is_in_table": lambda text: tables.is_in_table(text, 0, len(text)),
-    "core.text.structure.named_cells": lambda text: tables.named_cells(text, 0, len(text)),
-    "core.text.structure.row_lines": lambda text: tables.row_lines(text, are_neighbours=True),
-    "core.text.structure.tables_in": tables.tables_in,
-    "core.text.folding.clean": lambda text: cleaning.clean(text, is_full=True),
-    "core.text.folding.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
-    "core.text.folding.without_directions": cleaning.without_directions,
-    "core.text.folding.is_unicode": cleaning.is_unicode,
-    "core.text.folding.encodable": cleaning.encodable,
-    "core.text.folding.without_invisible": cleaning.without_invisible,
+    "core.text.structure.cells_of": lambda text: structure.cells_of(text, 0, len(text)),
+    "core.text.structure.has_tables": lambda text: structure.has_tables(text, 0, len(text)),
+    "core.text.structure.header_above": lambda text: structure.header_above(text, len(text)),
+    "core.text.structure.is_in_table": lambda text: structure.is_in_table(text, 0, len(text)),
+    "core.text.structure.named_cells": lambda text: structure.named_cells(text, 0, len(text)),
+    "core.text.structure.row_lines": lambda text: structure.row_lines(text, are_neighbours=True),
+    "core.text.structure.tables_in": structure.tables_in,
+    "core.text.folding.clean": lambda text: folding.clean(text, is_full=True),
+    "core.text.folding.clean, controls alone": lambda text: folding.clean(text, is_full=False),
+    "core.text.folding.without_directions": folding.without_directions,
+    "core.text.folding.is_unicode": folding.is_unicode,
+    "core.text.folding.encodable": folding.encodable,
+    "core.text.folding.without_invisible": folding.without_invisible,
     "core.text.folding.unaccented": lambda text: folding.unaccented(folding.lowered(text)),
     "core.text.folding.aligned": folding.aligned,
     "core.text.folding.fold": folding.fold,
@@ -460,37 +428,35 @@ READERS: dict[str, Reader] = {
         sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)
     ],
     "core.text.sentences.spans": sentences.spans,
-    "core.text.words.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
-    "core.text.sizes.estimate": token_estimate.estimate,
-    "core.text.words.sought_in": lambda text: tokenizer.sought_in(text[:MAX_QUESTION_CHARS], "en"),
+    "core.text.words.is_empty_word": lambda text: words.is_empty_word(text, "en"),
+    "core.text.sizes.estimate": sizes.estimate,
+    "core.text.words.sought_in": lambda text: words.sought_in(text[:MAX_QUESTION_CHARS], "en"),
     "core.text.words.words_of": lambda text: [
-        tokenizer.words_of(text[:MAX_QUESTION_CHARS], code) for code in ("en", "fr", "it")
+        words.words_of(text[:MAX_QUESTION_CHARS], code) for code in ("en", "fr", "it")
     ],
-    "core.text.sizes.between_characters": lambda text: truncation.between_characters(text, len(text) - 1),
-    "core.text.sizes.cut_at": lambda text: truncation.cut_at(text, len(text) // 2),
-    "core.text.sizes.word_end": lambda text: truncation.word_end(text, 0, len(text) // 2),
-    "core.text.sizes.longest_prefix": lambda text: truncation.longest_prefix(
-        text, len(text), token_estimate.estimate, 100
-    ),
+    "core.text.sizes.between_characters": lambda text: sizes.between_characters(text, len(text) - 1),
+    "core.text.sizes.cut_at": lambda text: sizes.cut_at(text, len(text) // 2),
+    "core.text.sizes.word_end": lambda text: sizes.word_end(text, 0, len(text) // 2),
+    "core.text.sizes.longest_prefix": lambda text: sizes.longest_prefix(text, len(text), sizes.estimate, 100),
     "core.whole.weigh": lambda text: weighed(text),
-    "core.whole.chosen": lambda text: central_sentences.chosen(weighed(text), 12),
-    "core.whole.condensed": lambda text: central_sentences.condensed(weighed(text), (0, len(text)), 4000),
-    "core.whole.said": lambda text: central_sentences.said(text, Passage(0, len(text))),
-    "core.whole.piece_spans": lambda text: pieces.piece_spans(weighed(text), PIECES),
-    "core.whole.piece_extract": lambda text: pieces.piece_extract(
+    "core.whole.chosen": lambda text: whole.chosen(weighed(text), 12),
+    "core.whole.condensed": lambda text: whole.condensed(weighed(text), (0, len(text)), 4000),
+    "core.whole.said": lambda text: whole.said(text, Passage(0, len(text))),
+    "core.whole.piece_spans": lambda text: whole.piece_spans(weighed(text), PIECES),
+    "core.whole.piece_extract": lambda text: whole.piece_extract(
         document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True
     ),
-    "core.whole.proved": lambda text: proved_summary.proved(text[:MAX_CHECKED_CHARS], SMALL, language="en"),
-    "core.whole.provable": lambda text: proved_summary.provable([text[:MAX_CHECKED_CHARS]], SMALL, language="en"),
-    "core.whole.proved, the document": lambda text: proved_summary.proved(CLAIM, seen(text + PLAIN), language="en"),
-    "protocols.ai.action.question_ask": lambda text: asking.question_ask(
+    "core.whole.proved": lambda text: whole.proved(text[:MAX_CHECKED_CHARS], SMALL, language="en"),
+    "core.whole.provable": lambda text: whole.provable([text[:MAX_CHECKED_CHARS]], SMALL, language="en"),
+    "core.whole.proved, the document": lambda text: whole.proved(CLAIM, seen(text + PLAIN), language="en"),
+    "protocols.ai.action.question_ask": lambda text: action.question_ask(
         ai_request({"query": text[:4000], "history": [{"role": "user", "message": text}], "lang": text, text: text}),
         Settings(),
         action="rag",
     ),
     "protocols.ai.action.work_ask": lambda text: [
-        asking.work_ask(ai_request({"filters": {"id": [text], "fq": [text]}}), Settings(), kind="synthesize"),
-        asking.work_ask(ai_request({"filters": {"fq": [f"source:{text}"]}, "query": "x"}), Settings(), kind="search"),
+        action.work_ask(ai_request({"filters": {"id": [text], "fq": [text]}}), Settings(), kind="synthesize"),
+        action.work_ask(ai_request({"filters": {"fq": [f"source:{text}"]}, "query": "x"}), Settings(), kind="search"),
     ],
     "protocols.ai.conversations.renaming": lambda text: stored_wire.renaming(
         ai_request({"conversationId": text, "title": text})
@@ -525,27 +491,27 @@ READERS: dict[str, Reader] = {
         Settings(),
     ),
     "core.citations.links.passage_link": lambda text: [
-        links_of_citations.passage_link(
+        links.passage_link(
             Citation("L", "verified", text, answer_start=0, answer_end=3, url=url, quote=text), "http://a"
         )
         for url in (f"https://a.org/{text}", f"http://{text}", None)
     ],
-    "core.answer.audit_record.keys_by_id": lambda text: audit_keys.keys_by_id([text, "k" * 32]),
-    "core.access.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
-    "core.access.same_user": revocation.same_user,
+    "core.answer.audit_record.keys_by_id": lambda text: audit_record.keys_by_id([text, "k" * 32]),
+    "core.access.line_of": lambda text: access.line_of(text, at_s=0.0, by=text),
+    "core.access.same_user": access.same_user,
     "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
-    "core.model.servers.callers_error": lambda text: refusals.callers_error(
+    "core.model.servers.callers_error": lambda text: servers.callers_error(
         replies.failure_for(refusal_of(text), now_s=0),
         chosen=("model", "messages"),
         model=text,
     ),
-    "protocols.openai.renderings.our_model": lambda text: models.our_model(f"{text}/{text}", Settings()),
+    "protocols.openai.renderings.our_model": lambda text: renderings.our_model(f"{text}/{text}", Settings()),
     "protocols.openai.responses.parse": lambda text: responses.parse(
         Incoming(path="/v1/responses", body={"input": text[:4_000], "instructions": text[:20_000]}), Settings()
     ),
     "protocols.openai.chat_completions.task_of": lambda text: [
-        task_prompts.task_of(text, (ChatMessage("system", text),)),
-        task_prompts.task_of("### Task:" + text, ()),
+        chat_completions.task_of(text, (ChatMessage("system", text),)),
+        chat_completions.task_of("### Task:" + text, ()),
     ],
     "protocols.ragapi.parse": lambda text: asked_by(ragapi.parse, text),
     "protocols.solr_select.parse": lambda text: asked_by(solr_select.parse, text),
@@ -556,9 +522,7 @@ READERS: dict[str, Reader] = {
         lambda value: len(str(value)),
     ),
     "web.pages.results.html_of": badges,
-    "web.pages.results.html_of, no citations": lambda text: markdown.html_of(
-        text, markdown.PlacedCitations([], [], {})
-    ),
+    "web.pages.results.html_of, no citations": lambda text: results.html_of(text, results.PlacedCitations([], [], {})),
     "web.pages.results.hits_of": lambda text: results.hits_of(
         {"response": {"docs": [{"id": text, "url": text, "preview_content": text}]}}
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.ingest import run as members
+from datafari_rag.ingest import run
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.parsers.parsed import Parsed
 from datafari_rag.ingest.run import Member, MemberPlace, Members
@@ -46,14 +46,14 @@ def test_a_member_that_cannot_be_read_stops_no_other() -> None:
 def test_depth_number_and_time_have_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Parsed("", members=("a.zip",))
     found = [*Members(lambda place: loop, lambda: False).of(loop)]
-    assert (len(found), found[-1].problem) == (members.MAX_DEPTH + 1, members.TOO_DEEP)
+    assert (len(found), found[-1].problem) == (run.MAX_DEPTH + 1, run.TOO_DEEP)
 
-    many = Parsed("", members=tuple(f"{n}.txt" for n in range(members.MAX_MEMBERS + 5)))
+    many = Parsed("", members=tuple(f"{n}.txt" for n in range(run.MAX_MEMBERS + 5)))
     found = [*Members(lambda place: TEXT, lambda: False).of(many)]
-    assert (len(found), found[-1]) == (members.MAX_MEMBERS + 1, Member((), None, members.TOO_MANY))
+    assert (len(found), found[-1]) == (run.MAX_MEMBERS + 1, Member((), None, run.TOO_MANY))
 
     found = walked({(f"{n}.txt",): TEXT for n in range(9)}, many, over_after=2)
-    assert [one.problem for one in found] == ["", "", members.TOO_LONG]
+    assert [one.problem for one in found] == ["", "", run.TOO_LONG]
 
 
 def test_the_way_in_tells_the_parsers_endings_alone() -> None:
@@ -118,7 +118,7 @@ def test_what_is_wrong_in_a_file_is_named_with_the_way_to_it_and_the_others_are_
     outcome = house.run()
     assert [(Path(where).name, why) for where, why in house.heard.failures] == [
         ("a.zip#b.docx", "This DOCX is broken."),
-        ("a.zip#deep.zip#in.zip#in.zip", members.TOO_DEEP),
+        ("a.zip#deep.zip#in.zip#in.zip", run.TOO_DEEP),
     ]
     assert (outcome.problems, house.names) == (2, ["a.zip#c.txt", "good.txt"])
 

@@ -13,8 +13,7 @@ import pytest
 from tantivy import Occur, Query
 
 from datafari_rag import pipeline
-from datafari_rag.adapters.embedded import queries as filters
-from datafari_rag.adapters.embedded import retriever
+from datafari_rag.adapters.embedded import queries, retriever
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, Filter, User, filter_for
 from datafari_rag.core.solr import parameters
 from tests.security.telling import Record, tell
@@ -31,13 +30,13 @@ def _without(level: str) -> tuple[str, ...]:
 
 
 def _inverted(access: Filter, schema: Any, *more: Any) -> Query:
-    right = filters.rights_query(access, schema, *more)
+    right = queries.rights_query(access, schema, *more)
     return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, right or Query.empty_query())])
 
 
 def _undenied(level: str, tokens: list[str], schema: Any, *more: Any) -> Query:
     allow, deny = f"allow_token_{level}", f"deny_token_{level}"
-    unset = filters._all(Query.term_query(schema, field, "__nosecurity__") for field in (allow, deny))
+    unset = queries._all(Query.term_query(schema, field, "__nosecurity__") for field in (allow, deny))
     return Query.boolean_query([(Occur.Should, unset), (Occur.Should, Query.term_set_query(schema, allow, tokens))])
 
 
@@ -92,10 +91,10 @@ EVERYWHERE: dict[str, Mutant] = {
 EMBEDDED: dict[str, Mutant] = {
     "filter removed": (retriever, "rights_query", lambda *all_of_it: None),
     "filter inverted": (retriever, "rights_query", _inverted),
-    **{f"level {level} dropped": (filters, "LEVELS", _without(level)) for level in LEVELS},
-    "level document dropped for the anonymous": (filters, "ACL_FIELDS", ACL_FIELDS[:4]),
-    "deny ignored": (filters, "_level_query", _undenied),
-    "open by the allow field alone": (filters, "_level_query", _half_open),
+    **{f"level {level} dropped": (queries, "LEVELS", _without(level)) for level in LEVELS},
+    "level document dropped for the anonymous": (queries, "ACL_FIELDS", ACL_FIELDS[:4]),
+    "deny ignored": (queries, "_level_query", _undenied),
+    "open by the allow field alone": (queries, "_level_query", _half_open),
 }
 
 SOLR: dict[str, Mutant] = {

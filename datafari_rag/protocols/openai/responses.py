@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from datafari_rag.core.answer import conversations as memory
+from datafari_rag.core.answer import conversations
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
@@ -174,9 +174,9 @@ def _turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming,
     system = [] if echo.instructions is None else [_turn("system", echo.instructions, "instructions")]
     earlier: tuple[ChatMessage, ...] = ()
     if echo.previous_id is not None:
-        state = {memory.KEY: echo.previous_id.removeprefix(ID_PREFIX)}
+        state = {conversations.KEY: echo.previous_id.removeprefix(ID_PREFIX)}
         limits, key = memory_limits(settings), "previous_response_id"
-        earlier = memory.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
+        earlier = conversations.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     return question, (*system, *earlier, *turns)
 
 
@@ -445,8 +445,8 @@ def _id(context: ReplyContext, text: str | None) -> str:
         return f"{ID_PREFIX}{context.id}"
     answer = [] if text is None else [ChatMessage("assistant", text)]
     turns = (*ask.history, ChatMessage("user", ask.question), *answer)
-    state = memory.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
-    return ID_PREFIX + state[memory.KEY]
+    state = conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
+    return ID_PREFIX + state[conversations.KEY]
 
 
 def _echo(context: ReplyContext) -> ResponseEcho:

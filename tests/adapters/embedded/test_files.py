@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.embedded import schema as files
+from datafari_rag.adapters.embedded import schema
 from datafari_rag.adapters.embedded.schema import CHECKED_FILE, are_whole, write_whole
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
@@ -29,8 +29,8 @@ def index(tmp_path: Path) -> Path:
 def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that were read for their checksum."""
     names: list[str] = []
-    checksum = files._is_whole
-    monkeypatch.setattr(files, "_is_whole", lambda path: (names.append(path.name), checksum(path))[1])
+    checksum = schema._is_whole
+    monkeypatch.setattr(schema, "_is_whole", lambda path: (names.append(path.name), checksum(path))[1])
     return names
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from datafari_rag.core import whole as prompts
+from datafari_rag.core import whole
 
 
 def test_the_language_is_named_and_nothing_else_is_filled_in() -> None:
-    assert prompts.instructed_in(prompts.SUMMARY, "fr").endswith("Answer in French.")
-    assert prompts.instructed_in(prompts.SYNTHESIS, "tlh").endswith("Answer in tlh.")
+    assert whole.instructed_in(whole.SUMMARY, "fr").endswith("Answer in French.")
+    assert whole.instructed_in(whole.SYNTHESIS, "tlh").endswith("Answer in tlh.")
 
 
 def test_a_document_of_one_piece_is_not_called_a_part() -> None:
-    assert prompts.part_question(1, 1, 6) == "Summarise this document in about 6 sentences."
-    assert prompts.part_question(2, 3, 1) == "Summarise part 2 of 3 of this document in one sentence."
+    assert whole.part_question(1, 1, 6) == "Summarise this document in about 6 sentences."
+    assert whole.part_question(2, 3, 1) == "Summarise part 2 of 3 of this document in one sentence."
 
 
 def test_a_later_part_is_told_what_was_said_and_a_merge_how_many_parts_there_are() -> None:
-    assert prompts.next_question(2, 3, 2, "So {far}.").startswith(
+    assert whole.next_question(2, 3, 2, "So {far}.").startswith(
         "The summary so far:\nSo {far}.\n\nSummarise part 2 of 3"
     )
-    assert "summaries of the 4 parts" in prompts.merge_question(4, 6)
+    assert "summaries of the 4 parts" in whole.merge_question(4, 6)

@@ -26,7 +26,7 @@ from datafari_rag.core.errors import EmbeddingsUnavailable, ModelTimeout, Search
 from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel
-from datafari_rag.web.admin import usage as questions
+from datafari_rag.web.admin import usage
 from datafari_rag_trials.evaluation.questions import questions_in
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.web.test_spending import DOORS
@@ -272,8 +272,8 @@ def test_groups_are_joined_by_meaning_where_vectors_can_be_had(
 def test_documents_are_looked_up_together_and_within_a_bound(
     store: QuestionFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "LOOKED_UP_TOGETHER", 2)
-    monkeypatch.setattr(questions, "MOST_LOOKED_UP", 3)
+    monkeypatch.setattr(usage, "LOOKED_UP_TOGETHER", 2)
+    monkeypatch.setattr(usage, "MOST_LOOKED_UP", 3)
     kept(store, "holiday", ("a", "b", "c", "d"))
     retriever = FakeRetriever()
     site_of(store, retriever).report("ann")
