@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from datafari_rag.core import steps as planning
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.ask import (
@@ -40,8 +39,11 @@ from datafari_rag.core.search_request import STORED, Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps import (
+    LEAST_TOKENS,
+    MAX_TOKENS,
     PIECE_CHARS,
     Lead,
+    Planner,
     ToolCall,
     call_in,
     is_done,
@@ -249,9 +251,9 @@ class StepWalk:
         weighed = self.aside(partial(weigh, self._question, documents, language=self.language), documents)
         return extracts_for(choose(weighed, Limit(LOOK_CHARS, LOOK_DOCUMENTS)).chosen, is_cleaned=True)
 
-    def planner(self) -> planning.Planner:
+    def planner(self) -> Planner:
         """Return what a call of the model is made with; its nonce is new each time."""
-        return planning.Planner(self._settings.rag_model, self._parts.new_nonce(), self.language)
+        return Planner(self._settings.rag_model, self._parts.new_nonce(), self.language)
 
     def called(
         self, prompt: Prompt, read: Callable[[str], tuple[str, ...]]
@@ -259,9 +261,9 @@ class StepWalk:
         """Return the model's reply to *prompt*, None if it may not be called; *read* returns what is noted of it."""
         input_tokens = tokens_in(prompt, self._parts.count)
         free = self.meter.tokens_left(input_tokens)
-        left = min(planning.MAX_TOKENS, free)
+        left = min(MAX_TOKENS, free)
         is_model = self._settings.rag_api_endpoint != BUILTIN_MODEL
-        if not is_model or left < planning.LEAST_TOKENS or not self.meter.may_search():
+        if not is_model or left < LEAST_TOKENS or not self.meter.may_search():
             return None
         begun = self.meter.begin("plan")
         yield begun[0]
