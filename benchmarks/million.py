@@ -1,7 +1,7 @@
 """
 A million passages in a SolrCloud: what searches cost, what filters cost, and what happens while all of it changes.
 
-    python -m benchmarks.million [--minutes 8] [--only "Vectors 300,000: tokens"] [--again]
+    python -m benchmarks.million [--minutes 8] [--only "Vectors 300,000: tokens"]
 
 Everything goes through the service's own search, sync and adapters, with the rights of a user in each search. `RUNS` is
 all that docs/sizing.md quotes. What was measured is kept by its name in `bench-results/large.json` and not measured

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -114,7 +114,7 @@ def rates_by_set(checked: Sequence[CheckedClaim]) -> dict[str, ClaimRates]:
     return found
 
 
-def rates(checked: Iterable[CheckedClaim], balanced: Sequence[float] = ()) -> ClaimRates:
+def rates(checked: Sequence[CheckedClaim], balanced: Sequence[float] = ()) -> ClaimRates:
     """Return the rates of *checked*, with the mean of *balanced* in place of their own where it is given."""
     right, wrong = ([one.status for one in checked if one.claim.is_right is side] for side in (True, False))
     proved, proved_wrong = (sum(status in PROVED for status in of) for of in (right, wrong))

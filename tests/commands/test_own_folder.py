@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import LazyGroup
 from datafari_rag.ingest.parsers import texts
+from tests.ingest.parsers.written import zip_of
 from tests.required import program
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -109,6 +110,17 @@ def test_a_document_of_old_word_is_read(own: Own, monkeypatch: pytest.MonkeyPatc
     assert result.stdout.startswith("1 document written, 0 removed, 0 files unchanged, 1 problem")
     assert "none.doc: This is not a Word document, or it is protected." in result.stderr
     assert "at half past five" in own.run("ask", "When does the pilot boat leave?").stdout
+
+
+def test_a_document_of_old_word_inside_another_file_is_named_with_the_reason(own: Own) -> None:
+    """Its programs seek in a file, and nothing that is in a file becomes one on the disk."""
+    program("catdoc", "apt-get install catdoc")
+    zip_of(own.files / "a.zip", ("old.doc", (DATA / "harbour.doc").read_bytes()), ("b.txt", b"words"))
+
+    result = own.run("index", str(own.files))
+
+    assert result.stdout.startswith("1 document written, 0 removed, 0 files unchanged, 1 problem")
+    assert f"a.zip#old.doc: {texts.WORD_INSIDE}" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ IDLE_S = 30.0
 
 
 CLOSING_S = 1.0
-"""A server that closes a kept connection later behind a request was at work on it."""
+"""A server that closes a kept connection later behind a request was at work on it; one that does so sooner, hardly."""
 
 
 POOL = 64

@@ -621,7 +621,10 @@ FAILURES: Mapping[Fault, type[ModelError]] = {
     Fault.GARBLED: ModelGarbled,
     Fault.UNSENDABLE: ModelUnavailable,
 }
-"""Each failure of HTTP with its core error. Only where no server can be at work on it may a request be repeated."""
+"""
+Each failure of HTTP with its core error. A request may be repeated where no server was reached, or where one closed a
+kept connection at once.
+"""
 
 
 MAX_BYTES = 16_000_000

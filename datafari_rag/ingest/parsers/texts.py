@@ -40,6 +40,7 @@ _ENDS = {
 
 WORD_PROGRAMS = (("antiword", "-m", "UTF-8.txt", "-w", "0"), ("catdoc", "-d", "utf-8", "-w"))
 WORD_NEEDS = "antiword or catdoc is not installed"
+WORD_INSIDE = "A .doc file inside another file is not read: its programs need a file of its own."
 
 
 def parse(file: BinaryIO) -> Parsed:
@@ -151,7 +152,10 @@ def parse_word(file: BinaryIO) -> Parsed:
     commands = word_programs()
     if not commands:
         raise Unreadable(f"Reading .doc files needs one of two Debian packages: {WORD_NEEDS}.")
-    number = file.fileno()
+    try:
+        number = file.fileno()
+    except io.UnsupportedOperation as error:
+        raise Unreadable(WORD_INSIDE) from error
     for command in commands:
         # No file is opened by a name that somebody chose: the descriptor is what the program gets.
         done = subprocess.run(  # noqa: S603 # nosec B603
