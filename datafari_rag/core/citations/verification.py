@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import islice, pairwise
@@ -226,10 +227,9 @@ class CheckedExtract:
         """
         if claim not in self._findings:
             found = self.proving(claim)
-            try:
-                found = found if found.status in PROVED else self._weakest(claim, self._finding)
-            except WorkIsOver:
-                found = NOTHING
+            if found.status not in PROVED and not self.text.is_over:
+                with suppress(WorkIsOver):
+                    found = self._weakest(claim, self._finding)
             self._findings[claim] = found
         return self._findings[claim]
 

@@ -106,6 +106,19 @@ def test_behind_the_work_of_a_text_nothing_is_proved() -> None:
         )
 
 
+DOGS = "Dogs ride free of any charge."
+
+
+def test_work_that_ends_anywhere_leaves_the_whole_finding_or_nothing() -> None:
+    (extract,) = extracts(f"The ferry leaves at nine. It is blue and old. {DOGS} The ferry leaves at nine. {DOGS}")
+    whole = CheckedExtract(extract, ComparedText("en"))
+    found = whole.finding(f"The ferry leaves at nine. {DOGS}")
+    assert found.status == "verified"
+    for most in range(whole.text.done):
+        seen = CheckedExtract(extract, ComparedText("en", most))
+        assert seen.finding(f"The ferry leaves at nine. {DOGS}").status == "unsupported"
+
+
 TRIP = "The ferry leaves at nine. The fee is 12 euros for each of the bicycles on board. Dogs ride free of any charge."
 
 
