@@ -61,9 +61,9 @@ from datafari_rag.core.whole import (
     piece_spans,
     provable,
     proved,
-    said,
     weigh,
     weighed_in,
+    words_at,
 )
 from datafari_rag.pipeline import Dependencies, fetch, proof_units, sources_for, speak
 from datafari_rag.ports import Ending, IsWanted
@@ -138,7 +138,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         parts = STRATEGIES[run.settings.prompt_chunking_strategy](run, subject)
     else:
         own = replace(subject, language=own_language)
-        parts = _summary_of_sentences(run, own, [said(document.text, one) for one in passages], shown)
+        parts = _summary_of_sentences(run, own, [words_at(document.text, one) for one in passages], shown)
     with closing(parts):
         yield from _joined(parts, shown, stopwatch)
 
@@ -274,7 +274,7 @@ def _parts(run: WorkRun, subject: Subject, written: ModelText, extracts: tuple[E
         seen = replace(subject.document, text="\n".join(extract.text for extract in extracts))
         own = detect(subject.document.text, "en")
         weighed = run.weighed(seen, own)
-        sentences = [said(seen.text, one) for one in chosen(weighed, _share(run, len(subject.spans)))]
+        sentences = [words_at(seen.text, one) for one in chosen(weighed, _share(run, len(subject.spans)))]
         yield from _summary_of_sentences(run, replace(subject, language=own), sentences, extracts)
 
 
@@ -396,7 +396,7 @@ def _own_words(run: WorkRun, extract: Extract) -> str:
     # Of the stored text: in the extract's, which is cleaned, no line ends a heading or an item.
     weighed = weighed_in(run.weighed(extract.document, language), extract.passages)
     sentences = chosen(weighed, OWN_SENTENCES)
-    return " ".join(f"{said(extract.document.text, one)} [{extract.number}]" for one in sentences)
+    return " ".join(f"{words_at(extract.document.text, one)} [{extract.number}]" for one in sentences)
 
 
 FRAME_TOKENS = 200
@@ -484,7 +484,7 @@ class WorkRun:
         Raises:
             ModelError: it failed.
         """
-        said: list[str] = []
+        texts: list[str] = []
         ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
         if not is_wanted():
             return ModelText("")
@@ -496,10 +496,10 @@ class WorkRun:
                     break
                 if not is_wanted():
                     return ModelText("")
-                said.append(piece.text)
+                texts.append(piece.text)
         if ending.failure is not None:
             raise ending.failure
-        text = self.filtered("".join(said), prompt.extracts)
+        text = self.filtered("".join(texts), prompt.extracts)
         return ModelText(text, ending.finish_reason or "stop", ending.facts)
 
 

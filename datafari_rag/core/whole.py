@@ -79,10 +79,10 @@ def part_question(number: int, total: int, sentences: int) -> str:
     return f"Summarise {what} in {_sentences(sentences)}."
 
 
-def next_question(number: int, total: int, sentences: int, said: str) -> str:
-    """Return what the model is asked about a later part, when *said* is the summary of the parts before it."""
+def next_question(number: int, total: int, sentences: int, so_far: str) -> str:
+    """Return what the model is asked about a later part, when *so_far* is the summary of the parts before it."""
     return (
-        f"The summary so far:\n{said}\n\nSummarise part {number} of {total} of this document in "
+        f"The summary so far:\n{so_far}\n\nSummarise part {number} of {total} of this document in "
         f"{_sentences(sentences)} that go on from there. Do not repeat the summary so far."
     )
 
@@ -226,7 +226,7 @@ def condensed(weighed: WeighedText, span: tuple[int, int], most_chars: int) -> t
     return tuple(Passage(one.start, one.end) for one in sorted(kept, key=lambda one: one.start))
 
 
-def said(text: str, passage: Passage) -> str:
+def words_at(text: str, passage: Passage) -> str:
     """Return the words of *passage* of *text* on one line."""
     return " ".join(clean(text[passage.start : passage.end], is_full=False)[0].split())
 

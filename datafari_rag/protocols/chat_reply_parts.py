@@ -35,7 +35,7 @@ ACTIVITY_TYPES: Mapping[StepKind, str] = {
 }
 """What each kind of step is called in a reply; the first, second and last as agentic retrieval services do."""
 
-_CITATION_KEYS = tuple(one.name for one in fields(Citation))
+_CITATION_KEYS = tuple(field.name for field in fields(Citation))
 _TOO_LARGE = "Left out: too large for one event of a stream."
 _AS_BAD_REQUEST = frozenset({413, 422})
 

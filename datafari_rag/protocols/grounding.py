@@ -174,14 +174,14 @@ def reply(task: GroundingTask, found: GroundingResult) -> Json:
     chunks = _Chunks()
     claims = [_claim(one, task, chunks, place) for one, place in _placed(task.candidate, found.check.sentences)]
     checked = [claim for claim in claims if claim["groundingCheckRequired"]]
-    proved = sum(bool(one["citationIndices"]) for one in checked)
-    against = sum(bool(one["antiCitationIndices"]) for one in checked)
+    proved = sum(bool(claim["citationIndices"]) for claim in checked)
+    against = sum(bool(claim["antiCitationIndices"]) for claim in checked)
     documents = {document.id: document for document in found.documents}
     return {
         "supportScore": round(proved / len(checked), 4) if checked else None,
         "contradictionScore": round(against / len(checked), 4) if checked else None,
         "citedChunks": [
-            _chunk(one, documents[one.document_id or ""], is_fact=bool(task.facts)) for one in chunks.cited
+            _chunk(cited, documents[cited.document_id or ""], is_fact=bool(task.facts)) for cited in chunks.cited
         ],
         "claims": claims,
         "notFound": list(found.missing),
@@ -215,7 +215,7 @@ def _report(second: JudgeReport) -> Json:
 
 def _facts(facts: Sequence[Fact]) -> tuple[Document, ...]:
     read = tuple(_fact(place, fact) for place, fact in enumerate(facts))
-    if sum(len(one.text) + _chars_of(one.meta) for one in read) > MAX_FACTS_CHARS:
+    if sum(len(fact.text) + _chars_of(fact.meta) for fact in read) > MAX_FACTS_CHARS:
         raise BadRequest(f"facts must have at most {MAX_FACTS_CHARS} characters together.", field="facts")
     return read
 

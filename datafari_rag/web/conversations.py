@@ -158,16 +158,16 @@ class ConversationCall:
         """Return the list with one conversation opened, the one that was used last for None. Raises: NotFound."""
         listed = self.store.conversations(self.name)
         if conversation_id is None:
-            wanted = listed[0] if listed else None
+            conversation = listed[0] if listed else None
         else:
-            wanted = next((conversation for conversation in listed if conversation.id == conversation_id), None)
-        turns = None if wanted is None else self.store.turns(self.name, wanted.id)
-        if wanted is None or turns is None:
+            conversation = next((each for each in listed if each.id == conversation_id), None)
+        turns = None if conversation is None else self.store.turns(self.name, conversation.id)
+        if conversation is None or turns is None:
             if conversation_id is not None:
                 raise _absent()
             return conversations.reply(listed, None)
         documents = documents_of(documents_behind(turns), self.user, self.snapshot)
-        return conversations.reply(listed, OpenedConversation(wanted, turns, documents))
+        return conversations.reply(listed, OpenedConversation(conversation, turns, documents))
 
 
 def conversations_view(worker: WorkerContext) -> Response:

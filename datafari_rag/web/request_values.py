@@ -143,8 +143,8 @@ def _json(data: bytes) -> object:
 def _check_levels(body: object) -> None:
     level = [body] if isinstance(body, (dict, list)) else []
     for _ in range(MAX_LEVELS):
-        inner = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [one for several in inner for one in several if isinstance(one, (dict, list))]
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [value for several in inner for value in several if isinstance(value, (dict, list))]
         if not level:
             return
     raise BadRequest(f"The request body is nested too deeply: at most {MAX_LEVELS} levels.")

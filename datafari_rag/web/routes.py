@@ -73,7 +73,13 @@ RESPONSES = DialectRoute("responses", responses, NAMED_SSE, softened=responses.s
 _JSON = frozenset({"json"})
 
 ROUTES = (
-    Route("ai", AI_PATHS, ("POST",), _JSON, (*(_of_ai(one, one.accepts) for one in ACTIONS.values()), _of_ai(UNKNOWN))),
+    Route(
+        "ai",
+        AI_PATHS,
+        ("POST",),
+        _JSON,
+        (*(_of_ai(action, action.accepts) for action in ACTIONS.values()), _of_ai(UNKNOWN)),
+    ),
     Route("select", SELECT_PATHS, ("GET", "POST"), frozenset({"form"}), (RAGAPI, SELECT)),
     Route("chat", ("/chat", "/ask"), ("POST",), _JSON, (CHOICES, CHAT)),
     Route("chat-stream", ("/chat/stream",), ("POST",), _JSON, (CHAT,)),

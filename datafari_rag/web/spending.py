@@ -118,7 +118,7 @@ class CountedModel:
             with spending.call(prompt.model, estimate) as call:
                 answer = self._model.generate(prompt, is_streamed=is_streamed)
                 yield from _noted(
-                    answer, call, estimate, lambda all_: spending.count("".join(one.text for one in all_))
+                    answer, call, estimate, lambda all_: spending.count("".join(chunk.text for chunk in all_))
                 )
         except BudgetSpent as error:
             if self._instead is None or not spending.caps.has_fallback:

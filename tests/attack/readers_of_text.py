@@ -441,7 +441,7 @@ READERS: dict[str, Reader] = {
     "core.whole.weigh": lambda text: weighed(text),
     "core.whole.chosen": lambda text: whole.chosen(weighed(text), 12),
     "core.whole.condensed": lambda text: whole.condensed(weighed(text), (0, len(text)), 4000),
-    "core.whole.said": lambda text: whole.said(text, Passage(0, len(text))),
+    "core.whole.words_at": lambda text: whole.words_at(text, Passage(0, len(text))),
     "core.whole.piece_spans": lambda text: whole.piece_spans(weighed(text), PIECES),
     "core.whole.piece_extract": lambda text: whole.piece_extract(
         document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True

@@ -12,7 +12,7 @@ WORST = {
     "core.whole.weigh": "'\\u4e2d\\n'",
     "core.whole.chosen": "'\\n\\u4e2d'",
     "core.whole.condensed": "'\\n\\u4e2d'",
-    "core.whole.said": "'|-|-\\n'",
+    "core.whole.words_at": "'|-|-\\n'",
     "core.whole.piece_spans": "'\\u4e2d\\n'",
     "core.whole.piece_extract": "'\\u4e2d\\n'",
     "core.whole.proved": "'\"\\u4e2d'",

@@ -253,8 +253,8 @@ def succeeded(request: RpcRequest, result: Mapping[str, object]) -> Json:
     body: Json = dict(result)
     if request.era == "modern":
         meta = body.get("_meta")
-        about = {**(meta if isinstance(meta, Mapping) else {}), messages.SERVER_KEY: dict(SERVER)}
-        body = {"resultType": "complete", **body, "_meta": about}
+        meta = {**(meta if isinstance(meta, Mapping) else {}), messages.SERVER_KEY: dict(SERVER)}
+        body = {"resultType": "complete", **body, "_meta": meta}
     return {"jsonrpc": "2.0", "id": request.id, "result": body}
 
 
@@ -277,8 +277,8 @@ def failed(error: RagError, request: RpcRequest | None) -> tuple[int, Json]:
 def error_result(error: RagError) -> Json:
     """Return the result of a tool that failed, in words that a model can act on."""
     argument = {} if error.field is None else {"argument": error.field}
-    about = {"error": {"label": error.label, "code": error.code, "reason": error.reason, **argument}}
-    return {"content": [{"type": "text", "text": written(about)}], "isError": True}
+    body = {"error": {"label": error.label, "code": error.code, "reason": error.reason, **argument}}
+    return {"content": [{"type": "text", "text": written(body)}], "isError": True}
 
 
 def tool_result(structured: Mapping[str, object], links: Sequence[Mapping[str, object]] = ()) -> Json:
@@ -301,18 +301,18 @@ def listing(request: RpcRequest, settings: Settings, tools: Sequence[Tool], user
         Rejected: there is no such method in the request's revision, or no such thing to read.
     """
     is_modern, params = request.era == "modern", request.params
-    about: Json = {
+    introduction: Json = {
         "capabilities": dict(CAPABILITIES),
         "instructions": settings.mcp_descriptions.get("instructions") or INSTRUCTIONS,
         "_meta": {USER_KEY: user_name},
     }
     match request.method:
         case "server/discover" if is_modern:
-            return _cached({"supportedVersions": list(messages.SUPPORTED), **about})
+            return _cached({"supportedVersions": list(messages.SUPPORTED), **introduction})
         case "initialize" if not is_modern:
             version = params.get("protocolVersion")
             version = version if version in messages.LEGACY else messages.LEGACY[0]
-            return {"protocolVersion": version, "serverInfo": dict(SERVER), **about}
+            return {"protocolVersion": version, "serverInfo": dict(SERVER), **introduction}
         case "ping" if not is_modern:
             return {}
         case "tools/list":

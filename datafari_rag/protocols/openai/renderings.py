@@ -98,12 +98,12 @@ def status_event(extracts: Sequence[Extract], language: str) -> Json:
 
 def _source(extract: Extract, citations: Sequence[Citation], base: str) -> Json:
     proved = [citation for citation in citations if citation.quote is not None]
-    link = next((passage_link(one, base) for one in proved), None) or document_link(extract.document, base)
+    link = next((passage_link(citation, base) for citation in proved), None) or document_link(extract.document, base)
     # The page marks the words of a source itself, and takes its name from `metadata` where that is `external`.
     link = link.partition("#:~:text=")[0]
     name = title_of(extract.document)
     about: Json = {"source": link, "name": name, "external": True}
-    places = {(one.start, one.end): one for one in proved}.values()
+    places = {(citation.start, citation.end): citation for citation in proved}.values()
     whole: Json = {"field": extract.document.field, "start": None, "end": None}
     return {
         "type": "source",
@@ -111,7 +111,8 @@ def _source(extract: Extract, citations: Sequence[Citation], base: str) -> Json:
             "source": {"name": name, "id": extract.document.id, "url": link},
             "document": [place.quote for place in places] or [extract.text[:SNIPPET_CHARS]],
             "metadata": [
-                about | {"field": one.field, "start": one.start, "end": one.end, "status": one.status} for one in places
+                about | {"field": place.field, "start": place.start, "end": place.end, "status": place.status}
+                for place in places
             ]
             or [about | whole | {"status": citations[0].status if citations else None}],
         },

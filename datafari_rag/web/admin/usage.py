@@ -105,12 +105,12 @@ def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_day
     """
     if snapshot.questions is None:
         raise NotFound("No questions are kept here: report.store is empty.")
-    questions = snapshot.questions.since(since_s)
-    readable = _readable(documents_in(questions)[:MOST_LOOKED_UP], user, snapshot)
+    kept_questions = snapshot.questions.since(since_s)
+    readable = _readable(documents_in(kept_questions)[:MOST_LOOKED_UP], user, snapshot)
     parts = snapshot.dependencies
 
-    chars = sum(len(one.text) for one in questions)
-    asked = parts.offload(lambda: asked_under(questions, readable.keys()), chars)
+    chars = sum(len(question.text) for question in kept_questions)
+    asked = parts.offload(lambda: asked_under(kept_questions, readable.keys()), chars)
     groups = groups_of(asked)
     vectors, spread = _vectors(groups[:MOST_JOINED], parts.meaning)
     report = parts.offload(
@@ -173,14 +173,14 @@ def costs(exchange: Exchange) -> Response:
     if ledger is None:
         raise NotFound("Nothing is counted here: limits.store is empty.")
     days = number_wanted("days", USUAL_COST_DAYS, MOST_COST_DAYS)
-    by = next((one for one in BY if one == request.args.get("by", "user")), None)
+    by = next((key for key in BY if key == request.args.get("by", "user")), None)
     if by is None:
         raise BadRequest(f"by must be one of {', '.join(BY)}.", field="by")
     since = days_before(worker.now(), days)
     found = totals(ledger.costs(since), by)
     if wants_json():
-        return json_response(plain({"since": since, "by": by, "totals": [as_json(one) for one in found]}))
-    rows = [(one, money_text(one.money)) for one in found[:MOST_ROWS]]
+        return json_response(plain({"since": since, "by": by, "totals": [as_json(row) for row in found]}))
+    rows = [(row, money_text(row.money)) for row in found[:MOST_ROWS]]
     shown = {"rows": rows, "by": by, "all_by": BY, "names": cost_names(reader.translate), "days": days}
     return page(worker, reader, "costs.html", {**shown, "left_out": len(found) - len(rows)})
 

@@ -69,8 +69,9 @@ def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> 
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
     field = STORED[settings.rag_solr_field]
-    found = {one: fetch(one, field, user, settings=settings, dependencies=dependencies) for one in ids}
-    return [one for one in found.values() if one is not None], [name for name, one in found.items() if one is None]
+    found = {name: fetch(name, field, user, settings=settings, dependencies=dependencies) for name in ids}
+    missing = [name for name, document in found.items() if document is None]
+    return [document for document in found.values() if document is not None], missing
 
 
 def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapshot) -> GroundingResult:

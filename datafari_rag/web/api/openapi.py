@@ -57,7 +57,9 @@ def openapi_page(worker: WorkerContext, rules: Map) -> Response:
         for path, methods in described["paths"].items()
         for method, operation in methods.items()
     ]
-    groups = [(tag, [one for one in operations if tag["name"] in one["tags"]]) for tag in described["tags"]]
+    groups = [
+        (tag, [operation for operation in operations if tag["name"] in operation["tags"]]) for tag in described["tags"]
+    ]
     shown = {"groups": groups, "schemas": described["components"]["schemas"], "kind_of": kind_of}
     return page(worker, reader_of(worker), "openapi.html", shown)
 
@@ -70,7 +72,9 @@ def kind_of(schema: Json) -> str:
         if several in schema:
             return " or ".join(dict.fromkeys(map(kind_of, schema[several])))
     if "const" in schema or "enum" in schema:
-        return ", ".join("null" if one is None else repr(one) for one in schema.get("enum", [schema.get("const")]))
+        return ", ".join(
+            "null" if value is None else repr(value) for value in schema.get("enum", [schema.get("const")])
+        )
     kinds = schema.get("type", "any")
     named = kinds if isinstance(kinds, str) else " or ".join(kinds)
     return f"{named} of {kind_of(schema['items'])}" if schema.get("items") else named
@@ -128,7 +132,7 @@ def written() -> Json:
 def _whole(schema: Any, known: Json) -> Any:
     """Return *schema* with what its short form leaves out."""
     if isinstance(schema, list):
-        return [_whole(one, known) for one in schema]
+        return [_whole(inner, known) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:

@@ -206,7 +206,7 @@ def coarse_s(took_ms: float) -> float:
 def model_label(name: str, settings: Settings) -> str:
     """Return the configured name that *name* is or is a version of ("gpt-4o" for "gpt-4o-2024-08-06"), else other."""
     known = {settings.rag_model, BUILTIN_MODEL, *settings.llm_fallback_models, *settings.openai_models} - {""}
-    fits = [one for one in known if name == one or name.startswith(f"{one}-")]
+    fits = [family for family in known if name == family or name.startswith(f"{family}-")]
     return max(fits, key=len, default=OTHER)
 
 

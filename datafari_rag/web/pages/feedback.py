@@ -105,7 +105,7 @@ def _ids(value: object) -> Sequence[str]:
         return []
     if not isinstance(value, list) or len(value) > MAX_IDS:
         raise BadRequest(f"Document ids must be a list of at most {MAX_IDS}.", field="documents")
-    return [_text(one, MAX_ID_CHARS) for one in value]
+    return [_text(item, MAX_ID_CHARS) for item in value]
 
 
 def _text(value: object, limit: int) -> str:

@@ -159,7 +159,7 @@ def _choices(name: str, flat: Sequence[Any], arguments: Mapping[str, Sequence[st
     for value, count in zip(flat[::2], flat[1::2], strict=False):
         spelled = f'{name}:"{_quoted(str(value))}"'
         is_on = spelled in active
-        others = [one for one in active if one != spelled]
+        others = [other for other in active if other != spelled]
         filters = others if is_on else [*active, spelled]
         if count or is_on:
             yield Choice(
@@ -296,7 +296,7 @@ def _table(lines: Sequence[_Part], marks: PlacedCitations) -> Markup:
     heads = len(lines) > 1 and _is_rule(lines[1])
     rows = [
         _element(
-            "tr", _joined(_element("th" if heads and not at else "td", _inline(one, marks)) for one in _cells(line))
+            "tr", _joined(_element("th" if heads and not at else "td", _inline(cell, marks)) for cell in _cells(line))
         )
         for at, line in enumerate(lines)
         if not _is_rule(line)

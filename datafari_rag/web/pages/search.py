@@ -156,7 +156,7 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
         "counts": {
             "used": len(content["documents"]),
             "cited": len({citation["document_id"] for citation in citations if citation["document_id"] is not None}),
-            "contradicted": sum(one["status"] == "contradicted" for one in citations),
+            "contradicted": sum(citation["status"] == "contradicted" for citation in citations),
         },
         "request_id": reply["id"],
         "is_extractive": reply["model"].startswith(BUILTIN_MODEL),
@@ -172,10 +172,10 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
     """Return each document with what the answer cites of it, the same place once."""
     sources = []
     for number, document in enumerate(content["documents"], 1):
-        mine = [one for one in content["citations"] if one["document_id"] == document["id"]]
-        once = {(one["start"], one["end"], one["status"]): one for one in mine}
-        quoted = ({**one, "quote": without_invisible(one["quote"] or "")} for one in once.values())
-        cited = [{**one, "address": address_of(one)} for one in quoted]
+        mine = [citation for citation in content["citations"] if citation["document_id"] == document["id"]]
+        once = {(citation["start"], citation["end"], citation["status"]): citation for citation in mine}
+        quoted = ({**citation, "quote": without_invisible(citation["quote"] or "")} for citation in once.values())
+        cited = [{**citation, "address": address_of(citation)} for citation in quoted]
         address = address_of({"document_id": document["id"]})
         name, title = file_name(document.get("url") or ""), document["title"]
         shown = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datafari_rag.core.documents import Passage
-from datafari_rag.core.whole import chosen, condensed, said, weigh, weighed_in
+from datafari_rag.core.whole import chosen, condensed, weigh, weighed_in, words_at
 
 REPORT = """Annual report of the harbour
 
@@ -91,9 +91,9 @@ def test_a_text_that_fits_is_kept_whole_and_a_longer_one_by_its_best_sentences()
 def test_a_sentence_is_said_on_one_line() -> None:
     text = "One two\nthree.  Four\tfive\n\nSix seven."
     parts = [Passage(0, 14), Passage(16, 25), Passage(27, 37)]
-    assert [said(text, one) for one in parts] == ["One two three.", "Four five", "Six seven."]
+    assert [words_at(text, one) for one in parts] == ["One two three.", "Four five", "Six seven."]
 
 
 def test_what_is_said_of_a_text_is_its_own_words_on_one_line() -> None:
     text = "Use\tC:\\share\nor\u200b 1\\2."
-    assert said(text, Passage(0, len(text))) == "Use C:\\share or 1\\2."
+    assert words_at(text, Passage(0, len(text))) == "Use C:\\share or 1\\2."
