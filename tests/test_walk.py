@@ -24,7 +24,7 @@ from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import main
 from tests.stub import running_stub
 
-MODULES, FUNCTIONS, HOPS = 84, 660, 1720
+MODULES, FUNCTIONS, HOPS = 79, 650, 1640
 
 ROOT = str(Path(datafari_rag.__file__).parent)
 BEFORE = ("How do I copy a file?", "What does VACUUM reclaim?", "How are lists sorted?")

@@ -61,7 +61,7 @@ class EmbeddingModel:
 
     *name* is for people; *dimensions* is None until the first vector came; *languages* are two-letter codes, empty
     when the model knows any. *key* differs if vectors must not be compared. *spread* is by how much the
-    cosines of a question with texts that do not answer it differ (`calibration`), None where that was not measured.
+    cosines of a question with texts that do not answer it differ, None where that was not measured.
     """
 
     name: str

@@ -1,5 +1,5 @@
 """
-An OpenAI-compatible server for tests and demonstrations, whose model *name* sets its behaviour (`stub_behaviour`).
+An OpenAI-compatible server for tests and demonstrations, whose model *name* sets its behaviour (`behaviour`).
 
 Whole and streamed answers, `/v1/models`, `/invoke`; it keeps the last requests for `GET /requests`. Asynchronous, so
 that thousands of slow streams cost little. Not for the open network: it shows its requests to everyone.

@@ -147,7 +147,7 @@ HISTORY_BYTES = 200_000
 
 
 class SettingsEditor:
-    """`web.service.Keeper` over one settings file; *wall* gives seconds since the epoch."""
+    """`web.runtime.EditableSettings` over one settings file; *wall* gives seconds since the epoch."""
 
     def __init__(self, file: SettingsFile, wall: Callable[[], float]) -> None:
         """Read nothing yet."""
