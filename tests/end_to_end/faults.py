@@ -50,8 +50,11 @@ CANARY = "canary-7f3a"
 
 SECRET = "sesame-of-the-model"  # made up, to be looked for
 
+# So long that what drips of it comes later than every limit.
+TEXT = f"The pump needs oil every spring, says {CANARY}." + " It stands in the cellar, behind the boiler." * 40
+
 DOCUMENTS = [
-    {"id": "pump", "title": "Pumps", "content": f"The pump needs oil every spring, says {CANARY}.", "language": "en"},
+    {"id": "pump", "title": "Pumps", "content": TEXT, "language": "en"},
     {
         "id": "hidden",
         "title": "Hidden pumps",
