@@ -283,7 +283,7 @@ def prepare(
         selected.extracts,
         language=language,
         settings=settings,
-        written=(dependencies.instructions, dependencies.new_nonce()),
+        framing=(dependencies.instructions, dependencies.new_nonce()),
     )
     prompt = _fitted(prompt, settings, dependencies)
     stopwatch.lap("prompt")

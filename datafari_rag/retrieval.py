@@ -118,9 +118,9 @@ def _reranked(whole: Searched, asked: Search, reranker: Reranker, offload: Offlo
     plan = offload(chosen, sum(len(one.text) for one in found.documents))
     said = reranker.scores(asked.question, plan.texts)
     if isinstance(said, RerankFailure):
-        return replace(whole, found=replace(found, reranking=Reranking(len(plan.sent), said.label)))
+        return replace(whole, found=replace(found, reranking=Reranking(len(plan.pairs), said.label)))
     documents = plan.scored(found.documents, said)
-    return replace(whole, found=replace(found, documents=documents, reranking=Reranking(len(plan.sent))))
+    return replace(whole, found=replace(found, documents=documents, reranking=Reranking(len(plan.pairs))))
 
 
 def read_in_parts(whole: Searched, question: str, language: str, offload: Offload) -> Searched:

@@ -164,7 +164,7 @@ class StepWalk:
             # Nothing is searched for where the model may not be called, fails or has enough.
             known = (self._question, *(step.text for step in self.meter.steps))
             prompt = plan_prompt(self.ask, self.seen() if number else (), self.planner())
-            said = yield from self.called(prompt, partial(queries_in, known=known))
+            said = yield from self.called(prompt, partial(queries_in, former=known))
             queries = () if said is None or said.failure else queries_in(said.text, known)
             for query in queries:
                 yield from self.search_also(query, query, content_words(query, self.language))

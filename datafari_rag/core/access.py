@@ -78,9 +78,9 @@ def usable_tokens(tokens: Iterable[str]) -> tuple[frozenset[str], int]:
 
     `__nosecurity__` and empty strings are dropped: with them the deny rule would hide every document (contract §5).
     """
-    given = list(tokens)
-    usable = frozenset(token for token in given if token not in ("", NO_SECURITY))
-    return usable, sum(token in ("", NO_SECURITY) for token in given)
+    all_tokens = list(tokens)
+    usable = frozenset(token for token in all_tokens if token not in ("", NO_SECURITY))
+    return usable, sum(token in ("", NO_SECURITY) for token in all_tokens)
 
 
 def require_known(user: User, anonymous: Literal["public", "refuse"]) -> None:

@@ -147,12 +147,12 @@ def use_in(usage: object) -> TokenUse | None:
     """Return what a reply's `usage` says, as OpenAI spells it; None where it is none, or cannot be true."""
     if not isinstance(usage, Mapping):
         return None
-    given, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    if given is None or written is None:
+    prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if prompt_tokens is None or completion_tokens is None:
         return None
     details = usage.get("prompt_tokens_details")
     cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
-    return TokenUse(given, min(cached or 0, given), written)
+    return TokenUse(prompt_tokens, min(cached or 0, prompt_tokens), completion_tokens)
 
 
 def prices_in(value: object) -> Mapping[str, Price]:
@@ -174,15 +174,15 @@ def caps_in(value: object) -> TokenCaps:
 
     Raises: ValueError, with the member that is wrong, empty where it is no object at all.
     """
-    given = _object("", value, ("user", "groups", "all", "then"))
-    if given.get("then", "refuse") not in ("refuse", "builtin"):
+    caps = _object("", value, ("user", "groups", "all", "then"))
+    if caps.get("then", "refuse") not in ("refuse", "builtin"):
         raise ValueError("then")
-    groups = _object("groups", given.get("groups", {}))
+    groups = _object("groups", caps.get("groups", {}))
     return TokenCaps(
-        _limits("user", given.get("user", {})),
+        _limits("user", caps.get("user", {})),
         {name: _limits(f"groups.{name}", limits) for name, limits in groups.items()},
-        _limits("all", given.get("all", {})),
-        has_fallback=given.get("then") == "builtin",
+        _limits("all", caps.get("all", {})),
+        has_fallback=caps.get("then") == "builtin",
     )
 
 
@@ -219,15 +219,15 @@ def totals(rows: Iterable[CostRow], by: By) -> tuple[CostTotal, ...]:
     A user's calls are in the accounts of the user and of the user's groups: only one of the two is summed.
     """
     subject: Subject = "group" if by == "group" else "user"
-    found: dict[str, CostTotal] = {}
+    sums: dict[str, CostTotal] = {}
     for row in rows:
         if row.subject == subject:
             named = {"model": row.model, "protocol": row.protocol, "day": row.day, "month": row.day[:7]}
             name = named.get(by, row.name)
-            found[name] = found.get(name, CostTotal(name)).plus(row)
+            sums[name] = sums.get(name, CostTotal(name)).plus(row)
     if by in PERIODS:
-        return tuple(found[name] for name in sorted(found))
-    return tuple(sorted(found.values(), key=lambda one: (-one.use.total, one.name)))
+        return tuple(sums[name] for name in sorted(sums))
+    return tuple(sorted(sums.values(), key=lambda total: (-total.use.total, total.name)))
 
 
 def money_text(millionths: int | None) -> str:
@@ -251,11 +251,11 @@ def _object(name: str, value: object, members: Collection[str] | None = None) ->
 
 
 def _price(model: str, value: object) -> Price:
-    given = _object(model, value, ("input", "cached", "output"))
-    if "input" not in given:
+    prices = _object(model, value, ("input", "cached", "output"))
+    if "input" not in prices:
         raise ValueError(model)
-    found = {name: _decimal(f"{model}.{name}", text) for name, text in given.items()}
-    return Price(**{"cached": found["input"], **found})
+    decimals = {name: _decimal(f"{model}.{name}", text) for name, text in prices.items()}
+    return Price(**{"cached": decimals["input"], **decimals})
 
 
 _DECIMAL = re.compile(r"[0-9]{1,7}(\.[0-9]{1,12})?")
@@ -269,15 +269,15 @@ def _decimal(name: str, text: object) -> Decimal:
 
 
 def _limits(name: str, value: object) -> Mapping[Period, int]:
-    given = _object(name, value, PERIODS)
-    found: dict[Period, int] = {}
+    limits = _object(name, value, PERIODS)
+    numbers: dict[Period, int] = {}
     for period in PERIODS:
-        number = _count(given.get(period, 0))
+        number = _count(limits.get(period, 0))
         if number is None or number > MAX_TOKENS:
             raise ValueError(f"{name}.{period}")
-        if period in given:
-            found[period] = number
-    return found
+        if period in limits:
+            numbers[period] = number
+    return numbers
 
 
 def _count(value: object) -> int | None:

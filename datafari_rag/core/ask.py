@@ -96,15 +96,15 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
 
-def budget_for(effort: Effort, wanted: StepLimits, allowed: StepBudget, *, has_tools: bool = False) -> StepBudget:
-    """Return the least of what the level takes, the caller *wanted* and the settings *allowed*."""
+def budget_for(effort: Effort, limits: StepLimits, allowed: StepBudget, *, has_tools: bool = False) -> StepBudget:
+    """Return the least of what the level takes, the caller's *limits* and what the settings *allowed*."""
     level = LEVELS[effort]
     calls = TOOL_CALLS if has_tools else level.model_calls
     return StepBudget(
-        searches=_least(level.searches, wanted.searches, allowed.searches),
-        model_calls=_least(calls, wanted.model_calls, allowed.model_calls),
-        tokens=_least(allowed.tokens, wanted.tokens),
-        seconds=min(allowed.seconds, math.inf if wanted.seconds is None else wanted.seconds),
+        searches=_least(level.searches, limits.searches, allowed.searches),
+        model_calls=_least(calls, limits.model_calls, allowed.model_calls),
+        tokens=_least(allowed.tokens, limits.tokens),
+        seconds=min(allowed.seconds, math.inf if limits.seconds is None else limits.seconds),
     )
 
 

@@ -52,7 +52,7 @@ class PlaceMark(NamedTuple):
     place: Place | None
 
 
-def written(marks: Iterable[PlaceMark]) -> str:
+def mark_text(marks: Iterable[PlaceMark]) -> str:
     """Return *marks*, in order of their offsets, as one text to be stored; "" for none."""
     lines: list[str] = []
     for mark in marks:
@@ -99,16 +99,16 @@ def with_rows_at(stored: str, text: str, starts: Iterable[int]) -> str:
     begins = [_number(line.partition(" ")[0]) for line in lines]
     if not any(line.split(" ")[1:2] == ["row"] for line in lines) or None in begins:
         return stored
-    known = [PlaceMark(begin or 0, _place(line, 0)) for begin, line in zip(begins, lines, strict=True)]
-    marks = list(_with_rows(known, text, starts))
-    return written(marks) if len(marks) <= MAX_MARKS else stored
+    line_marks = [PlaceMark(begin or 0, _place(line, 0)) for begin, line in zip(begins, lines, strict=True)]
+    marks = list(_with_rows(line_marks, text, starts))
+    return mark_text(marks) if len(marks) <= MAX_MARKS else stored
 
 
-def _with_rows(known: Sequence[PlaceMark], text: str, starts: Iterable[int]) -> Iterator[PlaceMark]:
-    """Yield the marks *known* and those at *starts* within rows, in order; *text* is looked through once."""
+def _with_rows(marks: Sequence[PlaceMark], text: str, starts: Iterable[int]) -> Iterator[PlaceMark]:
+    """Yield *marks* and those at *starts* within rows, in order; *text* is looked through once."""
     rest = iter(starts)
     start = next(rest, None)
-    for mark, end in zip(known, [*(one.offset for one in known[1:]), len(text)], strict=True):
+    for mark, end in zip(marks, [*(next_mark.offset for next_mark in marks[1:]), len(text)], strict=True):
         yield mark
         last = mark
         while start is not None and start < end:
@@ -129,7 +129,7 @@ def _spelled(place: Place | None) -> str:
 def _place(line: str, lines_after: int) -> Place | None:
     """Return the place of a mark, *lines_after* line ends behind it: in a sheet each of them is a row."""
     parts = line.split(" ", 3)
-    kind = next((known for known in KINDS if known == parts[1]), None) if len(parts) > 2 else None
+    kind = next((name for name in KINDS if name == parts[1]), None) if len(parts) > 2 else None
     number = _number(parts[2]) if kind is not None else None
     if kind is None or number is None:
         return None
@@ -212,15 +212,15 @@ class OffsetMap:
 
     def stretches(self) -> tuple[tuple[int, int], ...]:
         """Return the stretches of the first text that were taken, as (start, end), without what was dropped at ends."""
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         reached = -1
         for run in self.runs:
-            if found and run.start == reached and run.stored >= found[-1][1]:
-                found[-1] = (found[-1][0], run.stored + run.length)
+            if spans and run.start == reached and run.stored >= spans[-1][1]:
+                spans[-1] = (spans[-1][0], run.stored + run.length)
             else:
-                found.append((run.stored, run.stored + run.length))
+                spans.append((run.stored, run.stored + run.length))
             reached = run.start + run.length
-        return tuple(found)
+        return tuple(spans)
 
     def moved(self, *, start: int, stored: int) -> OffsetMap:
         """Return the same runs, later by *start* in the derived text and by *stored* in the first."""
@@ -400,5 +400,5 @@ def first_value(row: Mapping[str, Any], name: str) -> str | None:
     """Return the first value of a field that may have none, one or several; None when there is none."""
     value = row.get(name)
     if isinstance(value, list):
-        value = next((one for one in value if one is not None), None)
+        value = next((part for part in value if part is not None), None)
     return None if value is None else str(value)

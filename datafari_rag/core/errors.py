@@ -517,9 +517,9 @@ class Internal(RagError):
 
 def leaves(root: type[RagError] = RagError) -> tuple[type[RagError], ...]:
     """Return every class of the tree that has its own label, in the order of definition."""
-    found: list[type[RagError]] = []
+    classes: list[type[RagError]] = []
     for child in root.__subclasses__():
         if "label" in child.__dict__ or child is Internal:
-            found.append(child)
-        found.extend(leaves(child))
-    return tuple(found)
+            classes.append(child)
+        classes.extend(leaves(child))
+    return tuple(classes)

@@ -251,12 +251,12 @@ WorkEvent = Event | Progress
 
 def taken_until(events: Iterator[T], is_enough: Callable[[T], bool]) -> list[T]:
     """Take from *events* up to the first that *is_enough*, and return what was taken; the rest stays to be read."""
-    taken: list[T] = []
+    beginning: list[T] = []
     for event in events:
-        taken.append(event)
+        beginning.append(event)
         if is_enough(event):
             break
-    return taken
+    return beginning
 
 
 class Stopwatch:

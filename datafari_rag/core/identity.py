@@ -27,8 +27,8 @@ def normalized(text: str) -> tuple[str, str | None] | None:
 
     Hosts are compared without case; a port that is not written is None.
     """
-    found = _WRITTEN.fullmatch(text)
-    return (found[1].lower(), found[2]) if found else None
+    match = _WRITTEN.fullmatch(text)
+    return (match[1].lower(), match[2]) if match else None
 
 
 def bracketed(text: str) -> str:
@@ -38,8 +38,8 @@ def bracketed(text: str) -> str:
 
 def authority_of(target: str) -> str | None:
     """Return the authority in a request target of the absolute form (`http://host/path`), None in any other."""
-    found = _TARGET.match(target)
-    return found[1] if found else None
+    match = _TARGET.match(target)
+    return match[1] if match else None
 
 
 def is_known(named: Sequence[str], hosts: Iterable[str]) -> bool:
@@ -48,13 +48,13 @@ def is_known(named: Sequence[str], hosts: Iterable[str]) -> bool:
 
     A request without a name is not known. *named* are the `Host` header and the target's authority, where there is one.
     """
-    known, names = [normalized(host) for host in hosts], [normalized(name) for name in named]
-    return bool(names) and all(name is not None and (name in known or (name[0], None) in known) for name in names)
+    own, names = [normalized(host) for host in hosts], [normalized(name) for name in named]
+    return bool(names) and all(name is not None and (name in own or (name[0], None) in own) for name in names)
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same(name: str, other: str) -> bool:
     """Return whether two authorities are one host and port, where the default port may be written or not."""
-    first, second = normalized(one), normalized(other)
+    first, second = normalized(name), normalized(other)
     return first is not None and second is not None and _without_default(first) == _without_default(second)
 
 
@@ -193,14 +193,14 @@ def counted_address(address: str) -> str:
     An IPv4 address, also one that is written as IPv6, is counted by itself, and what is no address as it is.
     """
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found, 64), strict=False))
+    if isinstance(ip, ipaddress.IPv4Address):
+        return str(ip)
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((ip, 64), strict=False))
 
 
 def _is_address(text: str) -> bool:

@@ -19,9 +19,9 @@ class Message(str):
 
 def message(template: str, **values: str) -> Message:
     """Return *template* with *values* in its places; without values it is the unchanged text."""
-    made = Message(template.format_map(values) if values else template)
-    made.template, made.values = template, values
-    return made
+    sentence = Message(template.format_map(values) if values else template)
+    sentence.template, sentence.values = template, values
+    return sentence
 
 
 def translated(text: str, translate: Callable[[str], str]) -> str:
@@ -30,8 +30,8 @@ def translated(text: str, translate: Callable[[str], str]) -> str:
         return text
     if not text.values:
         return translate(text.template)
-    said = {name: translated(value, translate) for name, value in text.values.items()}
-    return translate(text.template).format_map(said)
+    values = {name: translated(value, translate) for name, value in text.values.items()}
+    return translate(text.template).format_map(values)
 
 
 def message_of(error: ValueError) -> str:

@@ -56,20 +56,20 @@ def lead_from(question: str, document: Document, *, language: str) -> Lead:
         for _, passages in choose(alone, Limit(PASSAGE_CHARS, 1)).chosen
         for passage in passages
     )
-    known = {word.casefold() for word in _WORD.findall(question)}
+    of_question = {word.casefold() for word in _WORD.findall(question)}
     whole = f"{document.title or ''}\n{text}"
     words = content_words(question, language)
     lacks = tuple(word for word in words if not any(traces_of(terms_of(word, language), whole, language).hits))
-    return Lead(document, tuple(_names(text, known, language))[:MAX_NAMES], lacks)
+    return Lead(document, tuple(_names(text, of_question, language))[:MAX_NAMES], lacks)
 
 
-def _names(text: str, known: Collection[str], language: str) -> Iterator[str]:
-    seen = set(known)
+def _names(text: str, words: Collection[str], language: str) -> Iterator[str]:
+    others = set(words)
     for word in _WORD.findall(text):
         small = word.casefold()
-        if small in seen or len(word) < LEAST_CHARS or not word[0].isupper() or is_empty_word(word.lower(), language):
+        if small in others or len(word) < LEAST_CHARS or not word[0].isupper() or is_empty_word(word.lower(), language):
             continue
-        seen.add(small)
+        others.add(small)
         yield word
 
 
@@ -111,12 +111,12 @@ class Planner:
     language: str
 
 
-def plan_prompt(ask: Ask, found: tuple[Extract, ...], planner: Planner) -> Prompt:
-    """Return the prompt; with *found* the model sees what was found so far."""
+def plan_prompt(ask: Ask, extracts: tuple[Extract, ...], planner: Planner) -> Prompt:
+    """Return the prompt; with *extracts* the model sees what was found so far."""
     return Prompt(
         question=ask.question,
-        extracts=found,
-        instructions=_LOOK if found else _PLAN,
+        extracts=extracts,
+        instructions=_LOOK if extracts else _PLAN,
         nonce=planner.nonce,
         history=ask.history,
         language=planner.language,
@@ -126,37 +126,37 @@ def plan_prompt(ask: Ask, found: tuple[Extract, ...], planner: Planner) -> Promp
     )
 
 
-def queries_in(said: str, known: Sequence[str]) -> tuple[str, ...]:
+def queries_in(reply: str, former: Sequence[str]) -> tuple[str, ...]:
     """
-    Return the searches that the model *said*, at most `MAX_QUERIES`; none that is *known*, too long or without a word.
+    Return the searches in the model's *reply*, at most `MAX_QUERIES`; none of *former*, too long or without a word.
 
     A line is a search; so is each string of a JSON list.
     """
-    seen = {_key(one) for one in known}
+    keys = {_key(earlier) for earlier in former}
     queries: list[str] = []
-    for line in _lines(said[:MAX_PLAN_CHARS]):
+    for line in _lines(reply[:MAX_PLAN_CHARS]):
         bare = visible(line).strip()
         if dress := _DRESS.match(bare):
             bare = bare[dress.end() :]
         query = " ".join(bare.strip(_QUOTES).split())
         is_query = 0 < len(query) <= MAX_QUERY_CHARS and any(map(str.isalnum, query)) and query != DONE
-        if not is_query or _key(query) in seen:
+        if not is_query or _key(query) in keys:
             continue
-        seen.add(_key(query))
+        keys.add(_key(query))
         queries.append(query)
         if len(queries) == MAX_QUERIES:
             break
     return tuple(queries)
 
 
-def _lines(said: str) -> list[str]:
-    text = said.strip()
+def _lines(reply: str) -> list[str]:
+    text = reply.strip()
     if text.startswith("["):
         try:
             listed = json.loads(text)
         except (ValueError, RecursionError):
             return text.splitlines()
-        return [one for one in listed if isinstance(one, str)]
+        return [line for line in listed if isinstance(line, str)]
     return text.splitlines()
 
 
@@ -199,14 +199,14 @@ class ToolCall:
         return f"{self.name}: {self.text}"
 
 
-def tools_prompt(ask: Ask, shown: tuple[Extract, ...], made: Sequence[ChatMessage], planner: Planner) -> Prompt:
-    """Return the prompt: the tools, the calls *made* with their results, and the documents *shown*."""
+def tools_prompt(ask: Ask, extracts: tuple[Extract, ...], calls: Sequence[ChatMessage], planner: Planner) -> Prompt:
+    """Return the prompt: the tools, the *calls* with their results, and *extracts*."""
     return Prompt(
         question=ask.question,
-        extracts=shown,
+        extracts=extracts,
         instructions=_TOLD,
         nonce=planner.nonce,
-        history=(*ask.history, *made),
+        history=(*ask.history, *calls),
         language=planner.language,
         model=planner.model,
         temperature=0.0,
@@ -214,14 +214,14 @@ def tools_prompt(ask: Ask, shown: tuple[Extract, ...], made: Sequence[ChatMessag
     )
 
 
-def is_done(said: str) -> bool:
+def is_done(reply: str) -> bool:
     """Say whether the model wants no further tool."""
-    return said.strip(" \t\r\n.\"'`*").upper() == DONE
+    return reply.strip(" \t\r\n.\"'`*").upper() == DONE
 
 
-def call_in(said: str) -> ToolCall | None:
-    """Return the first call in what the model *said*, None where there is none that a tool takes."""
-    for line in visible(said[:MAX_PLAN_CHARS]).splitlines():
+def call_in(reply: str) -> ToolCall | None:
+    """Return the first call in the model's *reply*, None where there is none that a tool takes."""
+    for line in visible(reply[:MAX_PLAN_CHARS]).splitlines():
         match = _CALL.match(line.strip(" \t`*-"))
         if match is None:
             continue
@@ -276,23 +276,26 @@ def pooled(
     Each is `rated` where there are several results, so that the order stays. *leads* are what further searches
     followed, the best document's first.
     """
-    own, *further = [found for found in results if found] or [()]
+    own, *further = [hits for hits in results if hits] or [()]
     weighed = weigh(question, own, language=language)
     if not further:
-        return tuple(one.document for one in weighed.order)
+        return tuple(result.document for result in weighed.order)
     first = weighed.order[0]
-    documents = {one.id: one for found in reversed((own, *further)) for one in found}
+    documents = {document.id: document for hits in reversed((own, *further)) for document in hits}
     order = ranked(
-        question, [replace(one, score=0.0) for one in documents.values()], language=language, terms=weighed.terms
+        question,
+        [replace(document, score=0.0) for document in documents.values()],
+        language=language,
+        terms=weighed.terms,
     )
-    rarity = rarity_of(weighed.terms, [one.traces for one in order])
-    worths = {one.document.id: _worth(one, weighed, language) for one in order}
+    rarity = rarity_of(weighed.terms, [result.traces for result in order])
+    worths = {result.document.id: _worth(result, weighed, language) for result in order}
     for document_id, value in _values(question, documents, further, leads=leads, language=language).items():
-        one = worths[document_id]
-        worths[document_id] = replace(one, document=documents[document_id], value=one.value + value)
+        former = worths[document_id]
+        worths[document_id] = replace(former, document=documents[document_id], value=former.value + value)
     best = worths.pop(first.document.id)
     chosen = _chosen(best, list(worths.values()), rarity)
-    return tuple(replace(one.document, rated=first.score - STEP * rank) for rank, one in enumerate(chosen))
+    return tuple(replace(worth.document, rated=first.score - STEP * rank) for rank, worth in enumerate(chosen))
 
 
 def _values(
@@ -306,16 +309,16 @@ def _values(
     """Return what each of *documents* is worth for the question's names, further searches and what they followed."""
     # The score of each document as a share of the best one's, the highest of all searches.
     shares: dict[str, float] = {}
-    for found in further:
-        best = max((one.score for one in found), default=0.0)
-        for one in found if best > 0 else ():
-            shares[one.id] = max(shares.get(one.id, 0.0), one.score / best)
+    for hits in further:
+        best = max((hit.score for hit in hits), default=0.0)
+        for hit in hits if best > 0 else ():
+            shares[hit.id] = max(shares.get(hit.id, 0.0), hit.score / best)
     named = [frozenset(name.casefold() for name in lead.names) for lead in leads]
-    asked = _spaced(question)
+    words = _spaced(question)
     return {
         key: FOUND * shares.get(key, 0.0)
         + NAMED * _named(document, named, language)
-        + ASKED * ((title := _spaced(_bare_title(document))) != _NO_WORDS and title in asked)
+        + ASKED * ((title := _spaced(_bare_title(document))) != _NO_WORDS and title in words)
         for key, document in documents.items()
     }
 
@@ -339,24 +342,26 @@ def _spaced(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def _worth(one: Ranked, weighed: WeighedDocuments, language: str) -> Worth:
-    """Return what *one* is worth by what it says of the question."""
-    title = traces_of(weighed.terms, one.document.title or "", language).hits
-    places = enumerate(zip(one.traces.hits, title, strict=True))
-    return Worth(one.document, one.score, frozenset(place for place, (text, head) in places if text or head))
+def _worth(result: Ranked, weighed: WeighedDocuments, language: str) -> Worth:
+    """Return what *result* is worth by what it says of the question."""
+    title = traces_of(weighed.terms, result.document.title or "", language).hits
+    places = enumerate(zip(result.traces.hits, title, strict=True))
+    return Worth(result.document, result.score, frozenset(place for place, (text, head) in places if text or head))
 
 
 def _chosen(first: Worth, others: Sequence[Worth], rarity: Sequence[float]) -> list[Worth]:
     """Return *first*, then each time the document that adds most to those before it; the rest by their own worth."""
     total = sum(rarity) or 1.0
-    chosen, had, left, titles = [first], set(first.terms), list(others), {first.title}
-    while left and len(chosen) < CHOSEN:
+    chosen, had, rest, titles = [first], set(first.terms), list(others), {first.title}
+    while rest and len(chosen) < CHOSEN:
         worth = [
-            one.value + ADDS * sum(rarity[term] for term in one.terms - had) / total - REPEATED * (one.title in titles)
-            for one in left
+            other.value
+            + ADDS * sum(rarity[term] for term in other.terms - had) / total
+            - REPEATED * (other.title in titles)
+            for other in rest
         ]
-        best = left.pop(worth.index(max(worth)))
+        best = rest.pop(worth.index(max(worth)))
         chosen.append(best)
         had |= best.terms
         titles.add(best.title)
-    return [*chosen, *sorted(left, key=lambda one: -one.value)]
+    return [*chosen, *sorted(rest, key=lambda other: -other.value)]

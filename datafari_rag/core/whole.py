@@ -158,12 +158,12 @@ def weigh(text: str, *, title: str, language: str) -> WeighedText:
     """Return every sentence of *text* with how well it stands for the whole."""
     most = max(SHORT_TEXT_SENTENCES, len(text) // LEAST_MEAN_CHARS)
     bounds = spans_or_blocks(text, most=most, block_chars=USUAL_CHARS[0])
-    known: dict[str, tuple[str, ...]] = {}
-    stems = [_stems(text[start:end], language, known) for start, end in bounds]
+    memo: dict[str, tuple[str, ...]] = {}
+    stems = [_stems(text[start:end], language, memo) for start, end in bounds]
     shared = Counter(word for some in stems for word in some)
     total = len(bounds)
     weights = {word: math.log(1 + count) * math.log(1 + total / count) for word, count in shared.items()}
-    named = _stems(title[:MAX_TITLE_CHARS], language, known)
+    named = _stems(title[:MAX_TITLE_CHARS], language, memo)
     sentences = []
     for place, ((start, end), some) in enumerate(zip(bounds, stems, strict=True)):
         score = 0.0
@@ -179,10 +179,10 @@ def weigh(text: str, *, title: str, language: str) -> WeighedText:
 
 def weighed_in(weighed: WeighedText, passages: Sequence[Passage]) -> WeighedText:
     """Return what of *weighed* lies in *passages*, which are in the order of the text."""
-    starts = [one.start for one in passages]
-    held = [(one, bisect_right(starts, one.start) - 1) for one in weighed.sentences]
-    kept = tuple(one for one, place in held if place >= 0 and one.end <= passages[place].end)
-    return WeighedText(kept, weighed.weights)
+    starts = [passage.start for passage in passages]
+    places = [(sentence, bisect_right(starts, sentence.start) - 1) for sentence in weighed.sentences]
+    sentences = tuple(sentence for sentence, place in places if place >= 0 and sentence.end <= passages[place].end)
+    return WeighedText(sentences, weighed.weights)
 
 
 def chosen(weighed: WeighedText, number: int) -> tuple[Passage, ...]:
@@ -193,37 +193,44 @@ def chosen(weighed: WeighedText, number: int) -> tuple[Passage, ...]:
     zone_chars = max(1, -(-sentences[-1].end // number))
     pool = _candidates(sentences, number, zone_chars)
     if not pool:
-        return tuple(Passage(one.start, one.end) for one in sentences[:number])
-    left, zones = dict(weighed.weights), Counter[int]()
-    kept: list[WeighedSentence] = []
-    while pool and len(kept) < number:
+        return tuple(Passage(sentence.start, sentence.end) for sentence in sentences[:number])
+    weights, zones = dict(weighed.weights), Counter[int]()
+    picks: list[WeighedSentence] = []
+    while pool and len(picks) < number:
         best = max(
-            pool, key=lambda one: _gain(one, weighed.weights, left) * SAME_ZONE ** zones[one.start // zone_chars]
+            pool,
+            key=lambda sentence: (
+                _gain(sentence, weighed.weights, weights) * SAME_ZONE ** zones[sentence.start // zone_chars]
+            ),
         )
-        kept.append(best)
+        picks.append(best)
         pool.remove(best)
         zones[best.start // zone_chars] += 1
-        left.update((word, left[word] * SAID_AGAIN) for word in best.stems)
-    return tuple(Passage(one.start, one.end) for one in sorted(kept, key=lambda one: one.start))
+        weights.update((word, weights[word] * SAID_AGAIN) for word in best.stems)
+    return tuple(
+        Passage(sentence.start, sentence.end) for sentence in sorted(picks, key=lambda sentence: sentence.start)
+    )
 
 
 def condensed(weighed: WeighedText, span: tuple[int, int], most_chars: int) -> tuple[Passage, ...]:
     """Return the best sentences from *span* that together have at most *most_chars* characters, in order; all if so."""
-    inside = [one for one in weighed.sentences if span[0] <= one.start < span[1]]
+    inside = [sentence for sentence in weighed.sentences if span[0] <= sentence.start < span[1]]
     if not inside:
         return ()
     if inside[-1].end - inside[0].start <= most_chars:
         return (Passage(inside[0].start, inside[-1].end),)
-    kept, left = [], most_chars
-    for one in sorted(inside, key=lambda one: -one.score):
-        size = one.end - one.start + 3  # what joins it to the next
-        if size <= left:
-            kept.append(one)
-            left -= size
-    if not kept:
+    picks, room = [], most_chars
+    for sentence in sorted(inside, key=lambda sentence: -sentence.score):
+        size = sentence.end - sentence.start + 3  # what joins it to the next
+        if size <= room:
+            picks.append(sentence)
+            room -= size
+    if not picks:
         start = inside[0].start
         return (Passage(start, start + most_chars),)
-    return tuple(Passage(one.start, one.end) for one in sorted(kept, key=lambda one: one.start))
+    return tuple(
+        Passage(sentence.start, sentence.end) for sentence in sorted(picks, key=lambda sentence: sentence.start)
+    )
 
 
 def words_at(text: str, passage: Passage) -> str:
@@ -231,15 +238,15 @@ def words_at(text: str, passage: Passage) -> str:
     return " ".join(clean(text[passage.start : passage.end], is_full=False)[0].split())
 
 
-def _stems(text: str, language: str, known: dict[str, tuple[str, ...]]) -> frozenset[str]:
-    """Return the stems of the words that say something; *known* has those that were made."""
-    found: set[str] = set()
+def _stems(text: str, language: str, memo: dict[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the stems of the words that say something; *memo* has those that were made."""
+    stems: set[str] = set()
     for word in _WORD.findall(lowered(text)):
-        if word not in known:
+        if word not in memo:
             is_little = not is_unspaced(word) and (len(word) < 2 or is_empty_word(word, language))
-            known[word] = pieces_of(word) if is_unspaced(word) else () if is_little else (STEMS[word, language],)
-        found.update(known[word])
-    return frozenset(found)
+            memo[word] = pieces_of(word) if is_unspaced(word) else () if is_little else (STEMS[word, language],)
+        stems.update(memo[word])
+    return frozenset(stems)
 
 
 def _shape(sentence: str) -> float:
@@ -255,17 +262,20 @@ def _shape(sentence: str) -> float:
 
 def _candidates(sentences: Sequence[WeighedSentence], number: int, zone_chars: int) -> list[WeighedSentence]:
     """Return the best of the whole and the best of each zone: the end of a document is part of it."""
-    able = sorted((one for one in sentences if one.score > 0), key=lambda one: (-one.score, one.start))
+    able = sorted(
+        (sentence for sentence in sentences if sentence.score > 0),
+        key=lambda sentence: (-sentence.score, sentence.start),
+    )
     best_of_zones: dict[int, WeighedSentence] = {}
-    for one in able:
-        best_of_zones.setdefault(one.start // zone_chars, one)
+    for sentence in able:
+        best_of_zones.setdefault(sentence.start // zone_chars, sentence)
     return list(dict.fromkeys([*able[: CANDIDATES * number], *best_of_zones.values()]))
 
 
-def _gain(one: WeighedSentence, whole: dict[str, float], left: dict[str, float]) -> float:
+def _gain(sentence: WeighedSentence, whole: dict[str, float], rest: dict[str, float]) -> float:
     """Return the score of a sentence when words that were said already count less."""
-    full = sum(whole[word] for word in one.stems)
-    return one.score * sum(left[word] for word in one.stems) / full if full else 0.0
+    full = sum(whole[word] for word in sentence.stems)
+    return sentence.score * sum(rest[word] for word in sentence.stems) / full if full else 0.0
 
 
 LEAST_CHARS = 200
@@ -292,16 +302,16 @@ def piece_spans(weighed: WeighedText, limit: PieceLimit) -> tuple[tuple[int, int
     length = sentences[-1].end if sentences else 0
     least = max(LEAST_CHARS, limit.chars - MAX_CHARS, -(-length // limit.pieces))
     least = length if length <= limit.chars else least
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     start: int | None = None
-    for one in sentences:
-        start = one.start if start is None else start
-        if one.end - start >= least:
-            found.append((start, one.end))
+    for sentence in sentences:
+        start = sentence.start if start is None else start
+        if sentence.end - start >= least:
+            spans.append((start, sentence.end))
             start = None
     if start is not None:
-        found.append((start, length))
-    return tuple(found)
+        spans.append((start, length))
+    return tuple(spans)
 
 
 def piece_extract(
@@ -314,10 +324,10 @@ def piece_extract(
         extracts = extracts_for([(document, passages)], is_cleaned=is_cleaned, has_paths=False)
         if not extracts:
             return None
-        taken = limit.count(extracts[0].text)
-        if taken <= limit.tokens or chars <= LEAST_CHARS:
+        size = limit.count(extracts[0].text)
+        if size <= limit.tokens or chars <= LEAST_CHARS:
             return extracts[0]
-        chars = max(LEAST_CHARS, min(chars - 1, int(len(extracts[0].text) * limit.tokens / taken * 0.9)))
+        chars = max(LEAST_CHARS, min(chars - 1, int(len(extracts[0].text) * limit.tokens / size * 0.9)))
 
 
 MARK = "[1]"
@@ -339,7 +349,7 @@ class ProvedSummary:
     def sentences(self) -> Iterator[str]:
         """Yield the text cut behind each mark; joined they are all of it."""
         at = 0
-        for end in [*(one.answer_end for one in self.citations[:-1]), len(self.text)]:
+        for end in [*(citation.answer_end for citation in self.citations[:-1]), len(self.text)]:
             # The final punctuation of a sentence comes after the mark.
             while end < len(self.text) and not self.text[end].isalnum() and self.text[end] not in "[([":
                 end += 1
@@ -350,8 +360,8 @@ class ProvedSummary:
     def moved(self, chars: int) -> tuple[Citation, ...]:
         """Return the citations of this text when *chars* characters come before it."""
         return tuple(
-            replace(one, answer_start=one.answer_start + chars, answer_end=one.answer_end + chars)
-            for one in self.citations
+            replace(citation, answer_start=citation.answer_start + chars, answer_end=citation.answer_end + chars)
+            for citation in self.citations
         )
 
 
@@ -366,36 +376,36 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: Sup
     text = _unmarked(text, extracts)
     document = CheckedExtract(extracts[0], ComparedText(language))
     unproved = citation_at(Mark(0, 0, inside="", places=()), document, NOTHING, language)
-    written = _Written()
+    draft = _Written()
     at = checked_sentences = proved_sentences = near_sentences = 0
-    for one in checked(text, extracts, language=language):
-        is_good = one.is_proved
+    for sentence in checked(text, extracts, language=language):
+        is_good = sentence.is_proved
         checked_sentences, proved_sentences = checked_sentences + 1, proved_sentences + is_good
-        near_sentences += one.status == NEAR
-        sign = _END.search(text, one.start, one.end)
-        end = sign.start() if sign else one.end
-        written.add(text[at : one.start])
-        claim = text[one.start : end]
-        shown = claim if is_good else policy.shown(claim, one.status or UNSUPPORTED, language)
-        if shown is None:
-            written.dropped, at = written.dropped + 1, one.end
+        near_sentences += sentence.status == NEAR
+        sign = _END.search(text, sentence.start, sentence.end)
+        end = sign.start() if sign else sentence.end
+        draft.add(text[at : sentence.start])
+        claim = text[sentence.start : end]
+        wording = claim if is_good else policy.wording(claim, sentence.status or UNSUPPORTED, language)
+        if wording is None:
+            draft.dropped, at = draft.dropped + 1, sentence.end
             continue
-        written.cite(shown, _proof_of(one, unproved, text), is_good=is_good)
+        draft.cite(wording, _proof_of(sentence, unproved, text), is_good=is_good)
         at = end
-    written.add(text[at:])
-    replaced = policy.replacement(checked_sentences, proved_sentences, written.dropped)
+    draft.add(text[at:])
+    replaced = policy.replacement(checked_sentences, proved_sentences, draft.dropped)
     support = Support(
         checked_sentences,
         proved_sentences,
         policy.unsupported,
-        unsupported=() if replaced else tuple(written.unproved),
-        dropped=written.dropped,
+        unsupported=() if replaced else tuple(draft.unproved),
+        dropped=draft.dropped,
         replaced=replaced,
         near=near_sentences,
     )
     if replaced is not None:
         return ProvedSummary(nothing_found(language) if replaced == "nothing" else "", (), support)
-    return ProvedSummary("".join(written.pieces), tuple(written.citations), support)
+    return ProvedSummary("".join(draft.pieces), tuple(draft.citations), support)
 
 
 class _Written:
@@ -428,21 +438,23 @@ def provable(sentences: Sequence[str], extracts: Sequence[Extract], *, language:
     Where facts cannot be read, a sentence is put into quotation marks: it is in the document word for word. Each is
     proved for itself, for a quotation mark in one may be taken for the other half of one in the next.
     """
-    found = [proved(one, extracts, language=language) for one in sentences]
-    good = [one for one in found if all(citation.status != UNSUPPORTED for citation in one.citations)]
-    return tuple(good or found)
+    summaries = [proved(sentence, extracts, language=language) for sentence in sentences]
+    good = [summary for summary in summaries if all(citation.status != UNSUPPORTED for citation in summary.citations)]
+    return tuple(good or summaries)
 
 
 def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
     labels = DocumentLabels([extract.label for extract in extracts])
-    kept, at = [], 0
+    pieces, at = [], 0
     for mark in marks_in(text, labels, lambda words: False):
         if mark.places:
-            kept.append(text[at : mark.start].rstrip(" "))
+            pieces.append(text[at : mark.start].rstrip(" "))
             at = mark.end
-    return "".join((*kept, text[at:])).strip()
+    return "".join((*pieces, text[at:])).strip()
 
 
-def _proof_of(one: CheckedSentence, unproved: Citation, text: str) -> Citation:
-    proof = next(proof for proof in one.proofs if proof.status == one.status) if one.is_proved else unproved
-    return replace(proof, claim=text[one.start : one.end])
+def _proof_of(sentence: CheckedSentence, unproved: Citation, text: str) -> Citation:
+    proof = (
+        next(proof for proof in sentence.proofs if proof.status == sentence.status) if sentence.is_proved else unproved
+    )
+    return replace(proof, claim=text[sentence.start : sentence.end])

@@ -21,7 +21,7 @@ from datafari_rag.core.answer.conversations import (
     StoredTurn,
     documents_behind,
     is_conversation_id,
-    shown,
+    readable_turns,
     title_from,
 )
 from datafari_rag.core.ask import Ask, ChatMessage
@@ -76,7 +76,7 @@ class Talk:
             self._told = turns
             return ()
         last = turns[-max(1, self._snapshot.settings.chat_memory_history_size // 2) :]
-        self._told = shown(last, documents_of(documents_behind(last), self._user(), self._snapshot))
+        self._told = readable_turns(last, documents_of(documents_behind(last), self._user(), self._snapshot))
         return tuple(message for turn in self._told for message in turn.messages)
 
     def kept(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:

@@ -24,7 +24,7 @@ from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.settings.row import written
+from datafari_rag.core.settings.row import text_of_value
 from datafari_rag.core.settings.table import ROWS
 from datafari_rag_trials.evaluation.comparison import COUNTED, Comparison, Outcomes, changes, compared, outcomes
 from datafari_rag_trials.evaluation.grounding import measure_grounding
@@ -240,7 +240,7 @@ def _vectors(conf: Path) -> Mapping[str, str]:
         return {}
     settings = snapshot_of(conf, environ=os.environ).settings
     rows = [row for row in ROWS if row.group == "embeddings"]
-    return {row.key: text for row in rows if (text := written(getattr(settings, row.field))) != row.default_text}
+    return {row.key: text for row in rows if (text := text_of_value(getattr(settings, row.field))) != row.default_text}
 
 
 def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:

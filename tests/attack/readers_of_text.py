@@ -146,7 +146,7 @@ def badges(text: str) -> object:
 
 def clipped_from(text: str) -> object:
     wanted = extracts.AskedWords(tuple(TERMS), term_matching.cue_of("when is it?"), "en")
-    return extracts.clipped(text, 300, wanted=wanted, language=spoken("en"))
+    return extracts.clipped(text, 300, words=wanted, language=spoken("en"))
 
 
 def events_of(text: str) -> object:
@@ -201,7 +201,7 @@ READERS: dict[str, Reader] = {
     "core.answer.output_filter.OutputFilter, by fives": lambda text: fed(new_voice(), text, 5),
     "core.model.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
     "core.model.prompt.instructions_for": lambda text: prompt.instructions_for(text, language="en", answer_format=None),
-    "core.answer.support_policy.SupportPolicy.shown": lambda text: support_policy.SupportPolicy("hold").shown(
+    "core.answer.support_policy.SupportPolicy.wording": lambda text: support_policy.SupportPolicy("hold").wording(
         text, "near", "en"
     ),
     "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),

@@ -259,7 +259,7 @@ THROUGH = {
     "protocols.openai.chat_completions.relayed": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.relayed_chunk": "protocols.openai.chat_completions.parse",
     "protocols.ragapi.accepts": "protocols.ragapi.parse",
-    "core.answer.conversations.shown": "core.answer.conversations.is_conversation_id",
+    "core.answer.conversations.readable_turns": "core.answer.conversations.is_conversation_id",
     "protocols.ai.conversations.id_in": "protocols.ai.conversations.renaming",
     "protocols.ai.conversations.wants_all": "protocols.ai.conversations.renaming",
     "protocols.ai.conversations.renamed": "protocols.ai.conversations.renaming",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WORST = {
-    "core.answer.support_policy.SupportPolicy.shown": "'[^1]'",
+    "core.answer.support_policy.SupportPolicy.wording": "'[^1]'",
     "core.identity.counted_address": "'.\\u4e2d'",
     "core.model.servers.lesson_in": "'[' up to '\\u201d'",
     "core.model.servers.words_of": "marks",

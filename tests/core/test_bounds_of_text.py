@@ -70,7 +70,7 @@ def test_so_many_words_are_tried_as_the_beginning_of_what_is_said() -> None:
     wanted = AskedWords(terms_of("the ferry", "en"), None, "en")
     for clauses, held in ((MAX_BEGINNINGS - 1, "the ferry leaves"), (MAX_BEGINNINGS + 9, "so it is")):
         text = "so it is, " * clauses + "the ferry leaves soon"
-        start, end = clipped(text, 22, wanted=wanted, language=spoken("en"))
+        start, end = clipped(text, 22, words=wanted, language=spoken("en"))
         assert text[start:end].startswith(held)
 
 

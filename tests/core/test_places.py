@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.documents import MAX_MARKS, MAX_STORED_CHARS, Place, PlaceMark, place_at, with_rows_at, written
+from datafari_rag.core.documents import MAX_MARKS, MAX_STORED_CHARS, Place, PlaceMark, mark_text, place_at, with_rows_at
 
 TEXT = "Sheet\nhead\nrow\nrow\n\nlast\nOther"
 MARKS = (
@@ -28,11 +28,11 @@ MARKS = (
     ],
 )
 def test_a_place_is_found_by_its_offset(offset: int, place: Place | None) -> None:
-    assert place_at(written(MARKS), TEXT, offset) == place
+    assert place_at(mark_text(MARKS), TEXT, offset) == place
 
 
 def test_pages_do_not_count_lines() -> None:
-    stored = written([PlaceMark(0, Place("page", 1)), PlaceMark(4, Place("page", 3))])
+    stored = mark_text([PlaceMark(0, Place("page", 1)), PlaceMark(4, Place("page", 3))])
     assert stored == "0 page 1\n4 page 3"
     assert [place_at(stored, "a\nb\nc\nd\n", at) for at in (2, 7)] == [Place("page", 1), Place("page", 3)]
 
@@ -60,14 +60,14 @@ def test_what_others_wrote_into_the_field_says_nothing(stored: str | None) -> No
 
 
 def test_marks_have_an_end_and_behind_it_nothing_is_known() -> None:
-    stored = written(PlaceMark(n, Place("page", n + 1)) for n in range(MAX_MARKS + 5))
+    stored = mark_text(PlaceMark(n, Place("page", n + 1)) for n in range(MAX_MARKS + 5))
     assert stored.count("\n") == MAX_MARKS
     assert place_at(stored, "", MAX_MARKS - 1) == Place("page", MAX_MARKS)
     assert place_at(stored, "", MAX_MARKS) is None
 
 
 def test_a_sheet_may_be_named_by_anything() -> None:
-    stored = written([PlaceMark(0, Place("row", 1, "a\n5 page 9\tb" + "x" * 200))])
+    stored = mark_text([PlaceMark(0, Place("row", 1, "a\n5 page 9\tb" + "x" * 200))])
     place = place_at(stored, "ab", 1)
     assert place is not None and place.sheet is not None and place.sheet.startswith("a 5 page 9 bx")
     assert stored.count("\n") == 0 and len(place.sheet) == 100
@@ -94,14 +94,14 @@ def test_how_a_place_is_named(place: Place, language: str, label: str) -> None:
 
 def test_without_the_text_a_row_is_its_sheet() -> None:
     row, nameless, page = Place("row", 3, "Q3"), Place("row", 1), Place("page", 2)
-    marks = written([PlaceMark(0, row), PlaceMark(20, nameless), PlaceMark(40, page)])
+    marks = mark_text([PlaceMark(0, row), PlaceMark(20, nameless), PlaceMark(40, page)])
     assert [place_at(marks, "", offset, offset + 1) for offset in (5, 25, 45)] == [Place("sheet", 1, "Q3"), None, page]
 
 
 def test_rows_of_a_part_are_counted_from_its_beginning() -> None:
     """Marks at the beginnings of the parts say of each character what those of the whole text say."""
     text = "About\n" + "".join(f"row {number}\n" for number in range(3, 40)) + "Page"
-    marks = written(
+    marks = mark_text(
         [PlaceMark(0, Place("page", 1)), PlaceMark(6, Place("row", 3, "Q3")), PlaceMark(len(text) - 4, None)]
     )
     starts = [0, 6, 41, 42, 90, len(text) - 2]

@@ -11,7 +11,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.documents import Place, PlaceMark, written
+from datafari_rag.core.documents import Place, PlaceMark, mark_text
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.search_request import Browse, Search, Step
@@ -67,7 +67,7 @@ def test_a_row_of_a_long_sheet_of_which_parts_are_read_has_its_number(tmp_path: 
     ]
     rows[4709] = "Hall 4711 | zephyr valve | it leaks, and was closed by hand by the people of the next hall"
     content = "Name | Part | State\n" + "\n".join(rows)
-    marks = written([PlaceMark(0, Place("row", 1, "Q3"))])
+    marks = mark_text([PlaceMark(0, Place("row", 1, "Q3"))])
     with closing(EmbeddedWriter(tmp_path / "index")) as writer:
         writer.add([{"id": "a", "exactContent": content, "language": "en", "place_marks": marks}])
         writer.commit()

@@ -393,7 +393,7 @@ def _instructions(source: SettingsSource) -> tuple[str, Problem | None]:
         return packaged_instructions(), None
     except OSError:
         wanted = valid(message("paths of text files that can be read"))
-        problem = bad_value(INSTRUCTIONS, str(path), wanted=wanted)
+        problem = bad_value(INSTRUCTIONS, str(path), expectation=wanted)
         return packaged_instructions(), Problem(
             "rag.addInstructions", problem.message, sentence=problem.sentence, line=1
         )

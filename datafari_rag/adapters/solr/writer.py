@@ -347,7 +347,7 @@ class SolrPassageStore:
                 stamps = buckets_of({"facets": bucket}, "stamps")
                 number = int(bucket["count"])
                 is_one = len(stamps) == 1 and stamps[0].get("count") == number
-                is_whole = is_complete(number, wanted=bucket.get("wanted"), places=bucket.get("places"))
+                is_whole = is_complete(number, count=bucket.get("wanted"), places=bucket.get("places"))
                 found[str(bucket["val"])] = str(stamps[0]["val"]) if is_one and is_whole else ""
             if len(buckets) < BUCKETS:
                 return found

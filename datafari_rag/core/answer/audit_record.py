@@ -147,23 +147,23 @@ def broken(
     were written just before the process ended, and never shorter.
     """
     proofs = proofs or ChainProofs()
-    found = ChainHead()
+    state = ChainHead()
     number = 0
-    seen = {0: GENESIS}
+    digests = {0: GENESIS}
     for number, line in enumerate(lines, start=1):
-        problem, found = _checked(line, found, proofs)
+        problem, state = _checked(line, state, proofs)
         if problem is not None:
             yield number, problem
             return
-        seen[number] = found.last
+        digests[number] = state.last
     if head is None:
         yield number, "The head file of this chain is missing, or cannot be read."
-    elif found.key is not None and head.key is None and head.lines:
+    elif state.key is not None and head.key is None and head.lines:
         yield number, "The head file of this chain is not signed."
     for end in (*(() if head is None else (head,)), *proofs.vouched):
         if end.lines > number:
             yield number + 1, f"Lines are missing at the end: {end.lines} were written, {number} are here."
-        elif seen.get(end.lines) != end.last:
+        elif digests.get(end.lines) != end.last:
             yield end.lines, "The head of this chain, beside it or in a signed chain, does not match this line."
 
 
@@ -210,12 +210,12 @@ def _document(extract: Extract) -> dict[str, object]:
     }
 
 
-def _support(found: Support | None) -> dict[str, object] | None:
+def _support(support: Support | None) -> dict[str, object] | None:
     """Return how much of an answer was proved, and what its policy changed; None if it was not checked."""
-    if found is None:
+    if support is None:
         return None
-    fields = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
-    return {**fields, "near": found.near, "dropped": found.dropped, "replaced": found.replaced}
+    fields = {"score": support.share, "checked": support.checked, "proved": support.proved, "policy": support.policy}
+    return {**fields, "near": support.near, "dropped": support.dropped, "replaced": support.replaced}
 
 
 def keyed(question: str, key: bytes) -> str:

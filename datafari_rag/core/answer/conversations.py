@@ -219,6 +219,6 @@ def documents_behind(turns: Iterable[StoredTurn]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(document for turn in turns for document in turn.documents))
 
 
-def shown(turns: Iterable[StoredTurn], readable: Collection[str]) -> tuple[StoredTurn, ...]:
+def readable_turns(turns: Iterable[StoredTurn], readable: Collection[str]) -> tuple[StoredTurn, ...]:
     """Return those of *turns* of which every document is *readable* for their user now."""
     return tuple(turn for turn in turns if all(document in readable for document in turn.documents))

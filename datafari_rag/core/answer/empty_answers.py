@@ -36,21 +36,21 @@ def answered(
     failed before it knew the answer's. Closing the generator closes *events*.
     """
     with closing(events):
-        taken = taken_until(
+        first_events = taken_until(
             events,
             lambda event: not (isinstance(event, Sources) or (isinstance(event, Delta) and not event.text.strip())),
         )
-        last = taken[-1] if taken else None
+        last = first_events[-1] if first_events else None
         if isinstance(last, Failed) and isinstance(last.error, softened):
-            sources = _sources(taken, language)
+            sources = _sources(first_events, language)
             text = sentence_for(last.error, sources.language)
             yield Sources((), sources.thoughts, sources.language, sources.timings_ms)
             yield Delta(text)
             yield Finished(text, facts=last.facts, timings_ms=sources.timings_ms)
             return
-        yield from taken
+        yield from first_events
         yield from events
 
 
-def _sources(taken: list[Event], language: str) -> Sources:
-    return next((event for event in taken if isinstance(event, Sources)), Sources((), language=language))
+def _sources(events: list[Event], language: str) -> Sources:
+    return next((event for event in events if isinstance(event, Sources)), Sources((), language=language))

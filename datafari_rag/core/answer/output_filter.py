@@ -44,37 +44,37 @@ class Followups:
     def __init__(self) -> None:
         """Begin with nothing held and no question."""
         self._questions: dict[str, None] = {}
-        self._held = ""
+        self._tail = ""
         self._is_line_start = True
 
     def feed(self, text: str) -> str:
         """Return what of the text so far is certainly not the beginning of a mark, without the marks."""
         # Words in the middle of a line, as most pieces are: nothing to take out or hold back.
-        is_held = self._held or self._is_line_start
+        is_held = self._tail or self._is_line_start
         if not is_held and "<" not in text and "\n" not in text and not text[-1:].isspace():
             return text
-        self._held += text
+        self._tail += text
         if self._is_waiting(text):
             return ""
-        shown, at = "", 0
-        for match in _MARK.finditer(self._held) if ">>" in self._held else ():
+        output, at = "", 0
+        for match in _MARK.finditer(self._tail) if ">>" in self._tail else ():
             self._questions[match.group(1).strip()] = None
-            shown += self._shown(at, self._before_mark(match.start(), at))
+            output += self._output(at, self._before_mark(match.start(), at))
             at = match.end()
         opened = self._open_at(at)
         if opened > at:
             cut = self._before_mark(opened, at)
-            shown += self._shown(at, cut)
+            output += self._output(at, cut)
             at = cut
-        self._held = self._held[at:]
-        return shown
+        self._tail = self._tail[at:]
+        return output
 
     def end(self) -> str:
         """Return what was held back; half a mark is dropped, and white space after the last mark too."""
-        half = _OPEN.search(self._held)
+        half = _OPEN.search(self._tail)
         if half is not None and len(half.group()) > 2:
-            self._held = self._held[: self._before_mark(half.start(), 0)]
-        rest, self._held = self._held, ""
+            self._tail = self._tail[: self._before_mark(half.start(), 0)]
+        rest, self._tail = self._tail, ""
         return rest.rstrip() if self._questions else rest
 
     @property
@@ -84,21 +84,21 @@ class Followups:
 
     def _is_waiting(self, text: str) -> bool:
         """Say whether *text* only adds words to a mark that has begun, or white space to white space."""
-        if self._held.startswith("<<"):
-            is_begun = len(text) + 2 < len(self._held) <= MAX_QUESTION_CHARS
-            return is_begun and _ENDS_MARK.search(self._held, 2) is None
-        return self._held.isspace() and len(self._held) <= 2 * MAX_BLANK_CHARS
+        if self._tail.startswith("<<"):
+            is_begun = len(text) + 2 < len(self._tail) <= MAX_QUESTION_CHARS
+            return is_begun and _ENDS_MARK.search(self._tail, 2) is None
+        return self._tail.isspace() and len(self._tail) <= 2 * MAX_BLANK_CHARS
 
     def _open_at(self, begin: int) -> int:
         """Return where behind *begin* a mark may have begun; the end of what is held when none has."""
-        low = max(begin, len(self._held) - MAX_QUESTION_CHARS - 4)
-        match = _OPEN.search(self._held, low) if self._held.find("<", low) >= 0 else None
-        return len(self._held) if match is None else match.start()
+        low = max(begin, len(self._tail) - MAX_QUESTION_CHARS - 4)
+        match = _OPEN.search(self._tail, low) if self._tail.find("<", low) >= 0 else None
+        return len(self._tail) if match is None else match.start()
 
     def _before_mark(self, at: int, begin: int) -> int:
         """Return where the white space and the bullet before a mark at *at* begin; *begin* and a limit bound it."""
         low = max(begin, at - MAX_BLANK_CHARS)
-        text = self._held[low:at]
+        text = self._tail[low:at]
         ink = text.rstrip()
         if ink and (ink[-1] in _BULLET_ENDS or ink[-1].isdecimal()):
             match = _BULLET.search(text, max(0, len(text) - _LINE_CHARS))
@@ -108,10 +108,10 @@ class Followups:
                 ink = text[: match.start()].rstrip()
         return low + len(ink)
 
-    def _shown(self, start: int, end: int) -> str:
+    def _output(self, start: int, end: int) -> str:
         if end > start:
             self._is_line_start = False
-        return self._held[start:end]
+        return self._tail[start:end]
 
 
 MAX_TEXT_CHARS = 300
@@ -182,8 +182,8 @@ _LOADING = frozenset(_LOADING_TAGS.split())
 class _Step:
     """What the text at one place becomes: *shown*, in place of *taken* characters; *is_label* ends in a safe "]"."""
 
-    shown: str
-    taken: int
+    output: str
+    size: int
     is_label: bool = False
 
 
@@ -200,7 +200,7 @@ class SafeLinks:
         """Let through links to *urls*, the documents' (none: an empty collection), and marks that name *labels*."""
         self._urls = {url: spelled for url in urls if (spelled := _spelled(url)) is not None}
         self._marks = DocumentLabels(labels)
-        self._left = MAX_BRACKETS
+        self._budget = MAX_BRACKETS
         self._doubt = 0
         self._fence = 0
         """How many backticks at least close the block of code that is open; 0: none is."""
@@ -209,7 +209,7 @@ class SafeLinks:
     def _begin(self, depth: int) -> None:
         """Begin a text inside so many brackets; documents and labels are the same there."""
         self._depth = depth
-        self._held = ""
+        self._tail = ""
         self._last = ""
         self._is_lead = True
         self._is_label = False
@@ -224,8 +224,8 @@ class SafeLinks:
     def feed(self, text: str) -> str:
         """Return what of the text so far may be shown; maybe nothing."""
         # Nothing that is held, or was shown last, can become something with what follows.
-        is_free = not (self._held or self._is_behind_bracket or self._last in _CLASHING)
-        if not self._left:
+        is_free = not (self._tail or self._is_behind_bracket or self._last in _CLASHING)
+        if not self._budget:
             text = text.translate(_HARMLESS)
             if is_free:
                 return text  # none of the characters that make something is left, so that nothing has to be known
@@ -233,95 +233,95 @@ class SafeLinks:
         if is_free and not self._is_lead and _PLAIN.fullmatch(text):
             self._last = text[-1]
             return text
-        if not self._held and not self._is_behind_bracket and _SPECIAL.search(text) is None:
+        if not self._tail and not self._is_behind_bracket and _SPECIAL.search(text) is None:
             return self._put(text)
-        self._held += text
-        if self._awaited is not None and len(self._held) < self._awaited[1] and not self._awaited[0].search(text):
+        self._tail += text
+        if self._awaited is not None and len(self._tail) < self._awaited[1] and not self._awaited[0].search(text):
             return ""
         self._awaited = None
         return self._run(is_end=False)
 
     def end(self) -> str:
         """Return the rest: half a mark is dropped, half a link is text."""
-        if self._held[:1] in _CLOSERS and self._marks.is_beginning(self._held[1:]):
-            self._held = ""
+        if self._tail[:1] in _CLOSERS and self._marks.is_beginning(self._tail[1:]):
+            self._tail = ""
         return self._run(is_end=True)
 
     def _run(self, *, is_end: bool) -> str:
-        text, at, shown = self._held, 0, []
+        text, at, pieces = self._tail, 0, []
         while at < len(text):
             if self._is_behind_bracket:
                 blanks = _SPACES.match(text, at)
                 inside = at if blanks is None else blanks.end()
-                shown.append(self._put(text[at:inside]))
+                pieces.append(self._put(text[at:inside]))
                 at = inside
                 if text[at : at + 1] == "(":
                     step = self._parenthesis(text, at, is_end=is_end)
                     if step is None:
                         break
-                    shown.append(self._put(step.shown, is_label=step.is_label))
-                    at += step.taken
+                    pieces.append(self._put(step.output, is_label=step.is_label))
+                    at += step.size
                     continue
             match = _SPECIAL.search(text, at)
             stop = len(text) if match is None else match.start()
-            shown.append(self._put(text[at:stop]))
+            pieces.append(self._put(text[at:stop]))
             at = stop
             if match is None:
                 break
             step = self._step(text, at, is_end=is_end)
             if step is None:
                 break
-            self._doubt_ticks(text[at : at + step.taken])
-            shown.append(self._put(step.shown, is_label=step.is_label))
-            at += step.taken
+            self._doubt_ticks(text[at : at + step.size])
+            pieces.append(self._put(step.output, is_label=step.is_label))
+            at += step.size
             self._scanned.clear()
-            if self._left:
-                self._left -= 1
+            if self._budget:
+                self._budget -= 1
                 # Once for all that is here: what comes later is translated as it comes.
-                text = text if self._left else text[:at] + text[at:].translate(_HARMLESS)
-        self._held = text[at:]
+                text = text if self._budget else text[:at] + text[at:].translate(_HARMLESS)
+        self._tail = text[at:]
         if self._awaited is not None:
             self._awaited = self._awaited[0], self._awaited[1] - at
         self._code_end = max(0, self._code_end - at)
         if at:
             self._scanned = {start - at: (place - at, depth) for start, (place, depth) in self._scanned.items()}
-        return "".join(shown)
+        return "".join(pieces)
 
-    def _put(self, shown: str, *, is_label: bool = False) -> str:
+    def _put(self, text: str, *, is_label: bool = False) -> str:
         """
         Note what is shown, with a space where two harmless neighbours would make something else together.
 
         *is_label*: it ends in a "]" that is safe.
         """
-        if not shown:
+        if not text:
             return ""
-        if self._last in _CLASHING and self._is_clash(shown):
-            shown = " " + shown
+        if self._last in _CLASHING and self._is_clash(text):
+            text = " " + text
         self._is_label = is_label and not self._is_lead
-        begins = max(map(shown.rfind, _LINE_ENDS)) + 1 if _LINE_END.search(shown) else 0
-        if begins == len(shown):
+        begins = max(map(text.rfind, _LINE_ENDS)) + 1 if _LINE_END.search(text) else 0
+        if begins == len(text):
             self._is_lead, self._is_bracket_line = True, False
         elif begins or self._is_lead:
-            leads = _LEADS.match(shown, begins)
+            leads = _LEADS.match(text, begins)
             first = begins if leads is None else leads.end()
-            self._is_lead = first == len(shown)
-            self._is_bracket_line = shown[first : first + 1] == "["
-        margin = self._margin + shown
+            self._is_lead = first == len(text)
+            self._is_bracket_line = text[first : first + 1] == "["
+        margin = self._margin + text
         if self._doubt == _DOUBTED and _EMPTY_LINE.search(margin):
             self._doubt = 0
         self._margin = margin[max(0, margin.rfind("\n")) :][:MAX_MARGIN]
-        self._last = shown[-1]
-        if ink := shown.rstrip():
+        self._last = text[-1]
+        if ink := text.rstrip():
             self._is_behind_bracket = ink[-1] == "]"
-        return shown
+        return text
 
-    def _is_clash(self, shown: str) -> bool:
+    def _is_clash(self, text: str) -> bool:
         match self._last:
             case "]":
-                return shown[0] == "(" or (shown[0] == ":" and (not self._is_label or self._is_bracket_line))
+                return text[0] == "(" or (text[0] == ":" and (not self._is_label or self._is_bracket_line))
             case "<":
-                return _BEGINS_TAG.match(shown) is not None
-        return shown[0] == "["
+                return _BEGINS_TAG.match(text) is not None
+        return text[0] == "["
 
     def _step(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Return what to do at the special character at *at*, None when more text is needed first."""
@@ -364,26 +364,26 @@ class SafeLinks:
         """Take the opening parenthesis behind a bracket and blanks; what may be a target gets two blanks in front."""
         if _WORDS.match(text, at + 1, at + 1 + MAX_TEXT_CHARS):
             return _Step("(", 1)
-        begun = _WORDS_BEGUN.match(text, at + 1, at + 1 + MAX_TEXT_CHARS)
-        if not is_end and begun is not None and begun.end() == len(text) < at + 1 + MAX_TEXT_CHARS:
+        words = _WORDS_BEGUN.match(text, at + 1, at + 1 + MAX_TEXT_CHARS)
+        if not is_end and words is not None and words.end() == len(text) < at + 1 + MAX_TEXT_CHARS:
             return None
         return _Step("(  ", 1)
 
     def _linked(self, whole: _Step, inner: str, target: _Target, *, is_image: bool) -> _Step:
         if target.is_broken or (not is_image and _PROSE.fullmatch(target.inside.strip())):
             return whole  # the parenthesis follows after a space, so that it is none of a link
-        taken = whole.taken + target.taken
+        size = whole.size + target.size
         url = None if is_image or not target.is_closed else self._allowed(target.inside)
         if url is not None:
-            return _Step(f"[{inner}]({url})", taken)
-        return _Step(f"[{inner}]", taken, True) if self._marks.is_mark(inner) else _Step(inner, taken)
+            return _Step(f"[{inner}]({url})", size)
+        return _Step(f"[{inner}]", size, True) if self._marks.is_mark(inner) else _Step(inner, size)
 
     def _stray(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Take the target from behind a closing bracket whose opening one was not seen as such."""
         target = self._target(text, at + 2, is_end=is_end)
         if target is None:
             return None
-        return _Step("]", 1 if target.is_broken or _PROSE.fullmatch(target.inside.strip()) else 1 + target.taken)
+        return _Step("]", 1 if target.is_broken or _PROSE.fullmatch(target.inside.strip()) else 1 + target.size)
 
     def _autolink(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Take a document's URL in angle brackets; any other "<" before what may be a tag or a comment is none."""
@@ -411,9 +411,9 @@ class SafeLinks:
             self._doubt = _LOST
         return _Step("~", 1)
 
-    def _doubt_ticks(self, taken: str) -> None:
-        """Note that pairs of backticks are not sure where some are in a bracket or a link that was *taken*."""
-        if taken[0] != "`" and "`" in taken:
+    def _doubt_ticks(self, text: str) -> None:
+        """Note that pairs of backticks are not sure where some are in a bracket or a link whose text is *text*."""
+        if text[0] != "`" and "`" in text:
             self._doubt = max(self._doubt, _LOST if self._fence else _DOUBTED)
 
     def _ticks(self, text: str, at: int, *, is_end: bool) -> _Step | None:
@@ -452,7 +452,7 @@ class SafeLinks:
         for match in _TICKS.finditer(text, end, limit):
             if match.end() == len(text) < limit and not is_end:
                 return None
-            if match.group()[0] == "`" and match.end() - match.start() != run.taken:
+            if match.group()[0] == "`" and match.end() - match.start() != run.size:
                 continue
             if match.group()[0] == "`" and self._last != "\\" and not self._doubt:
                 self._code_end = match.end()
@@ -486,11 +486,11 @@ class SafeLinks:
             return -1
         place, depth = self._scanned.get(start, (start, 1))
         for match in pattern.finditer(text, place, start + limit):
-            found = match.group()
-            if len(found) > 1:
+            sign = match.group()
+            if len(sign) > 1:
                 return -1
             self._scanned[start] = match.start(), depth
-            depth += 1 if found in _OPENERS else -1
+            depth += 1 if sign in _OPENERS else -1
             if depth == 0:
                 return match.start()
             if depth > MAX_OPEN:
@@ -507,7 +507,7 @@ class SafeLinks:
         filter_ = copy(self)
         filter_._begin(self._depth + 1)
         inner = filter_.feed(text) + filter_._run(is_end=True)
-        self._left = filter_._left
+        self._budget = filter_._budget
         return inner
 
     def _allowed(self, target: str) -> str | None:
@@ -531,7 +531,7 @@ class _Target:
     """
 
     inside: str
-    taken: int
+    size: int
     is_closed: bool = True
     is_broken: bool = False
 
@@ -573,7 +573,7 @@ class OutputFilter:
         self._links = SafeLinks(urls, {extract.label for extract in extracts})
         self._visible = VisibleText()
         self._marks = Followups() if wants_followups else None
-        self._shown: list[str] = []
+        self._pieces: list[str] = []
         self._blank = ""
 
     def feed(self, text: str) -> str:
@@ -589,7 +589,7 @@ class OutputFilter:
     @property
     def text(self) -> str:
         """Return all that was shown so far."""
-        return "".join(self._shown)
+        return "".join(self._pieces)
 
     @property
     def followups(self) -> tuple[str, ...] | None:
@@ -598,9 +598,9 @@ class OutputFilter:
 
     def _show(self, text: str) -> str:
         """Note what is shown; white space before the first word waits for it, so that a blank answer shows nothing."""
-        if not self._shown:
+        if not self._pieces:
             self._blank += text
             text = self._blank if self._blank.strip() else ""
         if text:
-            self._shown.append(text)
+            self._pieces.append(text)
         return text

@@ -141,7 +141,7 @@ class QuestionReport:
     @property
     def words(self) -> dict[str, str]:
         """The first content words of the texts, each with its language, for looking them up."""
-        every = ((word, shown.language) for group in self.groups for shown in group.texts for word in shown.words)
+        every = ((word, text.language) for group in self.groups for text in group.texts for word in text.words)
         return dict(islice(dict(every).items(), MOST_WORDS))
 
     def as_json(self) -> dict[str, object]:
@@ -156,8 +156,8 @@ class QuestionReport:
 
     def _group(self, group: QuestionGroup) -> dict[str, object]:
         counts = {"key": group.key, "asked": group.asked, "people": group.people, "problems": dict(group.problems)}
-        words = dict.fromkeys(word for one in group.texts for word in one.words if word in self.missing)
-        texts = [shown.text for shown in group.texts]
+        words = dict.fromkeys(word for text in group.texts for word in text.words if word in self.missing)
+        texts = [text.text for text in group.texts]
         return {**counts, "texts": texts, "cited": _counted(group.cited), "missingWords": list(words)}
 
 
@@ -184,21 +184,23 @@ def documents_in(questions: Sequence[KeptQuestion]) -> tuple[str, ...]:
 
 def asked_under(questions: Sequence[KeptQuestion], readable: Set[str]) -> list[SeenQuestion]:
     """Return what a reader of the documents *readable* may know of *questions*, which are in the order they came."""
-    of_texts = {one: _words_of(*one) for one in {(question.text, question.language) for question in questions}}
-    asked = [(question, of_texts[question.text, question.language]) for question in questions]
+    of_texts = {key: _words_of(*key) for key in {(question.text, question.language) for question in questions}}
+    pairs = [(question, of_texts[question.text, question.language]) for question in questions]
     # The groups that are left out have a long question, and a document that is not readable.
-    hidden = {own for question, own in asked if not {*question.shown, *question.cited} <= readable}
-    closed = {own for question, own in asked if own in hidden and _is_long(question.text, question.language)}
-    seen = [(mine, own) for question, own in asked if own not in closed and (mine := _under(question, readable))]
-    again = _asked_again([question for question, _ in seen])
-    return [SeenQuestion(question, own, _problems(question, question.id in again)) for question, own in seen]
+    hidden = {own for question, own in pairs if not {*question.shown, *question.cited} <= readable}
+    closed = {own for question, own in pairs if own in hidden and _is_long(question.text, question.language)}
+    readable_pairs = [
+        (mine, own) for question, own in pairs if own not in closed and (mine := _under(question, readable))
+    ]
+    again = _asked_again([question for question, _ in readable_pairs])
+    return [SeenQuestion(question, own, _problems(question, question.id in again)) for question, own in readable_pairs]
 
 
 def _under(question: KeptQuestion, readable: Set[str]) -> KeptQuestion | None:
-    shown, cited = (
+    results, cited = (
         tuple(document for document in ids if document in readable) for ids in (question.shown, question.cited)
     )
-    return replace(question, shown=shown, cited=cited) if shown or not question.shown else None
+    return replace(question, shown=results, cited=cited) if results or not question.shown else None
 
 
 def _words_of(text: str, language: str) -> tuple[str, ...]:
@@ -215,14 +217,14 @@ def _is_long(text: str, language: str) -> bool:
 
 def _asked_again(questions: Iterable[KeptQuestion]) -> set[str]:
     """Return the ids of those whose next question, of the same person and soon after, had a document of theirs."""
-    found: set[str] = set()
+    ids: set[str] = set()
     latest: dict[str, KeptQuestion] = {}
     for question in questions:
         before = latest.get(question.person) if question.person else None
         if before is not None and 0 <= question.at_s - before.at_s <= AGAIN_S and set(before.shown) & {*question.shown}:
-            found.add(before.id)
+            ids.add(before.id)
         latest[question.person] = question
-    return found
+    return ids
 
 
 def _problems(question: KeptQuestion, is_asked_again: bool) -> tuple[Problem, ...]:
@@ -238,12 +240,12 @@ def _problems(question: KeptQuestion, is_asked_again: bool) -> tuple[Problem, ..
     return tuple(problem for problem in PROBLEMS if holds[problem])
 
 
-def groups_of(asked: Iterable[SeenQuestion]) -> list[SameWords]:
-    """Return *asked* by words, the groups with the most problems first, none without."""
+def groups_of(rows: Iterable[SeenQuestion]) -> list[SameWords]:
+    """Return *rows* by words, the groups with the most problems first, none without."""
     by_words: defaultdict[tuple[str, ...], list[SeenQuestion]] = defaultdict(list)
-    for seen in asked:
-        by_words[seen.words].append(seen)
-    wrong = [group for group in by_words.values() if any(seen.problems for seen in group)]
+    for row in rows:
+        by_words[row.words].append(row)
+    wrong = [group for group in by_words.values() if any(row.problems for row in group)]
     return sorted(wrong, key=lambda group: (-_wrong_in(group), -len(group), group[0].words))
 
 
@@ -258,55 +260,58 @@ def joined(groups: Sequence[SameWords], vectors: Sequence[Vector], spread: float
     *vectors* are those of the texts of the first groups. A group joins the first one before it that is near enough.
     """
     least = 1 - SAME_SPREADS * spread if spread else inf
-    found: list[tuple[Sequence[float], list[SameWords]]] = []
+    clusters: list[tuple[Sequence[float], list[SameWords]]] = []
     for group, own in zip_longest(groups, vectors, fillvalue=()):
-        near = next((held for first, held in found if own and first and sum(map(mul, own, first)) >= least), None)
+        near = next(
+            (members for first, members in clusters if own and first and sum(map(mul, own, first)) >= least), None
+        )
         if near is None:
             near = []
-            found.append((own, near))
+            clusters.append((own, near))
         near.append(group)
-    return [held for _, held in found]
+    return [members for _, members in clusters]
 
 
 def report_of(
-    asked: Sequence[SeenQuestion],
+    rows: Sequence[SeenQuestion],
     groups: Iterable[Sequence[SameWords]],
     readable: Mapping[str, ReadableDocument],
     *,
     since_s: float,
     old_days: int,
 ) -> QuestionReport:
-    """Return the report of *asked*, which fall into *groups*; a document is old *old_days* after it was changed."""
-    cited = Counter(one for each in asked for one in each.question.cited)
-    shown = Counter(one for each in asked for one in each.question.shown)
-    uncited = Counter({one: count for one, count in shown.items() if one not in cited})
+    """Return the report of *rows*, which fall into *groups*; a document is old *old_days* after it was changed."""
+    cited = Counter(document_id for each in rows for document_id in each.question.cited)
+    shown_counts = Counter(document_id for each in rows for document_id in each.question.shown)
+    uncited = Counter({document_id: count for document_id, count in shown_counts.items() if document_id not in cited})
     old = Counter(
-        one
-        for each in asked
-        for one in each.question.cited
-        if (modified_s := readable[one].modified_s) is not None and each.question.at_s - modified_s > old_days * 86_400
+        document_id
+        for each in rows
+        for document_id in each.question.cited
+        if (modified_s := readable[document_id].modified_s) is not None
+        and each.question.at_s - modified_s > old_days * 86_400
     )
     first = sorted(groups, key=lambda parts: -sum(map(_wrong_in, parts)))[:MOST_GROUPS]
     lists = {"citedOften": cited, "neverCited": uncited, "citedOld": old}
     documents = {name: _most(counts, readable, MOST_DOCUMENTS) for name, counts in lists.items()}
-    return QuestionReport(len(asked), since_s, old_days, tuple(_group(parts, readable) for parts in first), documents)
+    return QuestionReport(len(rows), since_s, old_days, tuple(_group(parts, readable) for parts in first), documents)
 
 
 def _group(parts: Sequence[SameWords], readable: Mapping[str, ReadableDocument]) -> QuestionGroup:
-    every = [one for part in parts for one in part]
-    cited = Counter(document for one in every for document in one.question.cited)
-    problems = Counter(problem for one in every for problem in one.problems)
+    every = [row for part in parts for row in part]
+    cited = Counter(document for row in every for document in row.question.cited)
+    problems = Counter(problem for row in every for problem in row.problems)
     return QuestionGroup(
         key=every[0].question.id,
         asked=len(every),
         people=_people(every),
         problems={problem: problems[problem] for problem in PROBLEMS if problem in problems},
-        texts=tuple(_shown(part) for part in parts if _people(part) >= LEAST_PEOPLE),
+        texts=tuple(_shown_text(part) for part in parts if _people(part) >= LEAST_PEOPLE),
         cited=_most(cited, readable, MOST_CITED),
     )
 
 
-def _shown(group: SameWords) -> ShownText:
+def _shown_text(group: SameWords) -> ShownText:
     """
     Return the text of *group* as a report shows it: a long one as its first content words, too few for a passage.
 
@@ -316,36 +321,36 @@ def _shown(group: SameWords) -> ShownText:
     words = content_words(text, language)[: LONG_WORDS - 1]
     while _is_long(text, language):
         text, words = " ".join(words), words[:-1]
-    right = dict.fromkeys(document for one in group if not one.problems for document in one.question.cited)
-    found = dict.fromkeys(word.casefold() for word in content_words(text, language))
-    return ShownText(text, language, tuple(found), tuple(right))
+    right = dict.fromkeys(document for row in group if not row.problems for document in row.question.cited)
+    shown_words = dict.fromkeys(word.casefold() for word in content_words(text, language))
+    return ShownText(text, language, tuple(shown_words), tuple(right))
 
 
-def _people(asked: Iterable[SeenQuestion]) -> int:
+def _people(rows: Iterable[SeenQuestion]) -> int:
     """
     Return how many people asked, at least: those of one key, since a person has another hash under the next.
 
     Those who are not signed in may be one person, and one of the others.
     """
     by_key: defaultdict[str, set[str]] = defaultdict(set)
-    for seen in asked:
-        key, _, person = seen.question.person.partition(":")
+    for row in rows:
+        key, _, person = row.question.person.partition(":")
         by_key[key].add(person)
     return max(map(len, by_key.values()), default=0)
 
 
 def text_of(group: SameWords) -> tuple[str, str]:
     """Return the most frequent text of *group* with its language."""
-    texts = Counter((one.question.text, one.question.language) for one in group)
-    return min(texts, key=lambda one: (-texts[one], one))
+    texts = Counter((row.question.text, row.question.language) for row in group)
+    return min(texts, key=lambda text: (-texts[text], text))
 
 
 def _most(counts: Counter[str], readable: Mapping[str, ReadableDocument], most: int) -> CountedDocuments:
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most]
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
     return tuple((readable[document], count) for document, count in ordered)
 
 
 def evaluation_rows(group: QuestionGroup) -> list[dict[str, object]]:
     """Return *group* as rows of an evaluation file: its texts that are shown, and the documents that are right."""
-    rows = [{"question": shown.text, "language": shown.language, "doc_ids": list(shown.right)} for shown in group.texts]
+    rows = [{"question": text.text, "language": text.language, "doc_ids": list(text.right)} for text in group.texts]
     return [{"id": f"{group.key}-{number}", "set": "report", **row} for number, row in enumerate(rows, 1)]

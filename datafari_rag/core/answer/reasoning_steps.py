@@ -81,7 +81,7 @@ def thinking_in(facts: ModelFacts) -> tuple[Thought, ...]:
 
 
 def _results(trace: Trace, *, is_admin: bool) -> Thought:
-    used = [_shown(extract, is_admin=is_admin) for extract in trace.extracts]
+    used = [_extract_row(extract, is_admin=is_admin) for extract in trace.extracts]
     props: dict[str, object] = {"documents_used": len(used)}
     if trace.reranking is not None:
         props["reranker"] = {"passages": trace.reranking.passages, "failure": trace.reranking.failure}
@@ -100,7 +100,7 @@ def _results(trace: Trace, *, is_admin: bool) -> Thought:
     return Thought(TITLES[2], used, props)
 
 
-def _shown(extract: Extract, *, is_admin: bool) -> Mapping[str, object]:
+def _extract_row(extract: Extract, *, is_admin: bool) -> Mapping[str, object]:
     score = {"score": round(extract.document.score, 4)} if is_admin else {}
     return {
         "label": extract.label,

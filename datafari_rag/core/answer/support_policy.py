@@ -49,32 +49,32 @@ class AnswerSentences:
     def __init__(self) -> None:
         """Begin with nothing."""
         self.waiting = ""
-        self._left = STEP_CHARS
+        self._wait_chars = STEP_CHARS
 
     def feed(self, text: str) -> list[str]:
         """Return the sentences that are now known to have ended."""
-        found: list[str] = []
+        sentences: list[str] = []
         at = 0
-        while len(text) - at >= self._left:
-            self.waiting += text[at : at + self._left]
-            at += self._left
-            found.extend(self._ended(is_last=False))
-            self._left = max(STEP_CHARS, len(self.waiting) // 2)
+        while len(text) - at >= self._wait_chars:
+            self.waiting += text[at : at + self._wait_chars]
+            at += self._wait_chars
+            sentences.extend(self._ended(is_last=False))
+            self._wait_chars = max(STEP_CHARS, len(self.waiting) // 2)
         self.waiting += text[at:]
-        self._left -= len(text) - at
-        return found
+        self._wait_chars -= len(text) - at
+        return sentences
 
     def end(self) -> list[str]:
         """Return the last sentences."""
-        found = self._ended(is_last=True)
+        sentences = self._ended(is_last=True)
         rest, self.waiting = self.waiting, ""
-        return [*found, rest] if rest else found
+        return [*sentences, rest] if rest else sentences
 
     def _ended(self, *, is_last: bool) -> list[str]:
         cuts = _cuts(self.waiting, is_last=is_last)
-        found = [self.waiting[start:end] for start, end in pairwise([0, *cuts])]
+        sentences = [self.waiting[start:end] for start, end in pairwise([0, *cuts])]
         self.waiting = self.waiting[cuts[-1] :] if cuts else self.waiting
-        return found
+        return sentences
 
 
 def _cuts(text: str, *, is_last: bool) -> list[int]:
@@ -106,13 +106,13 @@ def _quotations(text: str) -> list[tuple[int, int]]:
     """Return where quotations begin and end in *text*; one that does not end there continues after it."""
     # What opens a quotation in English closes one in German.
     closings = {'"': '"', "«": "»", "„": "“"} if "„" in text else {'"': '"', "«": "»", "“": "”"}
-    found: list[tuple[int, int]] = []
+    stretches: list[tuple[int, int]] = []
     for sign in _SIGN.finditer(text):
         at = sign.start()
-        if sign.group() in closings and not (found and at <= found[-1][1]):
+        if sign.group() in closings and not (stretches and at <= stretches[-1][1]):
             end = text.find(closings[sign.group()], at + 1)
-            found.append((at, end if end >= 0 else len(text)))
-    return found
+            stretches.append((at, end if end >= 0 else len(text)))
+    return stretches
 
 
 _ENDING = " \t\r\n.!?…。！？؟|*_`"
@@ -157,7 +157,7 @@ class SupportPolicy:
             return self.below
         return "nothing" if dropped and dropped == checked else None
 
-    def shown(self, sentence: str, status: str, language: str) -> str | None:
+    def wording(self, sentence: str, status: str, language: str) -> str | None:
         """Return *sentence*, which is not proved but has *status*, as it is shown; None where it is left out."""
         is_near = status == NEAR
         if self.unsupported == "strict" or (self.unsupported == "drop" and not is_near):
@@ -198,11 +198,11 @@ class SupportedOutput:
         """Whether a second judge is heard before anything is shown: then `take` and `show` stand for `feed`."""
         self._sentences = AnswerSentences()
         self._proof = SentenceProof(prompt.extracts, prompt.language)
-        self._shown: list[str] = []
+        self._pieces: list[str] = []
         self._at = self._checked = self._proved = self._near = self._dropped = 0
         self._last = self._rest = ""
         self._places: list[tuple[int, int]] = []
-        self._taken: list[tuple[str, str | None]] = []
+        self._pairs: list[tuple[str, str | None]] = []
         self._doubts: dict[int, Doubt] = {}
         self._left_doubts = policy.most_doubts
         self.support: Support | None = None
@@ -220,7 +220,7 @@ class SupportedOutput:
     @property
     def text(self) -> str:
         """Return all that was shown so far."""
-        return self._output.text if self._is_passed else "".join(self._shown)
+        return self._output.text if self._is_passed else "".join(self._pieces)
 
     @property
     def followups(self) -> tuple[str, ...] | None:
@@ -230,8 +230,8 @@ class SupportedOutput:
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
         if self._is_passed or not self._policy.is_live:
-            shown = self._output.feed(text)
-            return shown if self._is_passed else ""
+            output = self._output.feed(text)
+            return output if self._is_passed else ""
         self.take(text)
         return self.show()
 
@@ -279,13 +279,13 @@ class SupportedOutput:
 
     def citations(self) -> tuple[Citation, ...]:
         """Return the marks of what was shown, each with its proof."""
-        return resolve(self.text, self._prompt.extracts, language=self._prompt.language, seen=self._proof.seen)
+        return resolve(self.text, self._prompt.extracts, language=self._prompt.language, sources=self._proof.sources)
 
     def _weighed(self, sentences: Iterable[str]) -> tuple[Doubt, ...]:
         """Note what the documents prove of *sentences*, and return the doubts that are left."""
-        self._taken = [(one, self._proof.of(one)) for one in sentences]
+        self._pairs = [(text, self._proof.of(text)) for text in sentences]
         self._doubts = {}
-        for number, (sentence, status) in enumerate(self._taken):
+        for number, (sentence, status) in enumerate(self._pairs):
             is_doubtful = status is not None and status not in PROVED
             doubt = self._doubt_of(sentence) if is_doubtful and self._left_doubts else None
             if doubt is not None:
@@ -298,14 +298,16 @@ class SupportedOutput:
         claims = self._proof.doubtful(sentence)
         if len(claims) != 1 or claims[0].is_quoted:
             return None
-        places = likely_places(claims[0].text, self._proof.seen)
+        places = likely_places(claims[0].text, self._proof.sources)
         return Doubt(claims[0].text, texts_of(places)) if places else None
 
     def _judged(self, verdicts: Sequence[Verdict]) -> str:
         """Return what is shown of the sentences that were taken; what is found of them is noted."""
         proved = {number for number, verdict in zip(self._doubts, verdicts, strict=False) if verdict.proving}
-        taken = enumerate(self._taken)
-        return "".join([self._placed(one, SUPPORTED if number in proved else how) for number, (one, how) in taken])
+        pairs = enumerate(self._pairs)
+        return "".join(
+            [self._placed(sentence, SUPPORTED if number in proved else how) for number, (sentence, how) in pairs]
+        )
 
     def _placed(self, sentence: str, status: str | None) -> str:
         """Return what is shown of *sentence*, and note its place there; *status* None: it states nothing."""
@@ -313,13 +315,13 @@ class SupportedOutput:
         self._proved += status in PROVED
         self._near += status == NEAR
         if status is not None and status not in PROVED:
-            shown = self._policy.shown(sentence, status, self._prompt.language)
-            if shown is None:
+            wording = self._policy.wording(sentence, status, self._prompt.language)
+            if wording is None:
                 self._dropped += 1
                 # A paragraph still ends where its last sentence is left out.
                 sentence = "\n" * sentence[len(sentence.rstrip()) :].count("\n") if self._last not in ("", "\n") else ""
             else:
-                sentence = shown
+                sentence = wording
                 start = self._at + len(sentence) - len(sentence.lstrip())
                 self._places.append((start, self._at + len(sentence.rstrip())))
         self._at += len(sentence)
@@ -342,5 +344,5 @@ class SupportedOutput:
         return f"{rest}{gap}{nothing}"
 
     def _show(self, text: str) -> str:
-        self._shown.append(text)
+        self._pieces.append(text)
         return text

@@ -132,10 +132,10 @@ class SentenceProof:
         """Look into nothing yet; *language* is what the caller says that the answer is in."""
         self._extracts, self._text = extracts, ComparedText(language)
         self._labels = [extract.label for extract in extracts]
-        self._left = MAX_SENTENCES
+        self._budget = MAX_SENTENCES
 
     @cached_property
-    def seen(self) -> Sequence[CheckedExtract]:
+    def sources(self) -> Sequence[CheckedExtract]:
         """Return the documents as they are looked into; made when first needed, for they hold texts."""
         return seen_of(self._extracts, self._text)
 
@@ -145,18 +145,18 @@ class SentenceProof:
 
         Behind `MAX_SENTENCES` sentences, and behind `MAX_WORK`, nothing is proved any more.
         """
-        self._left -= 1
-        if self._left < 0:
+        self._budget -= 1
+        if self._budget < 0:
             return UNSUPPORTED
-        found = [self._status(claim) for claim in self._claims(sentence)]
-        return max(found, key=_ORDER.index) if found else None
+        statuses = [self._status(claim) for claim in self._claims(sentence)]
+        return max(statuses, key=_ORDER.index) if statuses else None
 
     def doubtful(self, sentence: str) -> list[Claim]:
         """Return the claims of *sentence* that are not proved; none where one of them is contradicted."""
-        found = [(claim, self._status(claim)) for claim in self._claims(sentence)]
-        if any(status == CONTRADICTED for _, status in found):
+        pairs = [(claim, self._status(claim)) for claim in self._claims(sentence)]
+        if any(status == CONTRADICTED for _, status in pairs):
             return []
-        return [claim for claim, status in found if status not in PROVED]
+        return [claim for claim, status in pairs if status not in PROVED]
 
     def _claims(self, sentence: str) -> list[Claim]:
         stated = stated_in(sentence, self._labels, self._text.states)
@@ -164,48 +164,53 @@ class SentenceProof:
 
     def _status(self, claim: Claim) -> str:
         # Where a document proves it, none is searched for a contradiction or a likeness.
-        found: set[str] = set()
-        for extract in self.seen:
-            found.add(extract.proving(claim.text).status)
-            if VERIFIED in found:
+        statuses: set[str] = set()
+        for extract in self.sources:
+            statuses.add(extract.proving(claim.text).status)
+            if VERIFIED in statuses:
                 break
-        if found.isdisjoint(PROVED):
-            found = {extract.finding(claim.text).status for extract in self.seen}
-        return min(found, key=_ORDER.index, default=UNSUPPORTED)
+        if statuses.isdisjoint(PROVED):
+            statuses = {extract.finding(claim.text).status for extract in self.sources}
+        return min(statuses, key=_ORDER.index, default=UNSUPPORTED)
 
 
 def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
     compared = ComparedText(language)
-    seen = seen_of(extracts, compared)
+    sources = seen_of(extracts, compared)
     # A few words show no language: "See [1]." is in that of the text around it.
     around = language or detect(text)
     stated = stated_in(text, [extract.label for extract in extracts], lambda words: compared.states(words, around))
     if len(stated) > MAX_SENTENCES:
         raise BadRequest(f"The text has {len(stated)} sentences: at most {MAX_SENTENCES}.")
-    if len(stated) * len(seen) > MAX_COMPARED:
+    if len(stated) * len(sources) > MAX_COMPARED:
         raise BadRequest(
-            f"{len(stated)} sentences against {len(seen)} texts are too many: at most {MAX_COMPARED} pairs."
+            f"{len(stated)} sentences against {len(sources)} texts are too many: at most {MAX_COMPARED} pairs."
         )
-    found = tuple(_checked(place, claim, seen, language) for place, claim in stated)
+    sentences = tuple(_checked(place, claim, sources, language) for place, claim in stated)
     if compared.is_over:
         raise BadRequest("The text and the documents take too much work to compare: send less at a time.")
-    return found
+    return sentences
 
 
 def _checked(
-    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], language: str
+    place: tuple[int, int], claim: Claim | None, sources: Sequence[CheckedExtract], language: str
 ) -> CheckedSentence:
     if claim is None:
         return CheckedSentence(*place, None)
-    if not any(one.is_claim(claim.text) for one in seen):
+    if not any(source.is_claim(claim.text) for source in sources):
         return CheckedSentence(*place, UNSUPPORTED, claim=Claim(""))
-    found = _findings(claim.text, seen)
-    status = min((one.status for _, one in found), key=_ORDER.index, default=UNSUPPORTED)
+    all_findings = _findings(claim.text, sources)
+    status = min((finding.status for _, finding in all_findings), key=_ORDER.index, default=UNSUPPORTED)
     mark = Mark(*place, inside="", places=())
     counting = PROVED if status in PROVED else (status,)
-    findings = [(one, finding) for one, finding in found if finding.status in counting and finding.place is not None]
+    findings = [
+        (source, finding)
+        for source, finding in all_findings
+        if finding.status in counting and finding.place is not None
+    ]
     places = tuple(
-        replace(citation_at(mark, one, finding, language), claim=claim.text) for one, finding in findings[:MAX_PROOFS]
+        replace(citation_at(mark, source, finding, language), claim=claim.text)
+        for source, finding in findings[:MAX_PROOFS]
     )
     return CheckedSentence(
         *place,
@@ -214,23 +219,23 @@ def _checked(
         against=places if status == CONTRADICTED else (),
         claim=claim,
         close=places if status == NEAR else (),
-        likeness=max((finding.likeness for _, finding in found), default=0.0),
+        likeness=max((finding.likeness for _, finding in all_findings), default=0.0),
     )
 
 
-def _findings(claim: str, seen: Sequence[CheckedExtract]) -> list[tuple[CheckedExtract, ClaimFinding]]:
+def _findings(claim: str, sources: Sequence[CheckedExtract]) -> list[tuple[CheckedExtract, ClaimFinding]]:
     """Return what each document says of *claim*: only enough that prove it, strongest first, where any does."""
     proofs: list[tuple[CheckedExtract, ClaimFinding]] = []
-    for extract in seen:
+    for extract in sources:
         finding = extract.proving(claim)
         if finding.status in PROVED:
             proofs.append((extract, finding))
-        if sum(found.status == VERIFIED for _, found in proofs) == MAX_PROOFS:
+        if sum(result.status == VERIFIED for _, result in proofs) == MAX_PROOFS:
             break
     if proofs:
-        return sorted(proofs, key=lambda found: _ORDER.index(found[1].status))
-    found = [(extract, extract.finding(claim)) for extract in seen]
-    return sorted(found, key=lambda found: -found[1].likeness)
+        return sorted(proofs, key=lambda pair: _ORDER.index(pair[1].status))
+    findings = [(extract, extract.finding(claim)) for extract in sources]
+    return sorted(findings, key=lambda pair: -pair[1].likeness)
 
 
 JudgeLabel = Literal["judgeUnavailable", "judgeTimeout", "judgeGarbled"]
@@ -323,16 +328,18 @@ class DoubtfulClaim:
     def citations(self, numbers: Sequence[int], status: str, language: str) -> tuple[Citation, ...]:
         """Return the places with *numbers* as citations with *status*."""
         chosen = [self.places[number] for number in numbers]
-        found = (citation_at(_NOWHERE, seen, ClaimFinding(status, place), language) for seen, place in chosen)
-        return tuple(replace(citation, claim=self.claim) for citation in found)
+        bare_citations = (
+            citation_at(_NOWHERE, source, ClaimFinding(status, place), language) for source, place in chosen
+        )
+        return tuple(replace(citation, claim=self.claim) for citation in bare_citations)
 
 
 def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
     """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
-    found: list[DoubtfulClaim] = []
-    seen = seen_of(check.extracts, ComparedText(language))
+    claims: list[DoubtfulClaim] = []
+    sources = seen_of(check.extracts, ComparedText(language))
     for number, sentence in enumerate(check.sentences):
-        if len(found) == most:
+        if len(claims) == most:
             break
         if (
             sentence.status in (NEAR, UNSUPPORTED)
@@ -340,22 +347,22 @@ def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[Doubtfu
             and sentence.claim.text
             and not sentence.claim.is_quoted
         ):
-            places = likely_places(sentence.claim.text, seen)
+            places = likely_places(sentence.claim.text, sources)
             if places:
-                found.append(DoubtfulClaim(number, sentence.claim.text, places))
-    return tuple(found)
+                claims.append(DoubtfulClaim(number, sentence.claim.text, places))
+    return tuple(claims)
 
 
-def likely_places(claim: str, seen: Sequence[CheckedExtract]) -> LikelyPlaces:
+def likely_places(claim: str, sources: Sequence[CheckedExtract]) -> LikelyPlaces:
     """Return the places that hold most of the words of *claim*, the best first; none where no word is anywhere."""
-    counted = [(count, one, place) for one in seen for count, place in one.nearest(claim)]
+    counted = [(count, source, place) for source in sources for count, place in source.nearest(claim)]
     best = sorted(counted, key=itemgetter(0), reverse=True)[:MAX_PREMISES]
-    return tuple((one, (start, min(end, start + MAX_PREMISE_CHARS))) for _, one, (start, end) in best)
+    return tuple((source, (start, min(end, start + MAX_PREMISE_CHARS))) for _, source, (start, end) in best)
 
 
 def texts_of(places: LikelyPlaces) -> tuple[str, ...]:
     """Return what stands at *places*."""
-    return tuple(seen.stored[start:end] for seen, (start, end) in places)
+    return tuple(source.stored[start:end] for source, (start, end) in places)
 
 
 def judged_again(

@@ -25,7 +25,7 @@ UNIT_CHARS = 3
 
 
 COMMON: Remembered[str, frozenset[str]] = Remembered(
-    lambda code: frozenset().union(*[FUNCTION_WORDS[one] for one in code.split("+")]), 64
+    lambda code: frozenset().union(*[FUNCTION_WORDS[part] for part in code.split("+")]), 64
 )
 """The words that say nothing by themselves in the languages of a code."""
 
@@ -50,7 +50,7 @@ class UnitRow:
         """Hold *units*, in *language*."""
         self.units, self.language = units, language
         self.begins, self.ends, self.is_pair = begins, ends, is_pair
-        self.words = [one.word for one in units]
+        self.words = [unit.word for unit in units]
         self._needed: dict[int, list[str]] = {}
         self._skipped: dict[int, tuple[int, ...]] = {}
 
@@ -62,14 +62,14 @@ class UnitRow:
     @cached_property
     def folded_roots(self) -> list[str]:
         """Return the root of each unit as it is looked for in folded text."""
-        return [folded(one) for one in self.roots]
+        return [folded(root) for root in self.roots]
 
     @cached_property
     def content(self) -> list[str]:
         """Return the roots of the words that say something by themselves, each once."""
         common = COMMON[self.language.code]
         pairs = zip(self.words, self.roots, strict=True)
-        return list(dict.fromkeys([one for word, one in pairs if word not in common and word[0].isalnum()]))
+        return list(dict.fromkeys([root for word, root in pairs if word not in common and word[0].isalnum()]))
 
     def words_needed(self, edits: int) -> list[str]:
         """
@@ -84,7 +84,7 @@ class UnitRow:
                 if root[0].isalpha() and (not edits or self._is_needed(place))
             }
             longest = sorted(there, key=len, reverse=True)[:MAX_WORDS]
-            self._needed[edits] = [there[one] for one in longest]
+            self._needed[edits] = [there[place] for place in longest]
         return self._needed[edits]
 
     def most_likeness(self, has: Callable[[str], object]) -> float:
@@ -101,13 +101,13 @@ class UnitRow:
         Numbers, which may be spelled otherwise, are counted as "".
         """
         content = set(self.content)
-        found: dict[str, tuple[int, int]] = {}
+        shares: dict[str, tuple[int, int]] = {}
         for root, word in zip(self.roots, self.folded_roots, strict=True):
             key = word if root[0].isalpha() else ""
-            chars, units = found.get(key, (0, 0))
-            found[key] = chars + len(root) * (root in content), units + 1
+            chars, units = shares.get(key, (0, 0))
+            shares[key] = chars + len(root) * (root in content), units + 1
             content.discard(root)
-        return found
+        return shares
 
     def _is_needed(self, place: int) -> bool:
         """Say whether nothing that stands for the unit at *place* contradicts it: see `_contradicts`."""
@@ -119,10 +119,10 @@ class UnitRow:
     @cached_property
     def places(self) -> dict[str, list[int]]:
         """Return where the units of each root are."""
-        found: dict[str, list[int]] = {}
-        for place, one in enumerate(self.roots):
-            found.setdefault(one, []).append(place)
-        return found
+        by_root: dict[str, list[int]] = {}
+        for place, root in enumerate(self.roots):
+            by_root.setdefault(root, []).append(place)
+        return by_root
 
     def of(self, unit: Unit) -> Iterator[int]:
         """Yield where *unit* stands."""
@@ -138,16 +138,18 @@ class UnitRow:
         What is behind a colon or in a cell belongs to what is before it.
         """
         leading = (self.language.openers, self.language.anywhere) if self.language.is_known else ()
-        found: set[int] = set()
+        places: set[int] = set()
         for place, unit in enumerate(self.units):
             if place == 0 or unit.before:
                 is_start = self.begins if place == 0 else unit.before == ","
             else:
                 ending = [phrases for phrases in leading if self.words[place - 1] in phrases.lasts]
-                is_start = any(place - size in found for one in ending for size in one.before(self.words, place))
+                is_start = any(
+                    place - size in places for phrases in ending for size in phrases.before(self.words, place)
+                )
             if is_start:
-                found.add(place)
-        return frozenset(found)
+                places.add(place)
+        return frozenset(places)
 
     def is_end(self, place: int) -> bool:
         """Say whether a clause ends behind *place*."""
@@ -180,15 +182,15 @@ class UnitRow:
         return self._skipped[place]
 
     def _before(self, place: int) -> Iterator[int]:
-        found, waiting = {place}, [(place, False)]
+        starts, waiting = {place}, [(place, False)]
         while waiting:
             at, is_shortened = waiting.pop()
             if at > 0:
                 yield at - 1
             for start, is_stretch in self._left_out(at) if self.language.is_known and not self.is_pair else ():
                 # Behind a word that turns it, less says more: "not very high" is not "not high".
-                if start not in found and not (is_stretch and is_shortened) and not self.turns(0, start):
-                    found.add(start)
+                if start not in starts and not (is_stretch and is_shortened) and not self.turns(0, start):
+                    starts.add(start)
                     waiting.append((start, is_shortened or is_stretch))
 
     def _left_out(self, end: int) -> Iterator[tuple[int, bool]]:
@@ -232,22 +234,22 @@ def aligned(claim: UnitRow, place: UnitRow, *, edits: int = 0) -> Alignment | No
     What *place* says besides begins and ends at the edge of a clause and turns nothing; in a language of which nothing
     is known it says nothing besides. The best alignment has the fewest edits, then the fewest gaps.
     """
-    states = dict(_begun(claim, place, edits))
+    states = dict(_first_states(claim, place, edits))
     for number in range(1, len(claim.units)):
         if not states:
             return None
         states = _next(states, claim, place, number, edits)
-    found = [one for one in states.values() if _is_whole(one, claim, place)]
-    return min(found, key=lambda one: (one.edits, one.gaps), default=None)
+    alignments = [state for state in states.values() if _is_whole(state, claim, place)]
+    return min(alignments, key=lambda state: (state.edits, state.gaps), default=None)
 
 
 def cells(claim: UnitRow, place: UnitRow) -> int:
     """Return how much work it is to align the two, in cells: pairs of equal units, and the units themselves."""
-    counted = sum([len(place.places.get(one, ())) for one in claim.roots])
+    counted = sum([len(place.places.get(root, ())) for root in claim.roots])
     return 3 * counted + len(claim.units) + len(place.units)
 
 
-def _begun(claim: UnitRow, place: UnitRow, edits: int) -> Iterator[tuple[int, Alignment]]:
+def _first_states(claim: UnitRow, place: UnitRow, edits: int) -> Iterator[tuple[int, Alignment]]:
     first = claim.units[0]
     for at in place.of(first):
         if at in place.starts:
@@ -260,61 +262,61 @@ def _begun(claim: UnitRow, place: UnitRow, edits: int) -> Iterator[tuple[int, Al
 def _next(
     states: dict[int, Alignment], claim: UnitRow, place: UnitRow, number: int, edits: int
 ) -> dict[int, Alignment]:
-    found: dict[int, Alignment] = {}
+    next_states: dict[int, Alignment] = {}
     for at in place.of(claim.units[number]):
         for before in place.skipped(at):
             if (state := states.get(before)) is not None:
-                _keep(found, at, Alignment(state.first, at, state.gaps + (before + 1 < at), state.edits))
+                _keep(next_states, at, Alignment(state.first, at, state.gaps + (before + 1 < at), state.edits))
     if edits:
         for before, state in states.items():
-            _edited(found, state, (claim, number), (place, before))
-    return found
+            _edited(next_states, state, (claim, number), (place, before))
+    return next_states
 
 
 def _edited(
-    found: dict[int, Alignment], state: Alignment, claim_at: tuple[UnitRow, int], place_at: tuple[UnitRow, int]
+    states: dict[int, Alignment], state: Alignment, claim_at: tuple[UnitRow, int], place_at: tuple[UnitRow, int]
 ) -> None:
-    """Add to *found* what follows *state* with one difference that contradicts; words that deny count as one."""
+    """Add to *states* what follows *state* with one difference that contradicts; words that deny count as one."""
     (claim, number), (place, before) = claim_at, place_at
     at = before + 1
     if at >= len(place.units):
         return
     if not same(claim.units[number], place.units[at], place.language):
         if not state.edits and _contradicts(claim, number, place, at):
-            _keep(found, at, Alignment(state.first, at, state.gaps, 1))
+            _keep(states, at, Alignment(state.first, at, state.gaps, 1))
         if place.language.denial.at(claim.words, number) == 1:
-            _keep(found, before, Alignment(state.first, before, state.gaps, 1))
+            _keep(states, before, Alignment(state.first, before, state.gaps, 1))
     denied = place.language.denial.at(place.words, at)
     beyond = at + denied
     if denied and beyond < len(place.units) and same(claim.units[number], place.units[beyond], place.language):
-        _keep(found, beyond, Alignment(state.first, beyond, state.gaps, 1))
+        _keep(states, beyond, Alignment(state.first, beyond, state.gaps, 1))
 
 
-def _keep(found: dict[int, Alignment], at: int, one: Alignment) -> None:
-    known = found.get(at)
-    if known is None or (one.edits, one.gaps) < (known.edits, known.gaps):
-        found[at] = one
+def _keep(states: dict[int, Alignment], at: int, state: Alignment) -> None:
+    best = states.get(at)
+    if best is None or (state.edits, state.gaps) < (best.edits, best.gaps):
+        states[at] = state
 
 
-def _is_whole(one: Alignment, claim: UnitRow, place: UnitRow) -> bool:
+def _is_whole(state: Alignment, claim: UnitRow, place: UnitRow) -> bool:
     last = len(place.units) - 1
     # What is cut off is cut off of both. Behind a denial only another clause is left out.
-    is_end = place.is_end(one.last) or (one.last == last and not claim.ends)
-    denied = place.language.denial.places(place.words[one.first : one.last + 1]) if one.last < last else []
-    is_end = is_end and (not denied or place.language.openers.at(place.words, one.last + 1) > 0)
-    if not is_end or not (place.language.is_known or (one.first == 0 and one.last == last)):
+    is_end = place.is_end(state.last) or (state.last == last and not claim.ends)
+    denied = place.language.denial.places(place.words[state.first : state.last + 1]) if state.last < last else []
+    is_end = is_end and (not denied or place.language.openers.at(place.words, state.last + 1) > 0)
+    if not is_end or not (place.language.is_known or (state.first == 0 and state.last == last)):
         return False
-    return not place.turns(0, one.first) and not place.turns(one.last + 1, last + 1)
+    return not place.turns(0, state.first) and not place.turns(state.last + 1, last + 1)
 
 
 def _contradicts(claim: UnitRow, number: int, place: UnitRow, at: int) -> bool:
     """Say whether the two units, which differ, cannot both be true: other numbers, units or names."""
-    one, other = claim.units[number], place.units[at]
-    if one.is_number and other.is_number:
-        return _is_one_reading(one.key) and _is_one_reading(other.key)
+    unit, other = claim.units[number], place.units[at]
+    if unit.is_number and other.is_number:
+        return _is_one_reading(unit.key) and _is_one_reading(other.key)
     if number and at and claim.units[number - 1].is_number and place.units[at - 1].is_number:
-        return max(len(one.key), len(other.key)) <= UNIT_CHARS
-    return one.is_name and other.is_name
+        return max(len(unit.key), len(other.key)) <= UNIT_CHARS
+    return unit.is_name and other.is_name
 
 
 def _is_one_reading(number: str) -> bool:

@@ -66,11 +66,11 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
     quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span)]
     own = [span for span in quotes if is_quoted(answer[slice(*span)])]
     closings = _closings(answer)
-    found: list[Mark] = []
+    marks: list[Mark] = []
     at = 0
     for opener in islice(_OPENER.finditer(answer), MAX_BRACKETS):
         start = opener.start()
-        if start < at or len(found) == MAX_MARKS:
+        if start < at or len(marks) == MAX_MARKS:
             continue
         inside = _span_around(code, start) or _span_around(own, start)
         if inside:
@@ -78,8 +78,8 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
         elif (mark := _mark_at(answer, start, closings, labels)) is not None:
             at = mark.end
             if not (_span_around(quotes, start) and is_quoted(answer[start : mark.end])):
-                found.append(mark)
-    return tuple(found)
+                marks.append(mark)
+    return tuple(marks)
 
 
 def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:
@@ -93,7 +93,7 @@ def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], b
     page = _Sentences(answer, marks)
     worded = [span for span in page.spans if _WORD.search(answer, *span)]
     spans_ = [
-        None if place is None else worded[place] for place in (_sentence_of(one, answer, worded) for one in marks)
+        None if place is None else worded[place] for place in (_sentence_of(mark, answer, worded) for mark in marks)
     ]
     claims = {span: page.claim(span, has_content) for span in dict.fromkeys(spans_) if span is not None}
     return tuple((None if span is None else claims[span]) or Claim("") for span in spans_)
@@ -208,7 +208,7 @@ def _masked(answer: str, marks: Sequence[Mark], quotes: Sequence[tuple[int, int]
 
 def _closings(answer: str) -> dict[int, int]:
     """Return for each opening bracket where it is closed on its line, brackets of one kind within each other."""
-    found: dict[int, int] = {}
+    closings: dict[int, int] = {}
     waiting: dict[str, list[int]] = {closer: [] for closer in _CLOSERS.values()}
     for bracket in _BRACKET_OR_END.finditer(answer):
         sign = bracket.group()
@@ -217,8 +217,8 @@ def _closings(answer: str) -> dict[int, int]:
         elif sign in _CLOSERS:
             waiting[_CLOSERS[sign]].append(bracket.start())
         elif waiting[sign]:
-            found[waiting[sign].pop()] = bracket.start()
-    return found
+            closings[waiting[sign].pop()] = bracket.start()
+    return closings
 
 
 def _mark_at(answer: str, at: int, closings: Mapping[int, int], labels: DocumentLabels) -> Mark | None:

@@ -42,11 +42,11 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     one of the same spelling gets " (2)", a third " (3)". None can be read as a number: `[1]` is the first document,
     whatever the others are called.
     """
-    taken: set[str] = set()
+    others: set[str] = set()
     labels: list[str] = []
     for document in documents:
-        label = _unique(next(filter(_is_label, map(plain_label, _names(document))), "document"), taken)
-        taken.add(folded(label))
+        label = _unique(next(filter(_is_label, map(plain_label, _names(document))), "document"), others)
+        others.add(folded(label))
         labels.append(label)
     return tuple(labels)
 
@@ -77,13 +77,13 @@ def _is_label(name: str) -> bool:
     return any(map(str.isalpha, name)) and not numbers_in(folded(name))
 
 
-def _unique(label: str, taken: set[str]) -> str:
-    wanted, number = label, 1
-    while folded(wanted) in taken:
+def _unique(label: str, others: set[str]) -> str:
+    unique, number = label, 1
+    while folded(unique) in others:
         number += 1
         suffix = f" ({number})"
-        wanted = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix
-    return wanted
+        unique = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix
+    return unique
 
 
 def file_name(url: str) -> str:
@@ -116,11 +116,11 @@ class DocumentLabels:
         """
         if len(inside) > MAX_MARK_CHARS:
             return ()
-        wanted = folded(inside)
-        if numbers := numbers_in(wanted):
+        name = folded(inside)
+        if numbers := numbers_in(name):
             return tuple(number - 1 for number in numbers if 1 <= number <= len(self._labels))
-        found = (self._places.get(spelled) for spelled in (wanted, folded(plain_label(inside))))
-        return next(((place,) for place in found if place is not None), ())
+        matches = (self._places.get(spelled) for spelled in (name, folded(plain_label(inside))))
+        return next(((place,) for place in matches if place is not None), ())
 
     def is_mark(self, inside: str) -> bool:
         """Say whether *inside* names at least one document."""
@@ -130,5 +130,5 @@ class DocumentLabels:
         """Say whether *inside* could go on to name a document: the beginning of a label or a number."""
         if len(inside) > MAX_MARK_CHARS:
             return False
-        begun = folded(inside)
-        return any(label.startswith(begun) for label in self._labels) or begun.isdigit()
+        beginning = folded(inside)
+        return any(label.startswith(beginning) for label in self._labels) or beginning.isdigit()

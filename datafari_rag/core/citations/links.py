@@ -41,8 +41,8 @@ def is_target(address: str) -> bool:
 
 def scheme_of(address: str) -> str:
     """Return the scheme that *address* begins with in lower case, "" when it has none; a drive's letter is one here."""
-    found = _SCHEME.match(address)
-    return "" if found is None else found[1].lower()
+    match = _SCHEME.match(address)
+    return "" if match is None else match[1].lower()
 
 
 def is_public(address: str | None) -> bool:

@@ -96,8 +96,8 @@ class SourceText:
 
     def has(self, words: str) -> bool:
         """Say whether the text has *words*, at whatever place, but for case and typography."""
-        wanted = folded(words)
-        return bool(wanted) and next(_occurrences(wanted, self._folded.text), None) is not None
+        phrase = folded(words)
+        return bool(phrase) and next(_occurrences(phrase, self._folded.text), None) is not None
 
     def count(self, word: str) -> int:
         """Return how often *word*, folded, stands in the text, inside of other words too."""
@@ -111,17 +111,17 @@ class SourceText:
 
         At most `MAX_FOUND` places. Of an item or a row what belongs to it may be far above: there nothing need be near.
         """
-        text, left = self._folded.text, MAX_FOUND
+        text, room = self._folded.text, MAX_FOUND
         for at in islice(_occurrences(word, text), MAX_VISITED):
             if at and word[0].isalnum() and word[0] < _FIRST_UNSPACED and text[at - 1].isalnum():
                 continue
             near = text[max(0, at - NEAR_CHARS) : at + NEAR_CHARS] if words else ""
-            is_there = all(one in near or one in self.names for one in words)
+            is_there = all(other in near or other in self.names for other in words)
             stored = self._stored(at)
             if stored is not None and (is_there or self._is_apart(stored)):
                 yield stored
-                left -= 1
-                if not left:
+                room -= 1
+                if not room:
                     return
 
     def sentence_at(self, at: int) -> tuple[int, int]:
@@ -129,7 +129,7 @@ class SourceText:
         block = max(0, bisect_right(self._blocks, at) - 1)
         sentences = self.sentences(block)
         if block not in self._starts:
-            self._starts[block] = [one.start for one in sentences]
+            self._starts[block] = [sentence.start for sentence in sentences]
         return block, max(0, bisect_right(self._starts[block], at) - 1)
 
     def sentences(self, block: int) -> list[SourceSentence]:
@@ -141,8 +141,8 @@ class SourceText:
 
     def names_columns(self, block: int, number: int) -> bool:
         """Say whether the sentence is the first row of a table."""
-        one = self.sentences(block)[number]
-        return one.is_row and header_above(self.text, one.start) is None
+        sentence = self.sentences(block)[number]
+        return sentence.is_row and header_above(self.text, sentence.start) is None
 
     def may_say(self, block: int, number: int, words: Sequence[str]) -> bool:
         """
@@ -151,20 +151,20 @@ class SourceText:
         What names the subject of an item, a row or a value may be far above: these may say anything.
         """
         sentences = self.sentences(block)
-        one = sentences[number]
-        if one.is_item or one.is_row or ":" in self.text[one.start : one.end]:
+        sentence = sentences[number]
+        if sentence.is_item or sentence.is_row or ":" in self.text[sentence.start : sentence.end]:
             return True
-        said = self.said(block, self.beside(block, number, 1))
-        return all(word in said or word in self.names for word in words)
+        near_text = self.folded_text(block, self.beside(block, number, 1))
+        return all(word in near_text or word in self.names for word in words)
 
     def beside(self, block: int, number: int, reach: int) -> range:
         """Return the numbers of the sentence and of its neighbours in the block, *reach* on each side."""
         return range(max(0, number - reach), min(len(self.sentences(block)), number + reach + 1))
 
-    def said(self, block: int, numbers: Sequence[int]) -> str:
+    def folded_text(self, block: int, numbers: Sequence[int]) -> str:
         """Return the sentences *numbers*, folded: what is not in there none of them says."""
         # Blanks part them: no word is put together of two.
-        return " ".join([self._said(block, number) for number in numbers])
+        return " ".join([self._fold_of(block, number) for number in numbers])
 
     def is_seen(self, start: int, end: int) -> bool:
         """Say whether the model saw all from *start* to *end*."""
@@ -174,7 +174,7 @@ class SourceText:
         """Return what the sentence says, as rows of units: alone, as cells, with its label, under its heading."""
         key = (block, number, "own", language.code)
         if key not in self._rows:
-            self._rows[key] = [one for one in self._own_rows(block, number, language) if one.units]
+            self._rows[key] = [row for row in self._own_rows(block, number, language) if row.units]
         return self._rows[key]
 
     def pairs(self, block: int, number: int, language: Language) -> list[UnitRow]:
@@ -184,24 +184,24 @@ class SourceText:
             sentences = self.sentences(block)
             pairs = pairwise(self.beside(block, number, 1))
             self._rows[key] = [
-                self._joined(sentences[one], sentences[other], language)
-                for one, other in pairs
-                if self._are_neighbours(sentences[one], sentences[other])
+                self._joined(sentences[place], sentences[other], language)
+                for place, other in pairs
+                if self._are_neighbours(sentences[place], sentences[other])
             ]
         return self._rows[key]
 
     def window(self, block: int, numbers: Sequence[int], language: Language) -> UnitRow:
         """Return all that the sentences *numbers* say, as one row."""
         sentences = self.sentences(block)
-        found = [unit for number in numbers for unit in self.own_units(sentences[number], language)]
-        return UnitRow(found, language)
+        units = [unit for number in numbers for unit in self.own_units(sentences[number], language)]
+        return UnitRow(units, language)
 
     def under(self, block: int, number: int) -> Iterator[int]:
         """Yield the sentence, and those behind it whose label it is."""
         yield number
         label, last = self.sentences(block)[number], len(self.sentences(block))
         if self._is_label(label):
-            yield from takewhile(lambda one: self._label(block, one) is label, range(number + 1, last))
+            yield from takewhile(lambda other: self._label(block, other) is label, range(number + 1, last))
 
     def label_at(self, at: int) -> str:
         """Return the label, with its colon, under which what begins at *at* stands; empty without one."""
@@ -210,14 +210,14 @@ class SourceText:
 
     def lines(self, start: int, end: int) -> list[Span]:
         """Return what is from *start* to *end*, without the line ends at which it is several sentences or items."""
-        found: list[Span] = []
+        stretches: list[Span] = []
         begin = start
-        for one in self.sentences(self.sentence_at(start)[0]):
-            last = self.text.rfind("\n", begin, one.start) if start < one.start < end else -1
-            if last >= 0 and not self.text[last : one.start].strip():
-                found.append((begin, last))
-                begin = one.start
-        return [*found, (begin, end)]
+        for sentence in self.sentences(self.sentence_at(start)[0]):
+            last = self.text.rfind("\n", begin, sentence.start) if start < sentence.start < end else -1
+            if last >= 0 and not self.text[last : sentence.start].strip():
+                stretches.append((begin, last))
+                begin = sentence.start
+        return [*stretches, (begin, end)]
 
     def run(self, claim: UnitRow, text: str, block: int, first: int) -> Span | None:
         """
@@ -226,31 +226,35 @@ class SourceText:
         Where one of them ends its line *text* has a line end as well: neighbours of a list are no sentence. None where
         it is not so, and under a label, which belongs to the first of them.
         """
-        sentences, done = self.sentences(block), 0
+        sentences, count = self.sentences(block), 0
         if self._label(block, first) is not None:
             return None
-        for before, one in pairwise((sentences[first], *sentences[first:])):
-            own = self.own_units(one, claim.language)
-            there = claim.units[done : done + len(own)]
-            if self._is_torn(one) or len(there) < len(own) or not all(map(same, there, own, repeat(claim.language))):
-                return None
+        for before, sentence in pairwise((sentences[first], *sentences[first:])):
+            own = self.own_units(sentence, claim.language)
+            there = claim.units[count : count + len(own)]
             if (
-                done
-                and own
-                and ("\n" in self.text[before.end : one.start])
-                != ("\n" in text[claim.units[done - 1].end : there[0].start])
+                self._is_torn(sentence)
+                or len(there) < len(own)
+                or not all(map(same, there, own, repeat(claim.language)))
             ):
                 return None
-            done += len(own)
-            if done == len(claim.units):
-                return sentences[first].mark, one.end
+            if (
+                count
+                and own
+                and ("\n" in self.text[before.end : sentence.start])
+                != ("\n" in text[claim.units[count - 1].end : there[0].start])
+            ):
+                return None
+            count += len(own)
+            if count == len(claim.units):
+                return sentences[first].mark, sentence.end
         return None
 
-    def own_units(self, one: SourceSentence, language: Language) -> list[Unit]:
+    def own_units(self, sentence: SourceSentence, language: Language) -> list[Unit]:
         """Return the units of one sentence, item or row."""
-        key = one.mark, language.code
+        key = sentence.mark, language.code
         if key not in self._units:
-            self._units[key] = units_in(self.text, one.mark, one.end, language)
+            self._units[key] = units_in(self.text, sentence.mark, sentence.end, language)
         return self._units[key]
 
     @cached_property
@@ -270,28 +274,28 @@ class SourceText:
     @cached_property
     def _blocks(self) -> list[int]:
         """Return where the blocks begin."""
-        found, at = [0], 0
+        starts, at = [0], 0
         while len(self.text) - at > MAX_BLOCK_CHARS:
             low, high = at + BLOCK_CHARS, at + MAX_BLOCK_CHARS
             paragraph = self.text.find("\n\n", low, high) + 1
-            begun = [] if paragraph else first_spans(self.text[low:high], 2, longest=high - low)
-            if paragraph or len(begun) == 2:
-                at = paragraph or low + begun[1][0]
+            stretches = [] if paragraph else first_spans(self.text[low:high], 2, longest=high - low)
+            if paragraph or len(stretches) == 2:
+                at = paragraph or low + stretches[1][0]
             else:
                 end = self.text.find(" ", low, high)
                 behind = self.text[end if end >= 0 else high : high]
                 at = high - len(behind.lstrip())
                 self._torn.update((high - len(behind), at))
-            found.append(at)
-        return found
+            starts.append(at)
+        return starts
 
-    def _is_torn(self, one: SourceSentence) -> bool:
-        return not self._torn.isdisjoint((one.start, one.end))
+    def _is_torn(self, sentence: SourceSentence) -> bool:
+        return not self._torn.isdisjoint((sentence.start, sentence.end))
 
-    def _said(self, block: int, number: int) -> str:
+    def _fold_of(self, block: int, number: int) -> str:
         if (block, number) not in self._folds:
-            one = self.sentences(block)[number]
-            self._folds[block, number] = folded(self.text[one.start : one.end])
+            sentence = self.sentences(block)[number]
+            self._folds[block, number] = folded(self.text[sentence.start : sentence.end])
         return self._folds[block, number]
 
     def _stored(self, at: int) -> int | None:
@@ -299,7 +303,7 @@ class SourceText:
         if self._in_place is not None:
             return at
         spans_ = (self._folded.span(at, end) for end in range(at + 1, at + MAX_MARKS + 1))
-        return next((one[0] for one in spans_ if one is not None), None)
+        return next((span[0] for span in spans_ if span is not None), None)
 
     def _is_apart(self, at: int) -> bool:
         """Say whether the line at *at* may be an item of a list or a row of a table."""
@@ -338,20 +342,20 @@ class SourceText:
             yield begin, end
 
     def _own_rows(self, block: int, number: int, language: Language) -> Iterator[UnitRow]:
-        one = self.sentences(block)[number]
-        if self.text[one.mark : one.end].rstrip("\"'»”’) ")[-1:] in (
+        sentence = self.sentences(block)[number]
+        if self.text[sentence.mark : sentence.end].rstrip("\"'»”’) ")[-1:] in (
             "?",
             "？",
             "؟",
             ";" if language.code == "el" else "?",
         ):
             return
-        if one.is_row:
-            for cells in self._cells(one, language):
+        if sentence.is_row:
+            for cells in self._cells(sentence, language):
                 yield UnitRow(cells, language)
             return
-        own = self.own_units(one, language)
-        begins, ends = self._edges(one)
+        own = self.own_units(sentence, language)
+        begins, ends = self._edges(sentence)
         above = self._label(block, number)
         label = self.own_units(above, language)[-MAX_LABEL_UNITS:] if above is not None else []
         if label and own:
@@ -367,7 +371,7 @@ class SourceText:
     def _cells(self, row: SourceSentence, language: Language) -> Iterator[list[Unit]]:
         """Yield the cells of a row as units, without and with the names of their columns."""
         cells = cells_of(self.text, row.start, row.end)
-        yield [unit for span in cells for unit in _begun(units_in(self.text, *span, language), "|")]
+        yield [unit for span in cells for unit in _with_before(units_in(self.text, *span, language), "|")]
         named = named_cells(self.text, row.start, row.end)
         if named:
             key = units_in(self.text, *named[0][1], language)
@@ -375,20 +379,20 @@ class SourceText:
                 unit
                 for *_, name, cell in named
                 for unit in (
-                    *_begun(units_in(self.text, *name, language), "|"),
-                    *_begun(units_in(self.text, *cell, language), ":"),
+                    *_with_before(units_in(self.text, *name, language), "|"),
+                    *_with_before(units_in(self.text, *cell, language), ":"),
                 )
             ]
             yield [*key, *rest]
 
-    def _edges(self, one: SourceSentence) -> tuple[bool, bool]:
-        """Say whether *one* begins and ends where its sentence does: a snippet may be cut out of one."""
+    def _edges(self, sentence: SourceSentence) -> tuple[bool, bool]:
+        """Say whether *sentence* begins and ends where its sentence does: a snippet may be cut out of one."""
         # Dots that end a word end its sentence: those that stand apart were put for what is cut off.
-        is_torn = self._is_torn(one)
-        begins = not is_torn and not _CUT_BEFORE.search(self.text, max(0, one.start - 5), one.start)
-        ends = not is_torn and not is_cut(self.text[one.start : one.end])
+        is_torn = self._is_torn(sentence)
+        begins = not is_torn and not _CUT_BEFORE.search(self.text, max(0, sentence.start - 5), sentence.start)
+        ends = not is_torn and not is_cut(self.text[sentence.start : sentence.end])
         if self.extract.document.field == HIGHLIGHTING:
-            first, last = self.text[one.mark], self.text[one.end - 1]
+            first, last = self.text[sentence.mark], self.text[sentence.end - 1]
             return begins and not first.islower(), ends and not last.isalnum()
         return begins, ends
 
@@ -403,8 +407,8 @@ class SourceText:
             return None
         return sentences[above] if self._is_label(sentences[above]) else None
 
-    def _is_label(self, one: SourceSentence) -> bool:
-        return self.text[one.start : one.end].rstrip("*_ ").endswith((":", "："))
+    def _is_label(self, sentence: SourceSentence) -> bool:
+        return self.text[sentence.start : sentence.end].rstrip("*_ ").endswith((":", "："))
 
     def _subject(self, block: int, number: int, own: Sequence[Unit], language: Language) -> list[Unit]:
         """
@@ -414,33 +418,33 @@ class SourceText:
         """
         if not own:
             return []
-        one = self.sentences(block)[number]
-        line = self.text[one.mark : one.end]
+        sentence = self.sentences(block)[number]
+        line = self.text[sentence.mark : sentence.end]
         is_value = ":" in line and "\n" not in line and ":" in [unit.before for unit in own]
         if not is_value and own[0].word not in language.pronouns:
             return []
-        low = max(0, one.start - HEADING_REACH_CHARS)
-        low = self.text.find("\n", low, one.start) + 1 if low else 0
-        path = path_among(headings_in(self.text, low, one.start), one.start)
-        above = self.text[path[-1].end if path else 0 : one.start].strip(" \n#")
+        low = max(0, sentence.start - HEADING_REACH_CHARS)
+        low = self.text.find("\n", low, sentence.start) + 1 if low else 0
+        path = path_among(headings_in(self.text, low, sentence.start), sentence.start)
+        above = self.text[path[-1].end if path else 0 : sentence.start].strip(" \n#")
         if above and not is_value:
             return []
-        found = (
+        units = (
             units_in(self.text, path[-1].start, path[-1].end, language)
             if path
             else units_in(self.title, 0, len(self.title), language)
         )
-        return [unit._replace(start=one.start, end=one.start) for unit in found]
+        return [unit._replace(start=sentence.start, end=sentence.start) for unit in units]
 
-    def _joined(self, one: SourceSentence, other: SourceSentence, language: Language) -> UnitRow:
-        first, second = self.own_units(one, language), self.own_units(other, language)
-        begins, ends = self._edges(one)[0], self._edges(other)[1]
-        return UnitRow([*first, *_begun(second, ",")], language, begins=begins, ends=ends, is_pair=True)
+    def _joined(self, sentence: SourceSentence, other: SourceSentence, language: Language) -> UnitRow:
+        first, second = self.own_units(sentence, language), self.own_units(other, language)
+        begins, ends = self._edges(sentence)[0], self._edges(other)[1]
+        return UnitRow([*first, *_with_before(second, ",")], language, begins=begins, ends=ends, is_pair=True)
 
-    def _are_neighbours(self, one: SourceSentence, other: SourceSentence) -> bool:
-        between = self.text[one.end : other.start]
-        is_prose = not (one.is_row or other.is_row or one.is_item or other.is_item)
-        return is_prose and "\n" not in between and self.text[one.end - 1] not in ":?："
+    def _are_neighbours(self, sentence: SourceSentence, other: SourceSentence) -> bool:
+        between = self.text[sentence.end : other.start]
+        is_prose = not (sentence.is_row or other.is_row or sentence.is_item or other.is_item)
+        return is_prose and "\n" not in between and self.text[sentence.end - 1] not in ":?："
 
 
 def is_cut(text: str) -> bool:
@@ -453,12 +457,12 @@ def _occurrences(word: str, text: str) -> Iterator[int]:
     # A word of nothing but invisible characters stands nowhere.
     at = 0 if word else len(text)
     while at < len(text):
-        found = text.find(word, at, at + MAX_SCAN_CHARS + len(word))
-        if found >= 0:
-            yield found
-        at = found + 1 if found >= 0 else at + MAX_SCAN_CHARS + 1
+        place = text.find(word, at, at + MAX_SCAN_CHARS + len(word))
+        if place >= 0:
+            yield place
+        at = place + 1 if place >= 0 else at + MAX_SCAN_CHARS + 1
 
 
-def _begun(units: Sequence[Unit], before: str) -> list[Unit]:
+def _with_before(units: Sequence[Unit], before: str) -> list[Unit]:
     """Return *units* with *before* in front of the first."""
     return [units[0]._replace(before=before), *units[1:]] if units else []

@@ -50,7 +50,7 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     """
     signs = list(islice(_MARK_OR_BREAK.finditer(text), MAX_SIGNS))
     ends, inside = _ends(text, signs), _BetweenMarks(text)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     at = 0
     for opener in signs:
         start = opener.end()
@@ -58,9 +58,9 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
             continue
         end = ends.get(start, -1)
         if end >= 0 and inside.is_quotation(opener.group(), start, end):
-            found.append((start, end))
+            spans.append((start, end))
             at = end + 1
-    return tuple(found)
+    return tuple(spans)
 
 
 def is_quotation_in(text: str) -> bool:
@@ -72,14 +72,14 @@ class _BetweenMarks:
     """The text between two marks: never read twice, however deeply they are nested."""
 
     def __init__(self, text: str) -> None:
-        self._word, self._seen = _NextMatch(_WORD, text), _NextMatch(_SEEN, text)
+        self._word, self._visible = _NextMatch(_WORD, text), _NextMatch(_SEEN, text)
         self._space, self._last = _NextMatch(_SPACE, text), _NextMatch(_SEEN, text)
 
     def is_quotation(self, mark: str, start: int, end: int) -> bool:
         """Say whether *mark* opens a quotation from *start* to *end*; in the order of *start*."""
         if self._word.at(start) >= end:
             return False
-        return mark not in _SINGLE or self._last.at(self._space.at(self._seen.at(start))) < end
+        return mark not in _SINGLE or self._last.at(self._space.at(self._visible.at(start))) < end
 
 
 class _NextMatch:
@@ -87,14 +87,14 @@ class _NextMatch:
 
     def __init__(self, pattern: re.Pattern[str], text: str) -> None:
         self._pattern, self._text = pattern, text
-        self._found = -1
+        self._start = -1
 
     def at(self, start: int) -> int:
         """Return the first place from *start* on, the end of the text when there is none."""
-        if self._found < start:
+        if self._start < start:
             match = self._pattern.search(self._text, start)
-            self._found = len(self._text) if match is None else match.start()
-        return self._found
+            self._start = len(self._text) if match is None else match.start()
+        return self._start
 
 
 def _ends(text: str, signs: Sequence[re.Match[str]]) -> dict[int, int]:

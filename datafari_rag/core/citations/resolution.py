@@ -33,30 +33,30 @@ __all__ = ["CONTRADICTED", "NEAR", "PROVED", "SUPPORTED", "UNKNOWN", "UNSUPPORTE
 
 
 def resolve(
-    answer: str, extracts: Sequence[Extract], *, language: str = "en", seen: Sequence[CheckedExtract] | None = None
+    answer: str, extracts: Sequence[Extract], *, language: str = "en", sources: Sequence[CheckedExtract] | None = None
 ) -> tuple[Citation, ...]:
     """
     Return one citation for each mark of *answer*, in its order; empty when it has none.
 
-    A mark with several numbers gives one for each. *language* is what the caller says that the answer is in. *seen* are
+    A mark with several numbers gives one for each. *language* is what the caller says the answer is in. *sources* are
     the *extracts* where they were made ready before; behind the work that a text may cost nothing more is proved.
     """
     if not any(bracket in answer for bracket in "[【［"):
         return ()
-    seen = seen_of(extracts, ComparedText(language)) if seen is None else seen
+    sources = seen_of(extracts, ComparedText(language)) if sources is None else sources
     marks = marks_in(
         answer,
         DocumentLabels([extract.label for extract in extracts]),
-        lambda words: any(one.has(words) for one in seen),
+        lambda words: any(source.has(words) for source in sources),
     )
-    stated = claims_of(answer, marks, (seen[0].text if seen else ComparedText(language)).states)
-    found: list[Citation] = []
+    stated = claims_of(answer, marks, (sources[0].text if sources else ComparedText(language)).states)
+    citations: list[Citation] = []
     for mark, claim in zip(marks, stated, strict=True):
         if not mark.places:
             name = mark.inside.strip()
-            found.append(Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim.text))
-        found.extend(citation_for(mark, claim.text, seen[place], language) for place in mark.places)
-    return tuple(found)
+            citations.append(Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim.text))
+        citations.extend(citation_for(mark, claim.text, sources[place], language) for place in mark.places)
+    return tuple(citations)
 
 
 def seen_of(extracts: Sequence[Extract], text: ComparedText) -> list[CheckedExtract]:
@@ -64,18 +64,20 @@ def seen_of(extracts: Sequence[Extract], text: ComparedText) -> list[CheckedExtr
     return [CheckedExtract(extract, text) for extract in extracts]
 
 
-def citation_for(mark: Mark, claim: str, seen: CheckedExtract, language: str) -> Citation:
-    """Return what *seen* says of *claim*, at the place of *mark*; a name or a fragment claims nothing."""
-    return replace(citation_at(mark, seen, seen.finding(claim), language), claim=claim if seen.is_claim(claim) else "")
+def citation_for(mark: Mark, claim: str, source: CheckedExtract, language: str) -> Citation:
+    """Return what *source* says of *claim*, at the place of *mark*; a name or a fragment claims nothing."""
+    return replace(
+        citation_at(mark, source, source.finding(claim), language), claim=claim if source.is_claim(claim) else ""
+    )
 
 
-def citation_at(mark: Mark, seen: CheckedExtract, finding: ClaimFinding, language: str) -> Citation:
+def citation_at(mark: Mark, source: CheckedExtract, finding: ClaimFinding, language: str) -> Citation:
     """Return the citation of a *finding*: its status, and the place of the stored text that gives it, if any."""
-    document, place = seen.extract.document, finding.place
+    document, place = source.extract.document, finding.place
     stored = stored_span(document, *place) if place else None
     where = place_of(document, stored[0]) if stored else None
     return Citation(
-        seen.extract.label,
+        source.extract.label,
         finding.status,
         document.id,
         answer_start=mark.start,
@@ -85,7 +87,7 @@ def citation_at(mark: Mark, seen: CheckedExtract, finding: ClaimFinding, languag
         field=document.field if place else None,
         start=stored[0] if stored else None,
         end=stored[1] if stored else None,
-        quote=seen.stored[slice(*place)] if place else None,
+        quote=source.stored[slice(*place)] if place else None,
         place=None if where is None else where.label(language),
         page=where.number if where is not None and where.kind == "page" else None,
     )

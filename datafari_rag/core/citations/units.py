@@ -106,20 +106,20 @@ def marked(text: str) -> int:
     return bullet.end() if bullet else 0
 
 
-def same(one: Unit, other: Unit, language: Language) -> bool:
+def same(unit: Unit, other: Unit, language: Language) -> bool:
     """Say whether two units are the same but for a first letter, or an ending of which *language* says so."""
-    a, b = one.key, other.key
+    a, b = unit.key, other.key
     if a == b:
         return True
-    if one.is_first or other.is_first:
+    if unit.is_first or other.is_first:
         a, b = _uncapitalised(a), _uncapitalised(b)
         if a == b:
             return True
     return a[:2] == b[:2] and a[0].islower() and _differ_in_ending(a, b, language)
 
 
-def _root(asked: tuple[str, tuple[tuple[str, str], ...]]) -> str:
-    word, endings = asked
+def _root(key: tuple[str, tuple[tuple[str, str], ...]]) -> str:
+    word, endings = key
     there = {ending for pair in endings for ending in pair if ending and word.endswith(ending)}
     return min((word[: -len(ending)] for ending in there if len(word) - len(ending) > 2), key=len, default=word)
 
@@ -133,8 +133,8 @@ def _uncapitalised(key: str) -> str:
 
 
 def _differ_in_ending(a: str, b: str, language: Language) -> bool:
-    for one, other in language.endings:
-        for x, y in ((one, other), (other, one)):
+    for ending, other in language.endings:
+        for x, y in ((ending, other), (other, ending)):
             stem = a[: len(a) - len(x)]
             if len(stem) > 2 and a.endswith(x) and b == stem + y:
                 return True
@@ -142,7 +142,7 @@ def _differ_in_ending(a: str, b: str, language: Language) -> bool:
 
 
 def _cut(text: str, start: int, end: int) -> list[Unit]:
-    found: list[Unit] = []
+    units: list[Unit] = []
     before, is_first, depth = "", True, 0
     for match in _UNIT.finditer(text, start, end):
         kind, sign = match.lastgroup, match.group()
@@ -159,9 +159,9 @@ def _cut(text: str, start: int, end: int) -> list[Unit]:
             # An article or a pronoun that lost its vowel is a word of its own.
             for at, stop in _parts(match) if "'" in sign or "’" in sign else (match.span(),):
                 if key := _SPELLED[text[at:stop]]:
-                    found.append(Unit(key, key.lower(), at, stop, before, is_first, depth > 0))
+                    units.append(Unit(key, key.lower(), at, stop, before, is_first, depth > 0))
                     before, is_first = "", False
-    return found
+    return units
 
 
 def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
@@ -178,7 +178,7 @@ def _spelled(token: str) -> str:
     if token.isascii():
         return _number(token) if token[0].isdigit() else token
     token = _INVISIBLE.sub("", token).translate(_SPELLINGS)
-    token = "".join(one if unicodedata.decomposition(one).startswith(_RAISED) else _plain(one) for one in token)
+    token = "".join(sign if unicodedata.decomposition(sign).startswith(_RAISED) else _plain(sign) for sign in token)
     token = unicodedata.normalize("NFC", token)
     return _number(token) if token[:1].isdigit() else token
 
@@ -200,36 +200,36 @@ def _number(token: str) -> str:
 
 def _without_articles(units: Sequence[Unit], language: Language) -> list[Unit]:
     """Return the *units* that are no articles; what stands before an article stands before the unit behind it."""
-    found: list[Unit] = []
-    words = [one.word for one in units]
+    rest: list[Unit] = []
+    words = [unit.word for unit in units]
     before = ""
-    for place, one in enumerate(units):
+    for place, unit in enumerate(units):
         # A single capital letter is a name ("plan A") unless a sentence begins with it.
-        if one.word in language.articles and not one.is_name and not language.whole.at(words, place):
-            before = before or one.before
+        if unit.word in language.articles and not unit.is_name and not language.whole.at(words, place):
+            before = before or unit.before
         else:
-            found.append(one._replace(before=one.before or before) if before else one)
+            rest.append(unit._replace(before=unit.before or before) if before else unit)
             before = ""
-    return found
+    return rest
 
 
 def _together(units: Sequence[Unit], language: Language) -> list[Unit]:
     """Return *units* with words that are numbers in digits, and dates as one unit each."""
-    words = [one.word for one in units]
+    words = [unit.word for unit in units]
     if not language.numbers or (language.numbers.keys().isdisjoint(words) and language.months.keys().isdisjoint(words)):
         return list(units)
-    found: list[Unit] = []
+    joint_units: list[Unit] = []
     at = 0
     while at < len(units):
-        one = units[at]
-        has_month = one.word in language.months or (at + 1 < len(units) and units[at + 1].word in language.months)
+        unit = units[at]
+        has_month = unit.word in language.months or (at + 1 < len(units) and units[at + 1].word in language.months)
         date = _date(units[at : at + 3], language) if has_month else None
-        digits = None if date is not None else language.numbers.get(one.word)
-        if digits is not None and not one.is_name:
-            one = one._replace(key=digits, word=digits)
-        found.append(date or one)
+        digits = None if date is not None else language.numbers.get(unit.word)
+        if digits is not None and not unit.is_name:
+            unit = unit._replace(key=digits, word=digits)
+        joint_units.append(date or unit)
         at += 1 if date is None else 3
-    return found
+    return joint_units
 
 
 def _date(units: Sequence[Unit], language: Language) -> Unit | None:

@@ -115,18 +115,18 @@ class ComparedText:
 
     def __init__(self, language: str = "", most: int = MAX_WORK) -> None:
         """Count from nothing; *language* is what the caller says that the text is in."""
-        self.done, self._language, self._most = 0, language, most
+        self.work, self._language, self._most = 0, language, most
         self._sentences: dict[str, ClaimText] = {}
         self._parts: dict[str, list[ClaimText]] = {}
 
     @property
     def is_over(self) -> bool:
         """Say whether no more may be done."""
-        return self.done > self._most
+        return self.work > self._most
 
     def add(self, units: int) -> None:
         """Count *units* of work. Raises: WorkIsOver, where no more may be done."""
-        self.done += units
+        self.work += units
         if self.is_over:
             raise WorkIsOver
 
@@ -149,7 +149,7 @@ class ComparedText:
         *language* is that of the text around it, where the caller says none: a few words show none.
         """
         sentence = self.sentence(text)
-        row = sentence.row(spoken(language or self._language, sentence.shown), ())
+        row = sentence.row(spoken(language or self._language, sentence.own_language), ())
         if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
             return False
         return bool(row.language.denial.places(row.words)) or not _naming().issuperset(row.content)
@@ -161,7 +161,7 @@ class ClaimText:
     def __init__(self, text: str, language: str) -> None:
         """Hold *text*, without the sign of a list; *language* is what the caller says of it, and may be empty."""
         self.text = text[marked(text) :]
-        self.language, self.shown = language, spoken_in(text)
+        self.language, self.own_language = language, spoken_in(text)
         self._units: dict[str, list[Unit]] = {}
         self._rows: dict[tuple[str, Names], UnitRow] = {}
 
@@ -175,8 +175,8 @@ class ClaimText:
             self._units[language.code] = units_in(self.text, 0, len(self.text), language)
         units = self._units[language.code]
         # Most documents are not named: for all of them the row is the same.
-        said = {one.word for one in units} if names else set()
-        key = language.code, tuple([name for name in names if not said.isdisjoint(name)])
+        words = {unit.word for unit in units} if names else set()
+        key = language.code, tuple([name for name in names if not words.isdisjoint(name)])
         if key not in self._rows:
             self._rows[key] = UnitRow(unframed(units, key[1]), language, ends=not is_cut(self.text))
         return self._rows[key]
@@ -211,7 +211,7 @@ class CheckedExtract:
 
     def has(self, words: str) -> bool:
         """Say whether the text has *words*, but for case and typography; none where the work was too much."""
-        self.text.done += len(self._source.text) // SCANNED + 1
+        self.text.work += len(self._source.text) // SCANNED + 1
         return not self.text.is_over and self._source.has(words)
 
     def is_claim(self, text: str) -> bool:
@@ -226,11 +226,11 @@ class CheckedExtract:
         document says nothing.
         """
         if claim not in self._findings:
-            found = self.proving(claim)
-            if found.status not in PROVED and not self.text.is_over:
+            result = self.proving(claim)
+            if result.status not in PROVED and not self.text.is_over:
                 with suppress(WorkIsOver):
-                    found = self._weakest(claim, self._finding)
-            self._findings[claim] = found
+                    result = self._weakest(claim, self._finding)
+            self._findings[claim] = result
         return self._findings[claim]
 
     def proving(self, claim: str) -> ClaimFinding:
@@ -250,9 +250,9 @@ class CheckedExtract:
         try:
             return sorted(
                 (
-                    (self._likeness(row, one), one.place)
+                    (self._likeness(row, window), window.place)
                     for row in rows
-                    for one in self._windows(row, self._richest(row, 0.0), 0.0)
+                    for window in self._windows(row, self._richest(row, 0.0), 0.0)
                 ),
                 reverse=True,
             )
@@ -260,16 +260,16 @@ class CheckedExtract:
             return []
 
     def _weakest(self, claim: str, finding_of: Callable[[ClaimText], ClaimFinding]) -> ClaimFinding:
-        found = [finding_of(part) for part in self.text.parts(claim)]
-        weakest = max(found, key=lambda one: _RANK[one.status], default=NOTHING)
-        places = [one.place for one in found if one.place is not None]
-        if len(found) < 2 or len(places) < len(found):
+        findings = [finding_of(part) for part in self.text.parts(claim)]
+        weakest = max(findings, key=lambda finding: _RANK[finding.status], default=NOTHING)
+        places = [finding.place for finding in findings if finding.place is not None]
+        if len(findings) < 2 or len(places) < len(findings):
             return weakest
-        status, likeness = weakest.status, min(one.likeness for one in found)
+        status, likeness = weakest.status, min(finding.likeness for finding in findings)
         if all(self._are_together(*neighbours) for neighbours in pairwise(places)):
             return ClaimFinding(status, (places[0][0], places[-1][1]), likeness)
         # Sentences that do not stand together are one stretch with something left out.
-        longest = max(places, key=lambda one: one[1] - one[0])
+        longest = max(places, key=lambda place: place[1] - place[0])
         return ClaimFinding(SUPPORTED if status == VERIFIED else status, longest, likeness)
 
     def _run(self, claim: str) -> Span | None:
@@ -281,8 +281,8 @@ class CheckedExtract:
         if self._is_fragment(row):
             return None
         # One word stands anywhere: the first sentence that states something leads there.
-        said = next((one for one in map(self._row, self.text.parts(claim)) if not self._is_fragment(one)), row)
-        for block, number in self._candidates(said, 0):
+        first_row = next((part for part in map(self._row, self.text.parts(claim)) if not self._is_fragment(part)), row)
+        for block, number in self._candidates(first_row, 0):
             for begin in range(max(0, number - RUN_REACH), number + 1):
                 self.text.add(len(row.units))
                 place = self._source.run(row, whole.text, block, begin)
@@ -290,9 +290,9 @@ class CheckedExtract:
                     return place
         return None
 
-    def _are_together(self, one: Span, other: Span) -> bool:
-        """Say whether nothing but signs is between *one* and *other*, or they are the same row."""
-        return one == other or (one[1] <= other[0] and _WORD.search(self.stored, one[1], other[0]) is None)
+    def _are_together(self, place: Span, other: Span) -> bool:
+        """Say whether nothing but signs is between *place* and *other*, or they are the same row."""
+        return place == other or (place[1] <= other[0] and _WORD.search(self.stored, place[1], other[0]) is None)
 
     def _is_fragment(self, row: UnitRow) -> bool:
         # "Asia | sg.example.org" and "Opened: 1904" say something of something.
@@ -305,10 +305,10 @@ class CheckedExtract:
     def _row(self, claim: ClaimText) -> UnitRow:
         if claim.text in self._rows:
             return self._rows[claim.text]
-        language = spoken(claim.language, claim.shown, self._document_code)
+        language = spoken(claim.language, claim.own_language, self._document_code)
         if language.code not in self._names:
             label, title = self.extract.label, self.extract.document.title
-            words = [[one.word for one in units_in(name, 0, len(name), language)] for name in (label, title or "")]
+            words = [[unit.word for unit in units_in(name, 0, len(name), language)] for name in (label, title or "")]
             self._names[language.code] = tuple(map(tuple, filter(None, words)))
         row = self._rows[claim.text] = claim.row(language, self._names[language.code])
         return row
@@ -332,9 +332,9 @@ class CheckedExtract:
         """Return the proof of *claim*, `NOTHING` without one; looked for once."""
         if claim.text not in self._proofs:
             row = self._row(claim)
-            found = None if self._is_fragment(row) else self._aligned(row, edits=0)
-            status = SUPPORTED if found is not None and found[0].gaps else VERIFIED
-            self._proofs[claim.text] = NOTHING if found is None else ClaimFinding(status, found[1], 1.0)
+            match = None if self._is_fragment(row) else self._aligned(row, edits=0)
+            status = SUPPORTED if match is not None and match[0].gaps else VERIFIED
+            self._proofs[claim.text] = NOTHING if match is None else ClaimFinding(status, match[1], 1.0)
         return self._proofs[claim.text]
 
     def _aligned(self, claim: UnitRow, *, edits: int) -> tuple[Alignment, Span] | None:
@@ -347,24 +347,24 @@ class CheckedExtract:
                     continue
                 work = cells(claim, row)
                 self.text.add(min(work, MAX_CELLS))
-                found = aligned(claim, row, edits=edits) if work <= MAX_CELLS else None
-                if found is None or (best is not None and found.gaps >= best[0].gaps):
+                alignment = aligned(claim, row, edits=edits) if work <= MAX_CELLS else None
+                if alignment is None or (best is not None and alignment.gaps >= best[0].gaps):
                     continue
-                place = self._place(row, found, self._source.sentences(block)[number])
+                place = self._place(row, alignment, self._source.sentences(block)[number])
                 if place is not None:
-                    best = found, place
-                if not found.gaps and best is not None:
+                    best = alignment, place
+                if not alignment.gaps and best is not None:
                     return best
         return best
 
-    def _place(self, row: UnitRow, found: Alignment, sentence: SourceSentence) -> Span | None:
-        """Return the stretch that *found* covers of what the model saw; a row of a table as a whole."""
-        is_whole = found.first == 0 and found.last + 1 == len(row.units) and not row.is_pair
+    def _place(self, row: UnitRow, alignment: Alignment, sentence: SourceSentence) -> Span | None:
+        """Return the stretch that *alignment* covers of what the model saw; a row of a table as a whole."""
+        is_whole = alignment.first == 0 and alignment.last + 1 == len(row.units) and not row.is_pair
         if is_whole or sentence.is_row:
             start, end = sentence.mark, sentence.end
         else:
-            covered = row.units[found.first : found.last + 1]
-            start, end = min(one.start for one in covered), max(one.end for one in covered)
+            covered = row.units[alignment.first : alignment.last + 1]
+            start, end = min(unit.start for unit in covered), max(unit.end for unit in covered)
             start = max(start, sentence.start) if not row.is_pair else start
         return (start, end) if self._source.is_seen(start, end) else None
 
@@ -379,7 +379,7 @@ class CheckedExtract:
 
     def _places(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield the sentences that have the rarest of *words*, folded, and those whose label has it."""
-        seen: set[tuple[int, int]] = set()
+        places: set[tuple[int, int]] = set()
         counts = self._counts
         for rarest in sorted(filter(counts.__getitem__, words), key=counts.__getitem__):
             is_name = False
@@ -387,8 +387,8 @@ class CheckedExtract:
             for block, first in map(self._source.sentence_at, self._source.around(rarest, words)):
                 is_name = is_name or self._source.names_columns(block, first)
                 for number in islice(self._source.under(block, first), MAX_LOOKED):
-                    if (block, number) not in seen and len(seen) < MAX_LOOKED:
-                        seen.add((block, number))
+                    if (block, number) not in places and len(places) < MAX_LOOKED:
+                        places.add((block, number))
                         yield block, number
             # The name of a column is said with each of its rows, and stands above them alone.
             if not is_name:
@@ -396,16 +396,16 @@ class CheckedExtract:
 
     def _has(self, words: Sequence[str]) -> bool:
         """Say whether the document has all of *words*, folded, or its title has."""
-        return all(self._counts[one] or one in self._source.names for one in words)
+        return all(self._counts[word] or word in self._source.names for word in words)
 
     def _likest(self, row: UnitRow, richest: Sequence[Sentence]) -> tuple[float, Span | None]:
         """Return the greatest likeness of a stretch of `NEAR_LIKENESS` or more, and its place; (0, None) if none."""
         best: tuple[float, Span] | None = None
-        for one in self._windows(row, richest, NEAR_LIKENESS):
-            if best is not None and best >= (one.most, one.place):
+        for window in self._windows(row, richest, NEAR_LIKENESS):
+            if best is not None and best >= (window.most, window.place):
                 break
-            found = self._likeness(row, one), one.place
-            best = found if best is None else max(best, found)
+            match = self._likeness(row, window), window.place
+            best = match if best is None else max(best, match)
         return best or (0.0, None)
 
     def _likeness(self, row: UnitRow, window: SentenceWindow) -> float:
@@ -415,16 +415,18 @@ class CheckedExtract:
 
     def _windows(self, row: UnitRow, richest: Sequence[Sentence], least: float) -> list[SentenceWindow]:
         """Return the stretches around *richest* that may have a likeness of *least* or more, the most likely first."""
-        found: dict[Span, SentenceWindow] = {}
+        windows: dict[Span, SentenceWindow] = {}
         for block, number in richest:
             numbers = self._source.beside(block, number, WINDOW // 2)
             sentences = self._source.sentences(block)
             place = sentences[numbers[0]].start, sentences[numbers[-1]].end
-            if place not in found and self._source.is_seen(*place):
-                most = row.most_likeness(self._source.said(block, numbers).__contains__)
-                found[place] = SentenceWindow(most, place, block, numbers)
+            if place not in windows and self._source.is_seen(*place):
+                most = row.most_likeness(self._source.folded_text(block, numbers).__contains__)
+                windows[place] = SentenceWindow(most, place, block, numbers)
         return sorted(
-            [one for one in found.values() if one.most >= least], reverse=True, key=attrgetter("most", "place")
+            [window for window in windows.values() if window.most >= least],
+            reverse=True,
+            key=attrgetter("most", "place"),
         )
 
     def _richest(self, row: UnitRow, least: float) -> list[Sentence]:
@@ -433,13 +435,13 @@ class CheckedExtract:
 
         None where the whole document has too few of them for a likeness of *least*, or a name is missing.
         """
-        names = [one for one, unit in zip(row.folded_roots, row.units, strict=True) if unit.is_name]
+        names = [root for root, unit in zip(row.folded_roots, row.units, strict=True) if unit.is_name]
         if not row.content or not self._has(names) or row.most_likeness(self._counts.__getitem__) < least:
             return []
-        there = [(count, one) for one in map(folded, row.content) if (count := self._counts[one])]
+        there = [(count, word) for word in map(folded, row.content) if (count := self._counts[word])]
         votes: Counter[Sentence] = Counter()
-        for _, one in sorted(there)[:RAREST]:
-            for block, number in {self._source.sentence_at(at) for at in self._source.around(one)}:
+        for _, word in sorted(there)[:RAREST]:
+            for block, number in {self._source.sentence_at(at) for at in self._source.around(word)}:
                 for neighbour in self._source.beside(block, number, WINDOW // 2):
                     votes[block, neighbour] += 1 + (neighbour == number)
         return [place for place, _ in votes.most_common(MAX_WINDOWS)]
@@ -484,16 +486,16 @@ def is_altered(claim: UnitRow, place: UnitRow) -> bool | None:
     None where it is not taken from there. What is only cut out of it is not altered, nor is what is said in other words
     in several places.
     """
-    blocks = [one for one in LCSseq.opcodes(claim.roots, place.roots) if one.tag == "equal"]
-    aligned_units = sum(one.src_end - one.src_start for one in blocks)
+    blocks = [block for block in LCSseq.opcodes(claim.roots, place.roots) if block.tag == "equal"]
+    aligned_units = sum(block.src_end - block.src_start for block in blocks)
     if aligned_units < ALTERED * len(claim.roots):
         return None
     if place.turned - claim.turned:
         return True
-    begun = not COMMON[claim.language.code].issuperset(claim.words[: blocks[0].src_start])
-    changes = len(blocks) - 1 + begun + (blocks[-1].src_end < len(claim.roots))
-    known = Counter(claim.roots) & Counter(place.roots)
-    return changes == 1 or (changes == 2 and known.total() > aligned_units)
+    has_beginning = not COMMON[claim.language.code].issuperset(claim.words[: blocks[0].src_start])
+    changes = len(blocks) - 1 + has_beginning + (blocks[-1].src_end < len(claim.roots))
+    common = Counter(claim.roots) & Counter(place.roots)
+    return changes == 1 or (changes == 2 and common.total() > aligned_units)
 
 
 def unframed(units: Sequence[Unit], names: Names) -> list[Unit]:
@@ -503,7 +505,7 @@ def unframed(units: Sequence[Unit], names: Names) -> list[Unit]:
     An answer may speak of its source in another language than it quotes from it: frames of all languages are taken off.
     """
     units = _without_source(units, names)
-    words = tuple([one.word for one in units])
+    words = tuple([unit.word for unit in units])
     for word in filter(_frames().__contains__, dict.fromkeys(words)):
         for frame, language in _frames()[word]:
             size = _framed((units, words), frame, language, names)
@@ -526,34 +528,34 @@ def _without_source(units: Sequence[Unit], names: Names) -> Sequence[Unit]:
     if start in (0, len(units)):
         return units
     naming = _naming().union(*names)
-    return units[:start] if all(one.word in naming for one in units[start:]) else units
+    return units[:start] if all(unit.word in naming for unit in units[start:]) else units
 
 
 @cache
 def _frames() -> Mapping[str, list[tuple[Phrase, Language]]]:
     """Return the frames of all languages by their first word."""
-    found: dict[str, list[tuple[Phrase, Language]]] = {}
+    frames: dict[str, list[tuple[Phrase, Language]]] = {}
     for language in written_languages():
         for frame in language.frames:
-            found.setdefault(next(one for one in frame if one != "*"), []).append((frame, language))
-    return found
+            frames.setdefault(next(word for word in frame if word != "*"), []).append((frame, language))
+    return frames
 
 
 @cache
 def _naming() -> frozenset[str]:
     """Return the words that name a source or point at one."""
     languages = written_languages()
-    sources = (phrase for one in languages for phrase in one.sources.all)
-    return frozenset().union(*sources, *(one.pointers | one.articles for one in languages))
+    sources = (phrase for language in languages for phrase in language.sources.all)
+    return frozenset().union(*sources, *(language.pointers | language.articles for language in languages))
 
 
 def _framed(claim: tuple[Sequence[Unit], Phrase], frame: Phrase, language: Language, names: Names) -> int:
     """Return how many units of *claim*, with their words, the *frame* has at their beginning; 0 where it does not."""
     (units, words), at = claim, 0
-    for one in frame:
-        if one != "*" and (at == len(words) or words[at] != one):
+    for word in frame:
+        if word != "*" and (at == len(words) or words[at] != word):
             return 0
-        size = _source_at(words, at, language, names) if one == "*" else 1
+        size = _source_at(words, at, language, names) if word == "*" else 1
         # The mark that named the source is taken out already: "According to [1], …".
         if not size and not (at and at < len(units) and units[at].before == ","):
             return 0

@@ -65,8 +65,8 @@ def units_of(text: str) -> list[tuple[int, int]]:
     Where these have less than `LEAST_MEAN_CHARS` on average, they are blocks of several of them.
     """
     most = max(FEW_UNITS, len(text) // LEAST_MEAN_CHARS)
-    found = list(islice(_units(text, most + 1), most + 1))
-    return found if len(found) <= most else blocks(text, BLOCK_CHARS)
+    units = list(islice(_units(text, most + 1), most + 1))
+    return units if len(units) <= most else blocks(text, BLOCK_CHARS)
 
 
 def pieces_of(text: str, *, units: Units = units_of, heading: IsHeading = is_heading) -> list[Piece]:
@@ -74,19 +74,19 @@ def pieces_of(text: str, *, units: Units = units_of, heading: IsHeading = is_hea
     # Two pieces that follow each other are longer than one, or there is a heading between them.
     most = max(PIECE_CHARS, 4 * len(text) // MAX_PIECES + 1)
     least = max(LEAST_CHARS, 2 * len(text) // MAX_PIECES + 1)
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     above = ""
     for start, end in _bounded(text, units(text), most):
         is_title = heading(text, start, end)
-        last = found[-1] if found else None
+        last = pieces[-1] if pieces else None
         is_full = last is not None and (end - last.start > most or (is_title and last.end - last.start >= least))
         if last is None or is_full:
-            found.append(Piece(start, end, above))
+            pieces.append(Piece(start, end, above))
         else:
-            found[-1] = Piece(last.start, end, last.heading)
+            pieces[-1] = Piece(last.start, end, last.heading)
         if is_title:
             above = text[start:end]
-    return found
+    return pieces
 
 
 def context_of(piece: Piece, text: str, title: str) -> str:
@@ -253,11 +253,11 @@ def cuts_of(text: str, title: str, model_key: str) -> list[Cut]:
     pieces = pieces_of(text)
     if not pieces:
         return [_BLANK]
-    found: list[Cut] = []
-    for piece, end in zip(pieces, held_ends([(one.start, one.end) for one in pieces], len(text)), strict=True):
+    cuts: list[Cut] = []
+    for piece, end in zip(pieces, held_ends([(part.start, part.end) for part in pieces], len(text)), strict=True):
         context = context_of(piece, text, title)
-        found.append(Cut(piece.start, text[piece.start : end], context, _digest(model_key, context)))
-    return found
+        cuts.append(Cut(piece.start, text[piece.start : end], context, _digest(model_key, context)))
+    return cuts
 
 
 def model_mark(key: str) -> str:
@@ -270,9 +270,9 @@ def stamp_of(version: str, model: EmbeddingModel | None) -> str:
     return _digest(str(FORM), version, *(() if model is None else (model.key, ",".join(sorted(model.languages)))))
 
 
-def is_complete(number: int, *, wanted: object, places: object) -> bool:
+def is_complete(number: int, *, count: object, places: object) -> bool:
     """Say whether *number* passages are all of their document: as many as they say, and the sum of their *places*."""
-    return wanted == number and places == number * (number - 1) / 2
+    return count == number and places == number * (number - 1) / 2
 
 
 def lists_of(values: Sequence[float]) -> list[float]:

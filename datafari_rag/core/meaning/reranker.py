@@ -82,13 +82,13 @@ class Reranker(Protocol):
 class RerankPlan:
     """All passages of some documents: those *sent* to a reranker, by document, and the *others*."""
 
-    sent: tuple[tuple[Document, Passage], ...]
+    pairs: tuple[tuple[Document, Passage], ...]
     others: tuple[tuple[Document, Passage], ...] = ()
 
     @property
     def texts(self) -> list[str]:
         """Return what is sent, in order: each passage under the title of its document."""
-        return [_text(document, passage) for document, passage in self.sent]
+        return [_text(document, passage) for document, passage in self.pairs]
 
     def scored(self, documents: Sequence[Document], scores: Sequence[float]) -> tuple[Document, ...]:
         """
@@ -97,27 +97,27 @@ class RerankPlan:
         Other passages keep their nearness, moved by how much the scores of those that were sent differ from theirs;
         without nearness they have the least score.
         """
-        nearness = {one.id: one.near for one in documents}
-        own = [_nearest(nearness.get(document.id, ()), passage) for document, passage in self.sent]
+        nearness = {other.id: other.near for other in documents}
+        own = [_nearest(nearness.get(document.id, ()), passage) for document, passage in self.pairs]
         moved = [score - near for score, near in zip(scores, own, strict=True) if near is not None]
         by, least = sum(moved) / (len(moved) or 1), min(scores, default=0.0)
-        rated: dict[str, list[Nearness]] = {document.id: [] for document, _ in (*self.sent, *self.others)}
-        for (document, passage), score in zip(self.sent, scores, strict=True):
+        rated: dict[str, list[Nearness]] = {document.id: [] for document, _ in (*self.pairs, *self.others)}
+        for (document, passage), score in zip(self.pairs, scores, strict=True):
             rated[document.id].append(Nearness(passage.start, passage.end, score))
         for document, passage in self.others:
             near = _nearest(nearness.get(document.id, ()), passage)
             score = least if near is None else near + by
             rated[document.id].append(Nearness(passage.start, passage.end, score))
         return tuple(
-            replace(one, reranked=tuple(sorted(rated.get(one.id, ()), key=lambda near: near.start)))
-            for one in documents
+            replace(other, reranked=tuple(sorted(rated.get(other.id, ()), key=lambda near: near.start)))
+            for other in documents
         )
 
 
 def _nearest(near: Sequence[Nearness], passage: Passage) -> float | None:
     """Return how near the pieces that *passage* has a part of are; one of none of them is as near as the farthest."""
-    touched = [one.cosine for one in near if one.start < passage.end and one.end > passage.start]
-    return max(touched) if touched else min((one.cosine for one in near), default=None)
+    touched = [nearness.cosine for nearness in near if nearness.start < passage.end and nearness.end > passage.start]
+    return max(touched) if touched else min((nearness.cosine for nearness in near), default=None)
 
 
 def rerank_plan(question: str, documents: Sequence[Document], *, language: str, most: int) -> RerankPlan:
@@ -148,7 +148,7 @@ class RerankScale:
 
     def of(self, scores: Sequence[float]) -> list[float]:
         """Return *scores* in units of the spread."""
-        return [(_logit(one) if self.are_shares else one) / self.spread for one in scores]
+        return [(_logit(score) if self.are_shares else score) / self.spread for score in scores]
 
 
 def scale_of(score: Scores) -> RerankScale:
@@ -159,9 +159,9 @@ def scale_of(score: Scores) -> RerankScale:
     ValueError: it says the same of all texts.
     """
     texts = [text for _, text in PAIRS]
-    said = [score(question, texts) for question, _ in PAIRS[:CALIBRATING]]
-    are_shares = all(0.0 <= one <= 1.0 for row in said for one in row)
-    foreign = [one for asked, row in enumerate(said) for answered, one in enumerate(row) if asked != answered]
+    rows = [score(question, texts) for question, _ in PAIRS[:CALIBRATING]]
+    are_shares = all(0.0 <= value <= 1.0 for row in rows for value in row)
+    foreign = [value for place, row in enumerate(rows) for answered, value in enumerate(row) if place != answered]
     spread = pstdev(map(_logit, foreign) if are_shares else foreign)
     if not spread > 0.0:
         raise ValueError("the same score for all texts")

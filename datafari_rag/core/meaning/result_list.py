@@ -57,10 +57,10 @@ def near_search_for(search: Search, vector: Vector, *, settings: Settings, model
 
 
 def joined(
-    found: Sequence[Document], nearest: Sequence[Document], *, settings: Settings, spread: float | None, most: int
+    results: Sequence[Document], nearest: Sequence[Document], *, settings: Settings, spread: float | None, most: int
 ) -> list[Document]:
     """
-    Return one list of what words *found* and what is *nearest*, as `retrieval.method` has it, to be read.
+    Return one list of what words *results* and what is *nearest*, as `retrieval.method` has it, to be read.
 
     Without the model's *spread* the two scores cannot be added up: then ranks are. A list by ranks has at most *most*
     documents. What meaning alone found for the sum of scores keeps its nearness; the others are compared when read.
@@ -68,10 +68,13 @@ def joined(
     if settings.retrieval_method == "vector":
         return [replace(document, score=1 / rank, near=()) for rank, document in enumerate(nearest[:most], 1)]
     if settings.retrieval_method == "rrf" or not spread:
-        return by_ranks(found[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
-    by_words = {document.id for document in found}
+        return by_ranks(results[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
+    by_words = {document.id for document in results}
     # A least score applies to hits by words; other hits have no such score.
-    return [*found, *(one for one in nearest if one.id not in by_words and settings.rag_search.min_score <= 0)]
+    return [
+        *results,
+        *(document for document in nearest if document.id not in by_words and settings.rag_search.min_score <= 0),
+    ]
 
 
 WINDOW = 30
@@ -145,8 +148,8 @@ def pulled_of(others: Sequence[str], with_words: Collection[str]) -> tuple[tuple
     The latter come first, so that how many there are is the same in whatever order the hits are: the order depends on
     how rare words are in all documents, hidden ones included.
     """
-    without = tuple(one for one in others if one not in with_words)[:ADDED]
-    return tuple(one for one in others if one in with_words)[: ADDED - len(without)], without
+    without = tuple(document_id for document_id in others if document_id not in with_words)[:ADDED]
+    return tuple(document_id for document_id in others if document_id in with_words)[: ADDED - len(without)], without
 
 
 def ids_with_words(plain: Browse, ids: tuple[str, ...], id_field: str) -> Browse:
@@ -179,7 +182,7 @@ def behind(rest: Mapping[str, Any], head: Mapping[str, Any], plain: Browse, pull
     """Return *rest*, the page of `far_of`, as the page of *plain*; numbers and facets are those of *head*."""
     longer = {"start": plain.start, "numFound": head["response"]["numFound"] + pulled.added}
     facets = {name: head[name] for name in ("facet_counts",) if name in head}
-    return {**rest, "response": {**rest["response"], **longer}, **facets, **_told(pulled.added)}
+    return {**rest, "response": {**rest["response"], **longer}, **facets, **_addition(pulled.added)}
 
 
 def arranged(
@@ -196,20 +199,20 @@ def arranged(
     """
     response = page["response"]
     rows: list[Mapping[str, object]] = list(response["docs"])
-    known = {str(row.get(id_field)) for row in pulled.rows}
+    pulled_ids = {str(row.get(id_field)) for row in pulled.rows}
     first = _ordered(rows[:WINDOW], cosines, id_field, pulled.rows)
-    rest = [row for row in rows[WINDOW:] if str(row.get(id_field)) not in known]
-    shown = [*first, *rest][plain.start : plain.start + plain.rows]
-    ids = {str(row.get(id_field)) for row in shown}
+    rest = [row for row in rows[WINDOW:] if str(row.get(id_field)) not in pulled_ids]
+    visible = [*first, *rest][plain.start : plain.start + plain.rows]
+    ids = {str(row.get(id_field)) for row in visible}
     longer = {"start": plain.start, "numFound": response["numFound"] + pulled.added}
     # The ids are only for us where they were not asked for.
     is_asked = plain.fields is None or id_field in plain.fields
-    docs = [{name: value for name, value in row.items() if is_asked or name != id_field} for row in shown]
-    found = {**page, "response": {**response, **longer, "docs": docs}, **_told(pulled.added)}
+    docs = [{name: value for name, value in row.items() if is_asked or name != id_field} for row in visible]
+    result = {**page, "response": {**response, **longer, "docs": docs}, **_addition(pulled.added)}
     if isinstance(marked := page.get("highlighting"), Mapping):
         both = {**marked, **pulled.marked}
-        found["highlighting"] = {name: value for name, value in both.items() if name in ids}
-    return found
+        result["highlighting"] = {name: value for name, value in both.items() if name in ids}
+    return result
 
 
 def _with_ids(plain: Browse, id_field: str) -> Browse:
@@ -218,7 +221,7 @@ def _with_ids(plain: Browse, id_field: str) -> Browse:
     return plain if is_there else replace(plain, fields=(*(plain.fields or ()), id_field))
 
 
-def _told(added: int) -> Mapping[str, object]:
+def _addition(added: int) -> Mapping[str, object]:
     return {"meaning": {"added": added}} if added else {}
 
 
@@ -231,8 +234,8 @@ def _ordered(
     least = min(cosines.values(), default=0.0)
     placed = [*enumerate(rows), *((PLACE, row) for row in added)]
 
-    def worth(one: tuple[int, Mapping[str, object]]) -> float:
-        place, row = one
+    def worth(item: tuple[int, Mapping[str, object]]) -> float:
+        place, row = item
         return WEIGHT * cosines.get(str(row.get(id_field)), least) - place
 
     return [row for _, row in sorted(placed, key=worth, reverse=True)]

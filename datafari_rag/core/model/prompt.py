@@ -191,10 +191,10 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     least = min(prompt.max_tokens or LEAST_ANSWER_TOKENS, LEAST_ANSWER_TOKENS)
     while sizes and window - beside - sum(sizes) < least:
         sizes.pop()
-    left = window - beside - sum(sizes)
+    room = window - beside - sum(sizes)
     fitting = prompt.extracts[: len(sizes)]
-    answer = None if prompt.max_tokens is None else min(prompt.max_tokens, left)
-    return replace(prompt, extracts=fitting, max_tokens=answer, spare_tokens=max(0, left - (answer or left)))
+    answer = None if prompt.max_tokens is None else min(prompt.max_tokens, room)
+    return replace(prompt, extracts=fitting, max_tokens=answer, spare_tokens=max(0, room - (answer or room)))
 
 
 def tokens_in(prompt: Prompt, count: Count) -> int:

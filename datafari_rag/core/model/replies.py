@@ -282,10 +282,10 @@ def header_value(facts: ModelFacts) -> str:
 
 def _counted(extras: Mapping[str, object], *names: str) -> int | None:
     """Return a count of the usage in *extras* by the *names* of its place, None where it is no number."""
-    found: object = extras.get("usage")
+    value: object = extras.get("usage")
     for name in names:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, int) and found > 0 else None
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _kind(rejection: Rejection) -> type[ModelError]:
@@ -335,12 +335,12 @@ def _number(value: str | None) -> float | None:
 
 
 def _log(rejection: Rejection) -> str:
-    seen = [f"{name}={rejection.headers[name][:80]!r}" for name in _LOGGED_HEADERS if name in rejection.headers]
+    headers = [f"{name}={rejection.headers[name][:80]!r}" for name in _LOGGED_HEADERS if name in rejection.headers]
     refusal = refusal_of(rejection)
     named = [
         f"{name}={word}" for name, word in zip(("code", "type", "param"), astuple(refusal)[1:], strict=True) if word
     ]
-    return " ".join([f"status={rejection.status}", f"bytes={rejection.size_bytes}", *named, *seen])
+    return " ".join([f"status={rejection.status}", f"bytes={rejection.size_bytes}", *named, *headers])
 
 
 KINDS: Mapping[int, type[ModelError]] = {

@@ -140,9 +140,9 @@ def names_in(listing: object) -> tuple[str, ...]:
     return tuple(name for item in _items(listing) if isinstance(name := item.get("id"), str) and name)
 
 
-def named_in(names: Collection[object], wanted: str) -> str | None:
-    """Return the one of *names* that is *wanted*, None where there is none; Ollama lists "m:latest", and takes "m"."""
-    return next((name for name in (wanted, f"{wanted}:latest") if name in names), None)
+def named_in(names: Collection[object], model: str) -> str | None:
+    """Return the one of *names* that is *model*, None where there is none; Ollama lists "m:latest", and takes "m"."""
+    return next((name for name in (model, f"{model}:latest") if name in names), None)
 
 
 def window_in(listing: object, model: str) -> int | None:
@@ -154,8 +154,8 @@ def window_in(listing: object, model: str) -> int | None:
 
 def window_in_props(reply: object) -> int | None:
     """Return the window of each slot by llama.cpp's `/props`."""
-    found = reply.get("default_generation_settings") if isinstance(reply, Mapping) else None
-    return _size(found.get("n_ctx")) if isinstance(found, Mapping) else None
+    defaults = reply.get("default_generation_settings") if isinstance(reply, Mapping) else None
+    return _size(defaults.get("n_ctx")) if isinstance(defaults, Mapping) else None
 
 
 def window_in_show(reply: object) -> int | None:
@@ -165,13 +165,13 @@ def window_in_show(reply: object) -> int | None:
     The `context_length` there is what the model could have; what Ollama gives it without `num_ctx` is not in the reply.
     """
     text = reply.get("parameters") if isinstance(reply, Mapping) else None
-    found = _NUM_CTX.search(text[:100_000]) if isinstance(text, str) else None
-    return int(found[1]) if found else None
+    match = _NUM_CTX.search(text[:100_000]) if isinstance(text, str) else None
+    return int(match[1]) if match else None
 
 
 def _items(listing: object) -> Iterator[Mapping[str, object]]:
     lists = [listing.get(name) for name in ("data", "models")] if isinstance(listing, Mapping) else []
-    items = chain.from_iterable(one for one in lists if isinstance(one, list))
+    items = chain.from_iterable(rows for rows in lists if isinstance(rows, list))
     yield from (item for item in islice(items, MAX_MODELS) if isinstance(item, Mapping))
 
 
@@ -287,15 +287,15 @@ class Lesson:
     needs: ServerNeeds
 
 
-def lesson_in(rejection: Rejection, needs: ServerNeeds, sent: Sequence[str]) -> Lesson | None:
+def lesson_in(rejection: Rejection, needs: ServerNeeds, texts: Sequence[str]) -> Lesson | None:
     """
     Return what *rejection* teaches of a request that was made as *needs* says, None where it teaches nothing.
 
-    *sent* are the texts of the prompt.
+    *texts* are the texts of the prompt.
     """
     if rejection.status not in TEACHING:
         return None
-    refusal = _RefusalWords.of(rejection, sent)
+    refusal = _RefusalWords.of(rejection, texts)
     if not refusal.has(_REFUSED):
         return _of_turns(needs) if refusal.has(_ALTERNATE) else None
     name = next(refusal.named((*_PARAMETERS, *needs.body)), None)
@@ -330,33 +330,35 @@ class _RefusalWords:
 
     text: str
     param: str
-    sent: tuple[str, ...]
+    texts: tuple[str, ...]
 
     @classmethod
-    def of(cls, rejection: Rejection, sent: Sequence[str]) -> _RefusalWords:
+    def of(cls, rejection: Rejection, texts: Sequence[str]) -> _RefusalWords:
         param = rejection.error.get("param")
         return cls(
             _unescaped(rejection.words),
             param if isinstance(param, str) else "",
-            tuple(_unescaped(text.lower()) for text in sent),
+            tuple(_unescaped(text.lower()) for text in texts),
         )
 
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Say whether the server itself says what *pattern* finds; what it only quotes of the prompt does not count."""
-        return any(not self._is_quoted(*found.span()) for found in pattern.finditer(self.text))
+        return any(not self._is_quoted(*match.span()) for match in pattern.finditer(self.text))
 
     def named(self, names: Sequence[str]) -> Iterator[str]:
         """Yield those of *names* that are refused: the one of the field, else as they come in the message."""
         if self.param:
             yield from (name for name in names if name == self.param)
             return
-        found = ((re.search(rf"(?<![\w.]){re.escape(name.lower())}(?!\w)", self.text), name) for name in names)
-        places = sorted((match.start(), name) for match, name in found if match and not self._is_quoted(*match.span()))
+        matches = ((re.search(rf"(?<![\w.]){re.escape(name.lower())}(?!\w)", self.text), name) for name in names)
+        places = sorted(
+            (match.start(), name) for match, name in matches if match and not self._is_quoted(*match.span())
+        )
         yield from (name for _, name in places)
 
     def _is_quoted(self, start: int, end: int) -> bool:
         around = self.text[max(0, start - _AROUND) : end + _AROUND]
-        return any(around in text for text in self.sent)
+        return any(around in text for text in self.texts)
 
 
 def _unescaped(text: str) -> str:
@@ -399,11 +401,11 @@ MAX_SHOWN_CHARS, MAX_READ_CHARS = 300, 4_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
-def words_of(rejection: Rejection | None, sent: Sequence[str], secrets: Sequence[str]) -> str:
+def words_of(rejection: Rejection | None, texts: Sequence[str], secrets: Sequence[str]) -> str:
     """
     Return the server's message in one line, at most `MAX_SHOWN_CHARS` long; "" where there is none.
 
-    What it quotes of *sent*, and each of *secrets*, is replaced by "…".
+    What it quotes of *texts*, and each of *secrets*, is replaced by "…".
     """
     message = rejection.error.get("message") if rejection is not None else None
     if not isinstance(message, str):
@@ -411,22 +413,22 @@ def words_of(rejection: Rejection | None, sent: Sequence[str], secrets: Sequence
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         message = message.replace(secret, "…")
     text = _CONTROL.sub(" ", message[:MAX_READ_CHARS])
-    escaped = (json.dumps(one, ensure_ascii=is_ascii)[1:-1] for one in sent for is_ascii in (False, True))
-    shown = _without_quotes(text, [_CONTROL.sub(" ", one) for one in (*sent, *escaped, *secrets)]).strip()
-    return shown if len(shown) <= MAX_SHOWN_CHARS else shown[: MAX_SHOWN_CHARS - 1] + "…"
+    escaped = (json.dumps(value, ensure_ascii=is_ascii)[1:-1] for value in texts for is_ascii in (False, True))
+    words = _without_quotes(text, [_CONTROL.sub(" ", value) for value in (*texts, *escaped, *secrets)]).strip()
+    return words if len(words) <= MAX_SHOWN_CHARS else words[: MAX_SHOWN_CHARS - 1] + "…"
 
 
-def _without_quotes(text: str, sent: Sequence[str]) -> str:
+def _without_quotes(text: str, texts: Sequence[str]) -> str:
     pieces: list[str] = []
     at = 0
     while at < len(text):
         run = text[at : at + RUN_CHARS]
-        if len(run) < RUN_CHARS or not any(run in one for one in sent):
+        if len(run) < RUN_CHARS or not any(run in value for value in texts):
             pieces.append(text[at])
             at += 1
             continue
         end = at + RUN_CHARS
-        while end < len(text) and any(text[end - RUN_CHARS + 1 : end + 1] in one for one in sent):
+        while end < len(text) and any(text[end - RUN_CHARS + 1 : end + 1] in value for value in texts):
             end += 1
         pieces.append("…")
         at = end

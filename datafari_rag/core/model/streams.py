@@ -51,7 +51,7 @@ class LineSplitter:
     def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
         """Start at the beginning of a line; one longer than *max_chars* is refused."""
         self._max_chars = max_chars
-        self._held: list[str] = []
+        self._pieces: list[str] = []
         self._held_chars = 0
         self._is_after_cr = False
 
@@ -67,15 +67,15 @@ class LineSplitter:
         self._hold(first)
         if not rest:
             return []
-        lines = ["".join(self._held), *rest[:-1]]
-        self._held, self._held_chars = [], 0
+        lines = ["".join(self._pieces), *rest[:-1]]
+        self._pieces, self._held_chars = [], 0
         self._hold(rest[-1])
         return lines
 
     def end(self) -> list[str]:
         """Return the last line when nothing ended it, as a list of one or none."""
-        line = "".join(self._held)
-        self._held, self._held_chars = [], 0
+        line = "".join(self._pieces)
+        self._pieces, self._held_chars = [], 0
         return [line] if line else []
 
     def _hold(self, text: str) -> None:
@@ -84,7 +84,7 @@ class LineSplitter:
         self._held_chars += len(text)
         if self._held_chars > self._max_chars:
             raise TooLong
-        self._held.append(text)
+        self._pieces.append(text)
 
 
 class Events:
@@ -115,12 +115,12 @@ class Events:
                 elif self._data and line[0] in ' \t{}[]"':
                     self._hold(line)
             elif self._data:
-                events.append(self._taken())
+                events.append(self._event_text())
         return events
 
     def end(self) -> list[str]:
         """Return the data of the last event when no empty line ended it, as a list of one or none."""
-        return [self._taken()] if self._data else []
+        return [self._event_text()] if self._data else []
 
     def _hold(self, text: str) -> None:
         self._chars += len(text) + 1  # a line feed joins it to the next; empty lines of data count too
@@ -128,7 +128,7 @@ class Events:
             raise TooLong
         self._data.append(text)
 
-    def _taken(self) -> str:
+    def _event_text(self) -> str:
         data = "\n".join(self._data)
         self._data, self._chars = [], 0
         return data
@@ -229,19 +229,19 @@ class ThinkingFilter:
     def feed(self, text: str) -> str:
         """Return what is known to be the answer by now, with *text*; may be empty."""
         self._waiting += text
-        shown, state = "", None
+        output, state = "", None
         while state != self._state:
             state = self._state
-            shown += state()
-        return shown
+            output += state()
+        return output
 
     def end(self, *, is_cut: bool) -> str:
         """Return what is left when the reply has ended; one that was cut within its thoughts has no answer."""
-        left = "".join((*self._held_back, self._waiting))
-        if self._state == self._thinking or (self._state == self._held and self._thinks_aloud and is_cut):
-            self.thought_chars += len(left)
+        rest = "".join((*self._held_back, self._waiting))
+        if self._state == self._thinking or (self._state == self._lone_text and self._thinks_aloud and is_cut):
+            self.thought_chars += len(rest)
             return ""
-        return left
+        return rest
 
     def _beginning(self) -> str:
         text = self._waiting.lstrip()
@@ -255,7 +255,7 @@ class ThinkingFilter:
             self._state = self._thinking if self._end else self._answering
         elif text and text not in _BEGUN:
             self._waiting, self._held_back = "".join((*self._held_back, text)), []
-            self._state = self._held if self._is_held else self._answering
+            self._state = self._lone_text if self._is_held else self._answering
         return ""
 
     def _thinking(self) -> str:
@@ -267,13 +267,13 @@ class ThinkingFilter:
         self._state = self._thinking if at < 0 else self._beginning
         return ""
 
-    def _held(self) -> str:
+    def _lone_text(self) -> str:
         self._held_back.append(self._waiting)
-        found = self._lone.feed(self._waiting)
+        span = self._lone.feed(self._waiting)
         self._waiting = ""
-        if found is not None:
+        if span is not None:
             self._waiting, self._held_back = "".join(self._held_back), []
-            self._drop(*found)
+            self._drop(*span)
             self._is_held, self.is_without_beginning = False, True
             self._state = self._beginning
         return ""
@@ -302,7 +302,7 @@ class _LoneEnd:
         self._rest, self._before = "", 0
         self._is_fenced = self._is_code = False
         self._is_line_blank = True
-        self._begun = 0
+        self._depth = 0
 
     def feed(self, text: str) -> tuple[int, int] | None:
         """Return place and length of the mark in all that was fed, None while there is none."""
@@ -315,24 +315,24 @@ class _LoneEnd:
             if self._is_end(token[0]):
                 return self._before + token.start(), len(token[0])
         # A mark may go on in the next piece.
-        known = max(at, len(data) - _LONGEST + 1)
-        self._is_line_blank = self._is_line_blank and not data[at:known].strip()
-        self._rest, self._before = data[known:], self._before + known
+        stop = max(at, len(data) - _LONGEST + 1)
+        self._is_line_blank = self._is_line_blank and not data[at:stop].strip()
+        self._rest, self._before = data[stop:], self._before + stop
         return None
 
-    def _is_end(self, found: str) -> bool:
-        if found == "\n":
+    def _is_end(self, sign: str) -> bool:
+        if sign == "\n":
             self._is_line_blank, self._is_code = True, False
             return False
         was_blank, self._is_line_blank = self._is_line_blank, False
-        if found[0] == "`":
-            self._is_fenced ^= len(found) >= 3
-            self._is_code ^= len(found) < 3
+        if sign[0] == "`":
+            self._is_fenced ^= len(sign) >= 3
+            self._is_code ^= len(sign) < 3
             return False
-        if found not in END_MARKS:
-            self._begun += 1
+        if sign not in END_MARKS:
+            self._depth += 1
             return False
-        if self._begun and not self._thinks_aloud:
-            self._begun -= 1
+        if self._depth and not self._thinks_aloud:
+            self._depth -= 1
             return False
         return self._thinks_aloud or was_blank or not (self._is_fenced or self._is_code)

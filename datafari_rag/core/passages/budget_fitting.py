@@ -98,25 +98,27 @@ def signals_in(weighed: WeighedDocuments, *, language: str, most: int = 0) -> Si
 
     None without a document or without a word to look for: there is no evidence.
     """
-    shown = weighed.order[:most] if most else weighed.order
-    if not shown or not weighed.terms:
+    best = weighed.order[:most] if most else weighed.order
+    if not best or not weighed.terms:
         return None
-    documents = [one.document for one in weighed.order]
+    documents = [result.document for result in weighed.order]
     # The end of the stored text that is known of: of a long one only parts may have been read.
-    units = max(LEAST_UNITS, sum(stored_span(one, 0, len(one.text))[1] for one in documents) / UNIT_CHARS)
+    units = max(
+        LEAST_UNITS, sum(stored_span(document, 0, len(document.text))[1] for document in documents) / UNIT_CHARS
+    )
     rarity = _rarity(weighed, units)
-    held = max(fullest(events_of(one.traces, rarity), rarity, NEAR_CHARS, ONCE) for one in shown)
+    fullness = max(fullest(events_of(result.traces, rarity), rarity, NEAR_CHARS, ONCE) for result in best)
     total = sum(rarity)
-    languages = [one.document.language for one in shown]
+    languages = [result.document.language for result in best]
     cosines = [near.cosine for document in documents for near in document.near]
     return Signals(
-        held=held,
-        share=1 - held / total,
+        held=fullness,
+        share=1 - fullness / total,
         units=units,
-        pairs=max(_pairs(one, weighed) for one in shown),
-        is_other_language=all(known is not None and known != language for known in languages),
+        pairs=max(_pairs(result, weighed) for result in best),
+        is_other_language=all(code is not None and code != language for code in languages),
         outstanding=max(cosines) - median(cosines) if cosines else None,
-        unnamed=_unnamed(shown, weighed.terms, rarity) / total,
+        unnamed=_unnamed(best, weighed.terms, rarity) / total,
     )
 
 
@@ -145,34 +147,36 @@ def parts_of(signals: Signals) -> tuple[float, ...]:
 
 def least_evidence(settings: Settings) -> float:
     """Return the threshold of *settings*, 0 where everything passes: without a number it is the model that guesses."""
-    wanted = settings.rag_evidence_min
-    if wanted is None:
-        wanted = "auto" if settings.rag_api_endpoint == BUILTIN_MODEL else 0.0
-    return AUTO if wanted == "auto" else wanted
+    least = settings.rag_evidence_min
+    if least is None:
+        least = "auto" if settings.rag_api_endpoint == BUILTIN_MODEL else 0.0
+    return AUTO if least == "auto" else least
 
 
 def _rarity(weighed: WeighedDocuments, units: float) -> list[float]:
     """Return what each term is worth: BM25's idf over the stretches of all that was found, 1 for what is nowhere."""
-    counts = [min(units, sum(len(one.traces.hits[at]) for one in weighed.order)) for at in range(len(weighed.terms))]
+    counts = [
+        min(units, sum(len(result.traces.hits[at]) for result in weighed.order)) for at in range(len(weighed.terms))
+    ]
     return [
         term.share * math.log(1 + (units - count + 0.5) / (count + 0.5)) / math.log(1 + (units + 0.5) / 0.5)
         for term, count in zip(weighed.terms, counts, strict=True)
     ]
 
 
-def _unnamed(shown: Sequence[Ranked], terms: Sequence[Term], rarity: Sequence[float]) -> float:
-    """Return what those of *terms* are worth that are names which none of *shown* has."""
+def _unnamed(results: Sequence[Ranked], terms: Sequence[Term], rarity: Sequence[float]) -> float:
+    """Return what those of *terms* are worth that are names which none of *results* has."""
     return sum(
         worth
         for at, (term, worth) in enumerate(zip(terms, rarity, strict=True))
-        if term.is_name and not any(one.traces.hits[at] for one in shown)
+        if term.is_name and not any(result.traces.hits[at] for result in results)
     )
 
 
-def _pairs(one: Ranked, weighed: WeighedDocuments) -> float:
+def _pairs(result: Ranked, weighed: WeighedDocuments) -> float:
     shares = [term.share for term in weighed.terms]
     pairs = range(len(shares) - 1)
-    return sum(min(shares[at : at + 2]) for at in pairs if followed(one.traces, at, weighed.terms))
+    return sum(min(shares[at : at + 2]) for at in pairs if followed(result.traces, at, weighed.terms))
 
 
 Count = Callable[[str], int]
@@ -228,16 +232,22 @@ def answering_for(
         return evidence_for(ask, documents, language=language, settings=settings, count=count)
     candidates = _candidates(ask, documents, settings)
     text, most = ask.search_text or ask.question, _max_documents(ask, settings.rag_max_files)
-    weighed = found = weigh(text, candidates, language=language)
-    if any(one.reranked for one in candidates):
+    weighed = by_words = weigh(text, candidates, language=language)
+    if any(document.reranked for document in candidates):
         # What words and vectors found is the evidence: a bad reranker may spoil the order, not hide what is there.
-        found = weigh(text, [replace(one, reranked=(), rated=None) for one in candidates], language=language)
-    evidence = evidence_of(signals_in(found, language=language, most=most))
+        by_words = weigh(
+            text, [replace(document, reranked=(), rated=None) for document in candidates], language=language
+        )
+    evidence = evidence_of(signals_in(by_words, language=language, most=most))
     if evidence < least:
-        stopped = [Candidate(one.id, rank, one.score, NO_EVIDENCE) for rank, one in enumerate(candidates, 1)]
+        stopped = [
+            Candidate(document.id, rank, document.score, NO_EVIDENCE) for rank, document in enumerate(candidates, 1)
+        ]
         return Selected((), tuple(stopped), evidence=evidence)
-    asked = replace(ask, question_language=language)
-    return replace(_evidence(asked, documents, weighed, settings=settings, count=count), evidence=evidence)
+    return replace(
+        _evidence(replace(ask, question_language=language), documents, weighed, settings=settings, count=count),
+        evidence=evidence,
+    )
 
 
 def evidence_for(
@@ -259,8 +269,8 @@ def _evidence(
     candidates = _candidates(ask, documents, settings)
     if ask.token_budget is not None:
         most = ask.token_budget.max_documents
-        shown = _shown_elsewhere(ask, documents, most, settings=settings, count=count) if most else []
-        return _nodes(ask, shown or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
+        elsewhere = _shown_elsewhere(ask, documents, most, settings=settings, count=count) if most else []
+        return _nodes(ask, elsewhere or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
     room = _room(ask, settings, count)
     most = _max_documents(ask, settings.rag_max_files)
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
@@ -270,14 +280,14 @@ def _evidence(
     while True:
         selection = choose_within(limit)
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
-        taken = sum(_tokens(extract, count) for extract in extracts)
-        if taken <= room or not extracts:
+        size = sum(_tokens(extract, count) for extract in extracts)
+        if size <= room or not extracts:
             has_texts = any(candidate.text.strip() for candidate in candidates)
             is_narrow = limit.max_chars < min(LEAST_CHARS, settings.rag_max_json_length)
             return Selected(extracts, selection.candidates, not extracts and has_texts and is_narrow)
         # In proportion to what is too much, and by a tenth more: always less than before.
         chars = sum(len(extract.text) for extract in extracts)
-        limit = replace(limit, max_chars=int(chars * room / taken * 0.9))
+        limit = replace(limit, max_chars=int(chars * room / size * 0.9))
 
 
 def _chooser(
@@ -297,12 +307,12 @@ def _tokens(extract: Extract, count: Count) -> int:
 
 def _room(ask: Ask, settings: Settings, count: Count) -> int:
     """Return how many tokens the documents may take: the window less the answer's space and all else that is sent."""
-    said = count(ask.question) + sum(count(turn.text) + 8 for turn in ask.history)
+    used_tokens = count(ask.question) + sum(count(turn.text) + 8 for turn in ask.history)
     answer = settings.answer_tokens if ask.max_tokens is None else ask.max_tokens
     if ask.has_whole_history:
         # On /v1 max_tokens is an upper bound, lowered to what the documents leave: it takes no room from them.
         answer = min(answer, settings.answer_tokens)
-    return settings.llm_context_window - answer - said - settings.openai_limits.reserve_tokens
+    return settings.llm_context_window - answer - used_tokens - settings.openai_limits.reserve_tokens
 
 
 def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
@@ -320,8 +330,8 @@ def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
 
 
 def _max_documents(ask: Ask, max_files: int) -> int:
-    wanted = max_files if ask.max_documents is None else ask.max_documents
-    return wanted + len(ask.attachments)
+    most = max_files if ask.max_documents is None else ask.max_documents
+    return most + len(ask.attachments)
 
 
 def _candidates(ask: Ask, documents: Sequence[Document], settings: Settings) -> list[Document]:
@@ -363,15 +373,15 @@ def _nodes(ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, is_c
     text, language = ask.search_text or ask.question, ask.question_language or "en"
     ranked = nodes(text, documents, language=language, node_size=node_size, size_of=count)
     places = {document.id: place for place, document in enumerate(documents)} if budget.max_documents else {}
-    left = budget.documents
-    kept: dict[str, tuple[Document, list[Passage]]] = {}
+    room = budget.documents
+    by_id: dict[str, tuple[Document, list[Passage]]] = {}
     for document, passage in _in_turns(ranked, places) if places else ranked:
         cost = count(document.text[passage.start : passage.end])
-        if cost > left or (cost < LEAST_NODE_TOKENS and _is_crumb(document, passage)):
+        if cost > room or (cost < LEAST_NODE_TOKENS and _is_crumb(document, passage)):
             continue
-        left -= cost
-        kept.setdefault(document.id, (document, []))[1].append(passage)
-    chosen = sorted(kept.values(), key=lambda one: places.get(one[0].id, 0))
+        room -= cost
+        by_id.setdefault(document.id, (document, []))[1].append(passage)
+    chosen = sorted(by_id.values(), key=lambda entry: places.get(entry[0].id, 0))
     return Selected(
         extracts_for(
             [(document, tuple(sorted(passages, key=lambda passage: passage.start))) for document, passages in chosen],

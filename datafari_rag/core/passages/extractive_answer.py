@@ -128,24 +128,26 @@ def pieces(
     words of the question in the question's own language.
     """
     code = language.lower().split("-")[0]
-    seen = [SeenText(extract) for extract in extracts]
-    said = best(question, seen, answered_in=code, overhead=len(_quoted("", 10, code)) + 4)
-    if not said:
+    sources = [SeenText(extract) for extract in extracts]
+    sentences = best(question, sources, answered_in=code, overhead=len(_quoted("", 10, code)) + 4)
+    if not sentences:
         return (nothing_found(code),)
-    written, headers = [], set[tuple[int, tuple[int, int]]]()
-    for number, one in enumerate(said, 1):
-        quoted = _quoted(seen[one.place].words(one.start, one.end), seen[one.place].extract.number, code)
-        named = _named(seen[one.place].text, one) if one.header is not None else ""
-        if one.label:
-            quoted = f"{one.label} {quoted}"
+    parts, headers = [], set[tuple[int, tuple[int, int]]]()
+    for number, sentence in enumerate(sentences, 1):
+        quoted = _quoted(
+            sources[sentence.place].words(sentence.start, sentence.end), sources[sentence.place].extract.number, code
+        )
+        named = _named(sources[sentence.place].text, sentence) if sentence.header is not None else ""
+        if sentence.label:
+            quoted = f"{sentence.label} {quoted}"
         if named:
-            quoted = f"{named} [{seen[one.place].extract.number}]."
-        elif one.header is not None and (one.place, one.header) not in headers:
-            headers.add((one.place, one.header))
+            quoted = f"{named} [{sources[sentence.place].extract.number}]."
+        elif sentence.header is not None and (sentence.place, sentence.header) not in headers:
+            headers.add((sentence.place, sentence.header))
             # On a line of its own: the mark of the row speaks for the row alone.
-            quoted = f"{_header(seen[one.place].text, one.header)}:\n{quoted}"
-        written.append(_formatted(quoted, number, answer_format, is_labelled=bool(one.label)))
-    return tuple(written)
+            quoted = f"{_header(sources[sentence.place].text, sentence.header)}:\n{quoted}"
+        parts.append(_formatted(quoted, number, answer_format, is_labelled=bool(sentence.label)))
+    return tuple(parts)
 
 
 def _words(text: str) -> str:
@@ -165,7 +167,7 @@ def _header(text: str, header: tuple[int, int]) -> str:
     return " | ".join(_words(text[start:end]) for start, end in cells_of(text, *header))
 
 
-def best(question: str, seen: Sequence[SeenText], *, answered_in: str, overhead: int) -> tuple[Sentence, ...]:
+def best(question: str, sources: Sequence[SeenText], *, answered_in: str, overhead: int) -> tuple[Sentence, ...]:
     """
     Return what to say, the likeliest first; neighbours are one, nothing is said twice.
 
@@ -176,108 +178,119 @@ def best(question: str, seen: Sequence[SeenText], *, answered_in: str, overhead:
     words. Empty when nothing holds a word of the question.
     """
     language = detect(question, answered_in)
-    wanted = AskedWords(terms_of(question, language), cue_of(question), language)
-    likeliest = sorted(_scored(question, seen, wanted), key=_rate, reverse=True)
-    fitting = Fitting(seen, wanted, answered_in, overhead)
+    words = AskedWords(terms_of(question, language), cue_of(question), language)
+    likeliest = sorted(_scored(question, sources, words), key=_rate, reverse=True)
+    fitting = Fitting(sources, words, answered_in, overhead)
     chosen = _chosen(likeliest, fitting, MAX_CHARS) or _chosen(likeliest, fitting, MAX_WHOLE_CHARS)[:1]
-    return _joined(chosen, seen)
+    return _joined(chosen, sources)
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
     """What decides how much of a sentence is said: see `best`."""
 
-    seen: Sequence[SeenText]
-    wanted: AskedWords
+    sources: Sequence[SeenText]
+    words: AskedWords
     answered_in: str
     overhead: int
 
-    def fitted(self, one: Sentence, room: int) -> tuple[Sentence, int] | None:
-        """Return *one* as it fits into *room* characters, and how many it takes; None where it does not."""
-        seen, size = self.seen[one.place], one.end - one.start + self.overhead
-        if one.header is not None:
+    def fitted(self, sentence: Sentence, room: int) -> tuple[Sentence, int] | None:
+        """Return *sentence* as it fits into *room* characters, and how many it takes; None where it does not."""
+        source, size = self.sources[sentence.place], sentence.end - sentence.start + self.overhead
+        if sentence.header is not None:
             # The names of a sentence stand in it, one by one; a blank and a comma take the place of the bar.
-            named = len(_header(seen.text, one.header)) + 2
-            one = one if named <= MAX_HEADER_CHARS and size + named <= room else replace(one, header=None)
-            size += named if one.header is not None else 0
-        label = "" if one.is_row else seen.label_at(one.start)
+            named = len(_header(source.text, sentence.header)) + 2
+            sentence = (
+                sentence if named <= MAX_HEADER_CHARS and size + named <= room else replace(sentence, header=None)
+            )
+            size += named if sentence.header is not None else 0
+        label = "" if sentence.is_row else source.label_at(sentence.start)
         if label:
             # Without its label it would say something else.
             size += len(label) + 1
-            return (replace(one, label=label), size) if size <= room else None
+            return (replace(sentence, label=label), size) if size <= room else None
         if size > room:
-            text = seen.text[one.start : one.end]
-            language = spoken(self.answered_in, spoken_in(text), spoken_in(seen.text))
-            start, end = clipped(text, room - self.overhead, wanted=self.wanted, language=language)
-            one, size = replace(one, start=one.start + start, end=one.start + end), end - start + self.overhead
-        return (one, size) if one.end > one.start else None
+            text = source.text[sentence.start : sentence.end]
+            language = spoken(self.answered_in, spoken_in(text), spoken_in(source.text))
+            start, end = clipped(text, room - self.overhead, words=self.words, language=language)
+            sentence, size = (
+                replace(sentence, start=sentence.start + start, end=sentence.start + end),
+                end - start + self.overhead,
+            )
+        return (sentence, size) if sentence.end > sentence.start else None
 
 
 def _chosen(likeliest: Sequence[Sentence], fitting: Fitting, room: int) -> list[Sentence]:
     chosen: list[Sentence] = []
-    said: set[str] = set()
-    for one in likeliest:
-        if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS or _rate(one) < _rate(likeliest[0]) - CUT:
+    earlier: set[str] = set()
+    for sentence in likeliest:
+        if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS or _rate(sentence) < _rate(likeliest[0]) - CUT:
             break
-        words = " ".join(fitting.seen[one.place].text[one.start : one.end].casefold().split())
-        if words in said:
+        words = " ".join(fitting.sources[sentence.place].text[sentence.start : sentence.end].casefold().split())
+        if words in earlier:
             continue
-        said.add(words)
-        fitted = fitting.fitted(one, room)
+        earlier.add(words)
+        fitted = fitting.fitted(sentence, room)
         if fitted is not None:
             chosen.append(fitted[0])
             room -= fitted[1]
     return chosen
 
 
-def _scored(question: str, seen: Sequence[SeenText], wanted: AskedWords) -> list[Sentence]:
-    documents = [replace(one.extract.document, id=str(place), text=one.text) for place, one in enumerate(seen)]
-    found: list[Sentence] = []
-    order = ranked(question, documents, language=wanted.language, terms=wanted.terms)
+def _scored(question: str, sources: Sequence[SeenText], words: AskedWords) -> list[Sentence]:
+    documents = [
+        replace(source.extract.document, id=str(place), text=source.text) for place, source in enumerate(sources)
+    ]
+    sentences: list[Sentence] = []
+    order = ranked(question, documents, language=words.language, terms=words.terms)
     missing = freedom(max(order, key=attrgetter("by_words")).coverage) - 1 if order else 0.0
-    for one in order:
-        nearness = _nearness(one.gain, seen[int(one.document.id)], NEARNESS * missing)
-        if nearness is not None or any(one.traces.hits):
-            found.extend(_sentences(question, one, wanted.terms, nearness))
-    return [one for one in found if not _is_asking(one, seen)] or found
+    for result in order:
+        nearness = _nearness(result.gain, sources[int(result.document.id)], NEARNESS * missing)
+        if nearness is not None or any(result.traces.hits):
+            sentences.extend(_sentences(question, result, words.terms, nearness))
+    return [sentence for sentence in sentences if not _is_asking(sentence, sources)] or sentences
 
 
 @dataclass(frozen=True, slots=True)
 class _CutDocument:
     """A document cut into sentences: the *scores* of all, which of the question's *terms* each holds, their *leads*."""
 
-    one: Ranked
+    result: Ranked
     bounds: Sequence[tuple[int, int]]
     leads: Leads
-    held: Sequence[set[int]]
+    term_sets: Sequence[set[int]]
     terms: int
     cue: Cue | None
     nearness: Callable[[int], float] | None
 
-    def chance(self, index: int, score: float, held: set[int]) -> float:
+    def chance(self, index: int, score: float, term_set: set[int]) -> float:
         """Return what rows and sentences have in common."""
         start, end = self.bounds[index]
-        is_cued = self.cue is not None and self.cue.search(self.one.document.text, start, end) is not None
+        is_cued = self.cue is not None and self.cue.search(self.result.document.text, start, end) is not None
         near = 0.0 if self.nearness is None else self.nearness(start)
         return (
-            EVIDENCE * score + near + DOCUMENT * self.one.by_words + COVERAGE * len(held) / self.terms + CUE * is_cued
+            EVIDENCE * score
+            + near
+            + DOCUMENT * self.result.by_words
+            + COVERAGE * len(term_set) / self.terms
+            + CUE * is_cued
         )
 
 
-def _nearness(gain: Gain | None, seen: SeenText, weight: float) -> Callable[[int], float] | None:
+def _nearness(gain: Gain | None, source: SeenText, weight: float) -> Callable[[int], float] | None:
     """Return what a sentence is worth by meaning, by its place in what the model saw; None where that is nothing."""
-    return None if gain is None or not weight else lambda place: weight * gain.distance(seen.stored(place))
+    return None if gain is None or not weight else lambda place: weight * gain.distance(source.stored(place))
 
 
 def _sentences(
-    question: str, one: Ranked, terms: Sequence[Term], nearness: Callable[[int], float] | None
+    question: str, result: Ranked, terms: Sequence[Term], nearness: Callable[[int], float] | None
 ) -> Iterator[Sentence]:
-    text = one.document.text
-    weights = weights_in(terms, one.traces)
-    bounds = bounds_in(text, MAX_CHARS, one.tables)
+    text = result.document.text
+    weights = weights_in(terms, result.traces)
+    bounds = bounds_in(text, MAX_CHARS, result.tables)
     leads = leads_of(text, bounds)
-    read = _CutDocument(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question), nearness)
-    for index, score in enumerate(sentence_scores(bounds, one.traces, weights, text=text, leads=leads)):
+    read = _CutDocument(result, bounds, leads, _term_sets(bounds, result), len(terms), cue_of(question), nearness)
+    for index, score in enumerate(sentence_scores(bounds, result.traces, weights, text=text, leads=leads)):
         if score <= 0 and nearness is None:
             continue
         if leads.tables and leads.tables[index]:
@@ -287,76 +300,76 @@ def _sentences(
 
 
 def _sentence(read: _CutDocument, index: int, score: float) -> Sentence:
-    text, (start, end) = read.one.document.text, read.bounds[index]
-    chance = read.chance(index, score, read.held[index])
+    text, (start, end) = read.result.document.text, read.bounds[index]
+    chance = read.chance(index, score, read.term_sets[index])
     chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
     if index:
         before = read.bounds[index - 1]
         chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
     bullet = BULLET.match(text, start, end)
-    return Sentence(int(read.one.document.id), start if bullet is None else bullet.end(), end, chance)
+    return Sentence(int(read.result.document.id), start if bullet is None else bullet.end(), end, chance)
 
 
 def _row(read: _CutDocument, index: int, score: float) -> Iterator[Sentence]:
     """Yield the row at *index* when it holds something of the question itself; a header is only said with a row."""
-    text, (start, end) = read.one.document.text, read.bounds[index]
+    text, (start, end) = read.result.document.text, read.bounds[index]
     headers = read.leads.needs.get(index, ())
-    own = read.held[index]
+    own = read.term_sets[index]
     if not own or (index in read.leads.members and not headers):
         return
-    chance = read.chance(index, score, own.union(*(read.held[header] for header in headers)))
+    chance = read.chance(index, score, own.union(*(read.term_sets[header] for header in headers)))
     row = text[start:end]
     start, end = start + len(row) - len(row.lstrip(_EDGES)), start + len(row.rstrip(_EDGES))
     header = read.bounds[headers[0]] if headers else None
-    yield Sentence(int(read.one.document.id), start, end, chance, is_row=True, header=header)
+    yield Sentence(int(read.result.document.id), start, end, chance, is_row=True, header=header)
 
 
-def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[set[int]]:
+def _term_sets(bounds: Sequence[tuple[int, int]], result: Ranked) -> list[set[int]]:
     """Return for each sentence which of the question's terms stand in it."""
     starts = [start for start, _ in bounds]
     ends = [0, *(end for _, end in bounds)]
-    held: list[set[int]] = [set() for _ in range(len(bounds) + 1)]
-    for term, hits in enumerate(one.traces.hits):
+    term_sets: list[set[int]] = [set() for _ in range(len(bounds) + 1)]
+    for term, hits in enumerate(result.traces.hits):
         # Of a long text only parts are cut into sentences: the text between them is counted at 0.
         for after in {after if hit < ends[after] else 0 for hit in hits for after in (bisect_right(starts, hit),)}:
-            held[after].add(term)
-    return held[1:]
+            term_sets[after].add(term)
+    return term_sets[1:]
 
 
-def _rate(one: Sentence) -> float:
-    return one.chance - LENGTH * math.log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS))
+def _rate(sentence: Sentence) -> float:
+    return sentence.chance - LENGTH * math.log(min(max(sentence.end - sentence.start, SHORT_CHARS), MAX_CHARS))
 
 
-def _is_asking(one: Sentence, seen: Sequence[SeenText]) -> bool:
-    """Say whether *one* is a heading or a question, quoted or not, which say what is told elsewhere."""
-    text = seen[one.place].text
-    is_question = text[one.start : one.end].rstrip(_QUOTE_ENDS).endswith(("?", "？", "؟"))
-    return is_question or is_heading(text, one.start, one.end)
+def _is_asking(sentence: Sentence, sources: Sequence[SeenText]) -> bool:
+    """Say whether *sentence* is a heading or a question, quoted or not, which say what is told elsewhere."""
+    text = sources[sentence.place].text
+    is_question = text[sentence.start : sentence.end].rstrip(_QUOTE_ENDS).endswith(("?", "？", "؟"))
+    return is_question or is_heading(text, sentence.start, sentence.end)
 
 
-def _joined(chosen: Sequence[Sentence], seen: Sequence[SeenText]) -> tuple[Sentence, ...]:
+def _joined(chosen: Sequence[Sentence], sources: Sequence[SeenText]) -> tuple[Sentence, ...]:
     """Return *chosen* with neighbours made one, in the place of the better of them; a row stays one by itself."""
     joined: list[Sentence] = []
-    for one in chosen:
-        near = [other for other in joined if _are_neighbours(one, other, seen)]
+    for sentence in chosen:
+        near = [other for other in joined if _are_neighbours(sentence, other, sources)]
         if not near:
-            joined.append(one)
+            joined.append(sentence)
             continue
         whole = replace(
             near[0],
-            start=min(one.start, *(other.start for other in near)),
-            end=max(one.end, *(other.end for other in near)),
+            start=min(sentence.start, *(other.start for other in near)),
+            end=max(sentence.end, *(other.end for other in near)),
         )
         joined = [whole if other is near[0] else other for other in joined if other is near[0] or other not in near]
     return tuple(joined)
 
 
-def _are_neighbours(one: Sentence, other: Sentence, seen: Sequence[SeenText]) -> bool:
+def _are_neighbours(sentence: Sentence, other: Sentence, sources: Sequence[SeenText]) -> bool:
     """Say whether nothing but blanks and a line's end stands between two sentences: a gap is no neighbourhood."""
-    if one.place != other.place or any(each.is_row or each.label for each in (one, other)):
+    if sentence.place != other.place or any(each.is_row or each.label for each in (sentence, other)):
         return False
-    text = seen[one.place].text
-    between = (text[other.end : one.start], text[one.end : other.start])
+    text = sources[sentence.place].text
+    between = (text[other.end : sentence.start], text[sentence.end : other.start])
     return any(blanks.isspace() and blanks.count("\n") < len(_GAP) for blanks in between)
 
 

@@ -69,19 +69,19 @@ def bounds_in(text: str, budget_chars: int, tables: Sequence[Table] | None = Non
     left out. *tables* are those of *text*, where they are known.
     """
     if budget_chars < LARGE_BUDGET_CHARS:
-        found = spans_or_blocks(text, most=MAX_SENTENCES, block_chars=BLOCK_CHARS, tables=tables)
+        stretches = spans_or_blocks(text, most=MAX_SENTENCES, block_chars=BLOCK_CHARS, tables=tables)
     else:
-        found = blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS), tables)
-    kept = [
+        stretches = blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS), tables)
+    sentences = [
         (start, end)
-        for start, end in found
+        for start, end in stretches
         if end - start >= CRUMB_CHARS
         or sum(map(str.isalpha, line := text[start:end])) >= LEAST_LETTERS
         # Few letters are enough for a row of a table, and for a word of a script without spaces.
         or is_unspaced(line)
         or is_row(line)
     ]
-    return kept or found
+    return sentences or stretches
 
 
 JOINT = " … "
@@ -106,17 +106,19 @@ def extracts_for(
     merged. A document of which nothing visible is left is neither numbered nor listed. *is_cleaned* is `rag.clean`;
     *has_paths* False leaves out the headings above the passages.
     """
-    kept = []
+    entries = []
     for document, passages in chosen:
         ordered = _within_parts(document, sorted(passages, key=lambda passage: (passage.start, passage.end)))
         text, origins = _text_of(document, ordered, is_cleaned=is_cleaned)
         if text.strip():
             paths = paths_of(document, origins) if has_paths else ()
-            kept.append((document, ordered, text, origins, paths))
-    labels = labels_for([document for document, *_ in kept])
+            entries.append((document, ordered, text, origins, paths))
+    labels = labels_for([document for document, *_ in entries])
     return tuple(
         Extract(number, label, document, passages, text, origins, paths)
-        for number, (label, (document, passages, text, origins, paths)) in enumerate(zip(labels, kept, strict=True), 1)
+        for number, (label, (document, passages, text, origins, paths)) in enumerate(
+            zip(labels, entries, strict=True), 1
+        )
     )
 
 
@@ -129,11 +131,11 @@ def paths_of(document: Document, origins: OffsetMap) -> tuple[tuple[int, str], .
     """
     if document.field == HIGHLIGHTING:
         return ()
-    text, found = document.text, list[tuple[int, str]]()
-    said, last, read = "", 0, 0
+    text, paths = document.text, list[tuple[int, str]]()
+    last_path, last, read = "", 0, 0
     path: tuple[Heading, ...] = ()
     headings: list[Heading] = []
-    for place, start, end in _shown(origins):
+    for place, start, end in _text_runs(origins):
         if start > read:
             low = max(read, start - REACH_CHARS)
             low = text.find("\n", low, start) + 1 if low else 0
@@ -142,13 +144,13 @@ def paths_of(document: Document, origins: OffsetMap) -> tuple[tuple[int, str], .
         above = bisect_right(headings, start, key=attrgetter("end"))
         path, headings = path_among((*path, *headings[:above]), start), headings[above:]
         path_text = _path_text(document, path) if path and path[-1].end > last else ""
-        if path_text and path_text != said:
-            found.append((place, path_text))
-        said, last = path_text or said, end
-    return tuple(found)
+        if path_text and path_text != last_path:
+            paths.append((place, path_text))
+        last_path, last = path_text or last_path, end
+    return tuple(paths)
 
 
-def _shown(origins: OffsetMap) -> Iterator[tuple[int, int, int]]:
+def _text_runs(origins: OffsetMap) -> Iterator[tuple[int, int, int]]:
     """Yield each stretch that the model sees: where it begins there, and its span in the text."""
     stretches = iter(origins.stretches())
     reached = -1
@@ -159,10 +161,10 @@ def _shown(origins: OffsetMap) -> Iterator[tuple[int, int, int]]:
 
 
 def _path_text(document: Document, path: Sequence[Heading]) -> str:
-    words = [" ".join(clean(document.text[one.start : one.end], is_full=True)[0].split()) for one in path]
+    words = [" ".join(clean(document.text[heading.start : heading.end], is_full=True)[0].split()) for heading in path]
     title = " ".join((document.title or "").split()).casefold()
-    kept = [word[:MAX_HEADING_CHARS] for word in words if word and word.casefold() != title]
-    return " > ".join(kept[-MAX_DEPTH:])
+    names = [word[:MAX_HEADING_CHARS] for word in words if word and word.casefold() != title]
+    return " > ".join(names[-MAX_DEPTH:])
 
 
 def _within_parts(document: Document, passages: Sequence[Passage]) -> tuple[Passage, ...]:
@@ -239,7 +241,7 @@ class AskedWords:
     language: str
 
 
-def clipped(text: str, room: int, *, wanted: AskedWords, language: Language) -> tuple[int, int]:
+def clipped(text: str, room: int, *, words: AskedWords, language: Language) -> tuple[int, int]:
     """
     Return the part of *text*, at most *room* characters, that answers best, as (start, end).
 
@@ -248,14 +250,14 @@ def clipped(text: str, room: int, *, wanted: AskedWords, language: Language) -> 
     """
     if len(text) <= room:
         return 0, len(text)
-    hits = traces_of(wanted.terms, text, wanted.language).hits
-    cues = [] if wanted.cue is None else [match.start() for match in wanted.cue.finditer(text)]
-    best, found = -1.0, (0, 0)
+    hits = traces_of(words.terms, text, words.language).hits
+    cues = [] if words.cue is None else [match.start() for match in words.cue.finditer(text)]
+    best, span = -1.0, (0, 0)
     for start, end in _windows(text, room, language):
-        worth = _worth(hits, wanted.terms, start, end) + CUE_WORTH * (bisect_left(cues, start) < bisect_left(cues, end))
+        worth = _worth(hits, words.terms, start, end) + CUE_WORTH * (bisect_left(cues, start) < bisect_left(cues, end))
         if worth > best:
-            best, found = worth, (start, end)
-    return found
+            best, span = worth, (start, end)
+    return span
 
 
 def _windows(text: str, room: int, language: Language) -> Iterator[tuple[int, int]]:
@@ -278,13 +280,13 @@ def _windows(text: str, room: int, language: Language) -> Iterator[tuple[int, in
 
 
 def _worth(hits: Sequence[Sequence[int]], terms: Sequence[Term], start: int, end: int) -> float:
-    held = [
+    inside = [
         (term, places[low], places[high - 1])
         for term, places in zip(terms, hits, strict=True)
         if (low := bisect_left(places, start)) < (high := bisect_left(places, end))
     ]
-    if not held:
+    if not inside:
         return 0.0
-    middle = (min(first for _, first, _ in held) + max(last for _, _, last in held)) / 2
-    share = sum(term.share for term, _, _ in held)
+    middle = (min(first for _, first, _ in inside) + max(last for _, _, last in inside)) / 2
+    share = sum(term.share for term, _, _ in inside)
     return share - CENTRE_WORTH * abs(middle - (start + end) / 2) / (end - start)

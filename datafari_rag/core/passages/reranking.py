@@ -78,7 +78,9 @@ def freedom(coverage: float) -> float:
 
 def scaled(near: Sequence[Nearness], spread: float | None) -> tuple[Nearness, ...]:
     """Return *near* with the cosines in units of *spread*, as documents carry them; empty where it is not known."""
-    return tuple(Nearness(one.start, one.end, one.cosine / spread) for one in near) if spread else ()
+    return (
+        tuple(Nearness(nearness.start, nearness.end, nearness.cosine / spread) for nearness in near) if spread else ()
+    )
 
 
 def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | None:
@@ -92,11 +94,11 @@ def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | Non
     if not any(pieces):
         pieces = [document.near for document in documents]
     nearest = [max((near.cosine for near in own), default=None) for own in pieces]
-    known = [one for one in nearest if one is not None]
-    if not known:
+    values = [value for value in nearest if value is not None]
+    if not values:
         return None
     heavier = freedom(coverage)
-    best, least = max(known), min(known)
+    best, least = max(values), min(values)
     return [
         Gain(
             -DOCUMENT * heavier * (best - (least if highest is None else highest)),
@@ -112,13 +114,13 @@ def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | Non
 def by_ranks(words: Sequence[Document], near: Sequence[Document], *, constant: int, most: int) -> list[Document]:
     """Return the *most* best documents of two lists by the sum of 1 / (*constant* + rank); of equals by id."""
     scores: dict[str, float] = {}
-    known: dict[str, Document] = {}
+    by_id: dict[str, Document] = {}
     for documents in (words, near):
         for rank, document in enumerate(documents, 1):
             scores[document.id] = scores.get(document.id, 0.0) + 1 / (constant + rank)
-            known.setdefault(document.id, document)
+            by_id.setdefault(document.id, document)
     order = sorted(scores, key=lambda document_id: (-scores[document_id], document_id))[:most]
-    return [replace(known[document_id], score=scores[document_id], near=()) for document_id in order]
+    return [replace(by_id[document_id], score=scores[document_id], near=()) for document_id in order]
 
 
 PAIRS = (
@@ -153,9 +155,9 @@ def spread_of(embed: Embed) -> float:
     texts = embed([text for _, text in PAIRS], "passage")
     cosines = [
         sum(a * b for a, b in zip(question, text, strict=True))
-        for asked, question in enumerate(questions)
+        for place, question in enumerate(questions)
         for answered, text in enumerate(texts)
-        if asked != answered
+        if place != answered
     ]
     return pstdev(cosines)
 
@@ -223,27 +225,30 @@ def ranked(
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
     field = _Field(terms, rarity_of(terms, traces), best, language, letters_of(question[:MAX_LETTERS]))
-    said = said_in(phrases_of(question, language), [document.text for document in documents])
-    found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
-    by_words = sorted(found, key=lambda one: -one.score)
+    by_phrases = said_in(phrases_of(question, language), [document.text for document in documents])
+    results = [_ranked(*row, field) for row in zip(documents, traces, by_phrases, strict=True)]
+    by_words = sorted(results, key=lambda result: -result.score)
     if all(document.rated is not None for document in documents):
         return tuple(by_words)
     # Of the best 1,000 characters of the best by words, not of the whole document: a long one has all words somewhere.
     events = events_of(by_words[0].traces, field.rarity)
     gains = gains_of(documents, fullest(events, field.rarity, AROUND_CHARS, ONCE) / (sum(field.rarity) or 1.0))
     if gains is not None:
-        found = [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
-    return _with_covering(_bridged(sorted(found, key=lambda one: -one.score)), by_words)
+        results = [
+            replace(result, score=result.score + gain.score, gain=gain)
+            for result, gain in zip(results, gains, strict=True)
+        ]
+    return _with_covering(_bridged(sorted(results, key=lambda result: -result.score)), by_words)
 
 
 def _with_covering(order: tuple[Ranked, ...], by_words: Sequence[Ranked]) -> tuple[Ranked, ...]:
     """Return *order* with those of the `BEST` by words that hold all words of the question among the first `SHOWN`."""
-    covering = {one.document.id for one in by_words[:BEST] if one.coverage == 1.0}
-    lost = [place for place, one in enumerate(order) if place >= SHOWN and one.document.id in covering]
+    covering = {result.document.id for result in by_words[:BEST] if result.coverage == 1.0}
+    lost = [place for place, result in enumerate(order) if place >= SHOWN and result.document.id in covering]
     if not lost:
         return order
     # The last of the others make room; each takes the score of its new place.
-    going = [place for place, one in enumerate(order[:SHOWN]) if one.document.id not in covering][-len(lost) :]
+    going = [place for place, result in enumerate(order[:SHOWN]) if result.document.id not in covering][-len(lost) :]
     moved = {**dict.fromkeys(lost, SHOWN - 0.5), **dict.fromkeys(going, SHOWN - 0.25)}
     places = sorted(range(len(order)), key=lambda place: moved.get(place, place))
     return tuple(replace(order[place], score=at.score) for place, at in zip(places, order, strict=True))
@@ -256,7 +261,7 @@ def best_row(text: str, tables: Sequence[Table], traces: TermPositions, rarity: 
         rows = table.rows if table.header is None else table.rows[1:]
         above = text.rfind("\n", 0, max(0, text.rfind("\n", 0, table.start) - 1)) + 1
         starts = [start for start, _ in rows]
-        held = [0.0] * len(rows)
+        sums = [0.0] * len(rows)
         common = 0.0
         for weight, hits in zip(rarity, traces.hits, strict=True):
             places = hits[bisect_left(hits, above) : bisect_left(hits, table.end)]
@@ -266,8 +271,8 @@ def best_row(text: str, tables: Sequence[Table], traces: TermPositions, rarity: 
                 common += weight
                 continue
             for row in {bisect_right(starts, place) - 1 for place in places}:
-                held[row] += weight
-        best = max(best, max(held) + (common if max(held) > 0 else 0.0))
+                sums[row] += weight
+        best = max(best, max(sums) + (common if max(sums) > 0 else 0.0))
     return best
 
 
@@ -280,18 +285,18 @@ def fullest(
     *events* are offset and term, in order; each hit of a term counts its share of *gains*.
     """
     counts = [0] * len(rarity)
-    best = held = 0.0
+    best = total = 0.0
     first = 0
     for offset, term in events:
-        held += rarity[term] * gains[counts[term]]
+        total += rarity[term] * gains[counts[term]]
         counts[term] += 1
         while offset - events[first][0] > window_chars:
-            gone = events[first][1]
-            counts[gone] -= 1
-            held -= rarity[gone] * gains[counts[gone]]
+            oldest = events[first][1]
+            counts[oldest] -= 1
+            total -= rarity[oldest] * gains[counts[oldest]]
             first += 1
-        if held > best:
-            best = held
+        if total > best:
+            best = total
     return best
 
 
@@ -306,7 +311,7 @@ class _Field:
     letters: str
 
 
-def _ranked(document: Document, traces: TermPositions, said: float, field: _Field) -> Ranked:
+def _ranked(document: Document, traces: TermPositions, phrase_score: float, field: _Field) -> Ranked:
     total = sum(field.rarity) or 1.0
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     if document.rated is not None:
@@ -322,7 +327,7 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
         + AROUND * fullest(events, field.rarity, AROUND_CHARS) / total
         + NEIGHBOURS * _pairs(traces, field) / total
         + TITLE * sum(weight for weight, hits in zip(field.rarity, titled, strict=True) if hits) / total
-        + said
+        + phrase_score
         + (LANGUAGE if document.language == field.language else 0.0)
         + (HEADED if heading is not None else 0.0)
     )
@@ -337,10 +342,12 @@ def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
     """
     first = order[0]
     raised = [
-        replace(one, score=min(first.score, one.score + BRIDGE)) if _is_named(one.document, first.document) else one
-        for one in order[1:]
+        replace(result, score=min(first.score, result.score + BRIDGE))
+        if _is_named(result.document, first.document)
+        else result
+        for result in order[1:]
     ]
-    return (first, *sorted(raised, key=lambda one: -one.score))
+    return (first, *sorted(raised, key=lambda result: -result.score))
 
 
 def _is_named(document: Document, by: Document) -> bool:
@@ -366,7 +373,9 @@ def rarity_of(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[f
     total = len(traces)
     places = {term.stem: index for index, term in enumerate(terms)}
     wholes = [places.get(term.whole, index) for index, term in enumerate(terms)]
-    counts = [sum(1 for trace in traces if trace.hits[one] or trace.hits[whole]) for one, whole in enumerate(wholes)]
+    counts = [
+        sum(1 for trace in traces if trace.hits[place] or trace.hits[whole]) for place, whole in enumerate(wholes)
+    ]
     return tuple(
         term.share * math.log(1 + (total - count + 0.5) / (count + 0.5))
         for term, count in zip(terms, counts, strict=True)

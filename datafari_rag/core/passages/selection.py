@@ -58,9 +58,9 @@ class KnapsackItem:
 class Packed:
     """Indexes into the pieces: *taken* (best first), left out as *repeated*, and what did not fit (*left*)."""
 
-    taken: tuple[int, ...]
+    choice: tuple[int, ...]
     repeated: tuple[int, ...]
-    left: tuple[int, ...]
+    rest: tuple[int, ...]
 
 
 def chance(piece: KnapsackItem) -> float:
@@ -88,32 +88,32 @@ def pack(
     rates = [piece.score - TEMPERATURE * log(max(1, piece.cost)) for piece in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
     costs = [piece.cost for piece in pieces]
-    taken: dict[int, None] = {}
+    choice: dict[int, None] = {}
     repeated: list[int] = []
-    left: list[int] = []
-    seen: dict[Hashable, int] = {}
+    rest: list[int] = []
+    groups: dict[Hashable, int] = {}
     for place, index in enumerate(order):
-        if index in taken:
+        if index in choice:
             continue
-        together = (*filterfalse(taken.__contains__, needs.get(index, ())), index)
+        together = (*filterfalse(choice.__contains__, needs.get(index, ())), index)
         cost = sum(map(costs.__getitem__, together))
         if cost > room:
-            left.append(index)
-            if len(left) >= MAX_SKIPPED:
-                left.extend(order[place + 1 :])
+            rest.append(index)
+            if len(rest) >= MAX_SKIPPED:
+                rest.extend(order[place + 1 :])
                 break
-        elif (key := key_of(index)) in seen:
+        elif (key := key_of(index)) in groups:
             repeated.append(index)
         else:
-            seen[key] = pieces[index].group
-            taken.update(dict.fromkeys(together))
+            groups[key] = pieces[index].group
+            choice.update(dict.fromkeys(together))
             room -= cost
-    left = list(filterfalse(taken.__contains__, left))
-    for index in repeated if not left else ():
-        if seen[key_of(index)] == pieces[index].group and index not in taken and costs[index] <= room:
-            taken[index] = None
+    rest = list(filterfalse(choice.__contains__, rest))
+    for index in repeated if not rest else ():
+        if groups[key_of(index)] == pieces[index].group and index not in choice and costs[index] <= room:
+            choice[index] = None
             room -= costs[index]
-    return Packed(tuple(taken), tuple(filterfalse(taken.__contains__, repeated)), tuple(left))
+    return Packed(tuple(choice), tuple(filterfalse(choice.__contains__, repeated)), tuple(rest))
 
 
 JOINT_CHARS = 3
@@ -203,49 +203,51 @@ def weigh(question: str, documents: Sequence[Document], *, language: str) -> Wei
     """Return the part of `select` that is the same for every limit."""
     terms = terms_of(question, language)
     better: dict[str, Ranked] = {}
-    for one in ranked(question, documents, language=language, terms=terms):
+    for result in ranked(question, documents, language=language, terms=terms):
         # A document that says word for word what a better one says is left out.
-        better.setdefault(one.document.text, one)
+        better.setdefault(result.document.text, result)
     return WeighedDocuments(tuple(better.values()), terms, cue_of(question))
 
 
 def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
     """Return what `select` returns for *limit*."""
     everything = weighed.order
-    kept = everything[: limit.max_documents] if limit.max_documents else everything
-    if sum(len(one.document.text) for one in kept) <= limit.max_chars:
-        whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
+    results = everything[: limit.max_documents] if limit.max_documents else everything
+    if sum(len(result.document.text) for result in results) <= limit.max_chars:
+        whole = tuple(
+            (d, (Passage(0, len(d.text), result.score),)) for result in results if (d := result.document).text.strip()
+        )
         return Selection(whole, _verdicts(everything, whole, ()))
     sentences = _scored(
-        kept,
+        results,
         weighed.terms,
         weighed.cue,
-        lambda one: bounds_in(one.document.text, limit.max_chars, one.tables),
+        lambda result: bounds_in(result.document.text, limit.max_chars, result.tables),
         meaning=min(1.0, limit.max_chars / FULL_CHARS),
     )
-    packed = _packed(sentences, kept, limit)
-    chosen = _joined([sentences[index] for index in packed.taken], kept)
+    packed = _packed(sentences, results, limit)
+    chosen = _joined([sentences[index] for index in packed.choice], results)
     if sentences and not chosen:
         # No sentence fits as a whole: then the beginning of the best one.
-        best, document = sentences[0], kept[sentences[0].document].document
+        best, document = sentences[0], results[sentences[0].document].document
         end = cut_at(document.text[best.start : best.end], min(best.end - best.start, limit.max_chars))
         chosen = ((document, (Passage(best.start, best.start + end, best.score),)),) if end else ()
-    return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, kept)))
+    return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, results)))
 
 
 def head(documents: Sequence[Document], limit: Limit) -> Selection:
     """Return the beginnings of *documents*, each its equal share of *limit*, cut at a sentence end."""
-    kept = list(documents[: limit.max_documents] if limit.max_documents else documents)
+    best = list(documents[: limit.max_documents] if limit.max_documents else documents)
     chosen: list[tuple[Document, tuple[Passage, ...]]] = []
     room = limit.max_chars
-    for number, document in enumerate(kept):
-        end = cut_at(document.text, min(len(document.text), room // (len(kept) - number)))
+    for number, document in enumerate(best):
+        end = cut_at(document.text, min(len(document.text), room // (len(best) - number)))
         if document.text[:end].strip():
             chosen.append((document, (Passage(0, end, document.score),)))
             room -= end
     names = {id(document) for document, _ in chosen}
     out = [
-        Candidate(d.id, rank, d.score, CHOSEN if id(d) in names else BUDGET if rank <= len(kept) else RANK)
+        Candidate(d.id, rank, d.score, CHOSEN if id(d) in names else BUDGET if rank <= len(best) else RANK)
         for rank, d in enumerate(documents, 1)
     ]
     return Selection(tuple(chosen), tuple(out))
@@ -263,38 +265,40 @@ def nodes(
     """
     terms = terms_of(question, language)
     order = ranked(question, documents, language=language, terms=terms)
-    scored = _scored(order, terms, cue_of(question), lambda one: blocks(one.document.text, node_size // 3, one.tables))
-    found: list[tuple[float, int, Document, Passage]] = []
-    for number, one in enumerate(order):
+    scored = _scored(
+        order, terms, cue_of(question), lambda result: blocks(result.document.text, node_size // 3, result.tables)
+    )
+    rows: list[tuple[float, int, Document, Passage]] = []
+    for number, result in enumerate(order):
         own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)
-        for start, end, score in _grouped(own, one.document.text, node_size, size_of):
-            found.append((score, number, one.document, Passage(start, end, score)))
-    found.sort(key=lambda item: (-item[0], item[1], item[3].start))
-    return tuple((document, passage) for _, _, document, passage in found)
+        for start, end, score in _grouped(own, result.document.text, node_size, size_of):
+            rows.append((score, number, result.document, Passage(start, end, score)))
+    rows.sort(key=lambda item: (-item[0], item[1], item[3].start))
+    return tuple((document, passage) for _, _, document, passage in rows)
 
 
 def _scored(
     order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bounds_of: _BoundsOf, *, meaning: float = 1.0
 ) -> list[_Sentence]:
     """Return the sentences of all documents, best first and in their order where equal; *meaning* weighs gains."""
-    found: list[_Sentence] = []
-    for number, one in enumerate(order):
-        text = one.document.text
-        weights = weights_in(terms, one.traces)
-        bounds = bounds_of(one)
-        prior = PRIOR * one.score
+    sentences: list[_Sentence] = []
+    for number, result in enumerate(order):
+        text = result.document.text
+        weights = weights_in(terms, result.traces)
+        bounds = bounds_of(result)
+        prior = PRIOR * result.score
         nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
         leads = leads_of(text, bounds)
-        scores = sentence_scores(bounds, one.traces, weights, text=text, leads=leads)
-        under = {} if one.heading is None else gains_under(one.heading, bounds, text)
+        scores = sentence_scores(bounds, result.traces, weights, text=text, leads=leads)
+        under = {} if result.heading is None else gains_under(result.heading, bounds, text)
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
             is_priced = end - start < SHORT_CHARS and not (leads.tables and leads.tables[index])
             rated = score + prior - HEADING_PRICE if is_priced else score + prior
-            rated += under.get(index, 0.0) + (0.0 if one.gain is None else meaning * one.gain.of(start))
-            needs = _needed(leads, index, bounds, one.traces) if index in leads.needs else ()
-            found.append(_Sentence(number, index, start, end, rated, nexts[index] - end, needs))
-    found.sort(key=attrgetter("score"), reverse=True)
-    return found if cue is None else _cued(found, order, cue)
+            rated += under.get(index, 0.0) + (0.0 if result.gain is None else meaning * result.gain.of(start))
+            needs = _needed(leads, index, bounds, result.traces) if index in leads.needs else ()
+            sentences.append(_Sentence(number, index, start, end, rated, nexts[index] - end, needs))
+    sentences.sort(key=attrgetter("score"), reverse=True)
+    return sentences if cue is None else _cued(sentences, order, cue)
 
 
 def _needed(leads: Leads, index: int, bounds: Sequence[tuple[int, int]], traces: TermPositions) -> tuple[int, ...]:
@@ -316,31 +320,33 @@ def _holds(traces: TermPositions, start: int, end: int) -> bool:
 def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list[_Sentence]:
     """Raise the best sentences that hold what was asked for; the others have too little to be raised."""
     raised = [
-        one._replace(score=one.score + CUE_GAIN)
-        if cue.search(order[one.document].document.text, one.start, one.end)
-        else one
-        for one in sentences[:_CUED]
+        sentence._replace(score=sentence.score + CUE_GAIN)
+        if cue.search(order[sentence.document].document.text, sentence.start, sentence.end)
+        else sentence
+        for sentence in sentences[:_CUED]
     ]
     return sorted(raised, key=attrgetter("score"), reverse=True) + sentences[_CUED:]
 
 
 def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
     # Taking a sentence can add itself, and a joint or the white space up to its neighbour.
-    gaps = [one.gap if JOINT_CHARS < one.gap <= TOUCHING_CHARS else JOINT_CHARS for one in sentences]
+    gaps = [sentence.gap if JOINT_CHARS < sentence.gap <= TOUCHING_CHARS else JOINT_CHARS for sentence in sentences]
     pieces = [
-        KnapsackItem(one.score, one.end - one.start + gap, one.document)
-        for one, gap in zip(sentences, gaps, strict=True)
+        KnapsackItem(sentence.score, sentence.end - sentence.start + gap, sentence.document)
+        for sentence, gap in zip(sentences, gaps, strict=True)
     ]
     # The last passage of a document has no joint after it.
     room = limit.max_chars + JOINT_CHARS
-    needing = [(index, one) for index, one in enumerate(sentences) if one.needs]
-    indexes = {(one.document, one.place): index for index, one in enumerate(sentences)} if needing else {}
-    needs = {index: tuple(indexes[one.document, place] for place in one.needs) for index, one in needing}
+    needing = [(index, sentence) for index, sentence in enumerate(sentences) if sentence.needs]
+    indexes = (
+        {(sentence.document, sentence.place): index for index, sentence in enumerate(sentences)} if needing else {}
+    )
+    needs = {index: tuple(indexes[sentence.document, place] for place in sentence.needs) for index, sentence in needing}
 
     def key_of(index: int) -> bytes:
         # What is the same without white space and the signs of ASCII is a repetition.
-        one = sentences[index]
-        text = order[one.document].document.text[one.start : one.end]
+        sentence = sentences[index]
+        text = order[sentence.document].document.text[sentence.start : sentence.end]
         return text.lower().encode("utf-8", "surrogatepass").translate(None, _SIGNS)
 
     return pack(pieces, room, key_of=key_of, needs=needs)
@@ -350,39 +356,45 @@ def _joined(sentences: Sequence[_Sentence], order: Sequence[Ranked]) -> Chosen:
     chosen: list[tuple[Document, tuple[Passage, ...]]] = []
     for number, ranking in enumerate(order):
         runs: list[list[_Sentence]] = []
-        for one in sorted((s for s in sentences if s.document == number), key=attrgetter("place")):
+        for sentence in sorted((s for s in sentences if s.document == number), key=attrgetter("place")):
             last = runs[-1][-1] if runs else None
-            if last is not None and one.place == last.place + 1 and one.start - last.end <= TOUCHING_CHARS:
-                runs[-1].append(one)
+            if last is not None and sentence.place == last.place + 1 and sentence.start - last.end <= TOUCHING_CHARS:
+                runs[-1].append(sentence)
             else:
-                runs.append([one])
+                runs.append([sentence])
         if runs:
-            merged = (Passage(run[0].start, run[-1].end, max(one.score for one in run)) for run in runs)
+            merged = (Passage(run[0].start, run[-1].end, max(sentence.score for sentence in run)) for run in runs)
             chosen.append((ranking.document, tuple(merged)))
     return tuple(chosen)
 
 
 def _rejected(sentences: Sequence[_Sentence], packed: Packed, order: Sequence[Ranked]) -> tuple[Candidate, ...]:
-    out = [(index, DUPLICATE) for index in packed.repeated] + [(index, BUDGET) for index in packed.left]
+    out = [(index, DUPLICATE) for index in packed.repeated] + [(index, BUDGET) for index in packed.rest]
     return tuple(
-        Candidate(document.id, one.document + 1, one.score, verdict, *stored_span(document, one.start, one.end))
+        Candidate(
+            document.id,
+            sentence.document + 1,
+            sentence.score,
+            verdict,
+            *stored_span(document, sentence.start, sentence.end),
+        )
         for index, verdict in out[:MAX_REJECTED]
-        if (one := sentences[index]) and (document := order[one.document].document)
+        if (sentence := sentences[index]) and (document := order[sentence.document].document)
     )
 
 
 def _verdicts(order: Sequence[Ranked], chosen: Chosen, rejected: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     having = {id(document): passages for document, passages in chosen}
-    last = max((rank for rank, one in enumerate(order, 1) if id(one.document) in having), default=0)
-    found: list[Candidate] = []
-    for rank, one in enumerate(order, 1):
-        passages = having.get(id(one.document))
+    last = max((rank for rank, result in enumerate(order, 1) if id(result.document) in having), default=0)
+    verdicts: list[Candidate] = []
+    for rank, result in enumerate(order, 1):
+        passages = having.get(id(result.document))
         if passages is None:
-            found.append(Candidate(one.document.id, rank, one.score, BUDGET if rank < last else RANK))
+            verdicts.append(Candidate(result.document.id, rank, result.score, BUDGET if rank < last else RANK))
         else:
-            places = ((p.score, CHOSEN, *stored_span(one.document, p.start, p.end)) for p in passages)
-            found.extend(Candidate(one.document.id, rank, *place) for place in places)
-    return (*found, *rejected)
+            places = ((p.score, CHOSEN, *stored_span(result.document, p.start, p.end)) for p in passages)
+            verdicts.extend(Candidate(result.document.id, rank, *place) for place in places)
+    return (*verdicts, *rejected)
 
 
 def _grouped(
@@ -413,7 +425,7 @@ def _bytes(text: str) -> int:
 def _pieces(text: str, start: int, end: int, node_size: int, size_of: Callable[[str], int]) -> list[tuple[int, int]]:
     if _bytes(text[start:end]) <= node_size:
         return [(start, end)]
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     reach = end - start
     while start < end:
         stop = start + longest_prefix(text[start:end], reach, size_of, node_size)
@@ -423,8 +435,8 @@ def _pieces(text: str, start: int, end: int, node_size: int, size_of: Callable[[
         reach = _REACH * (stop - start) + 1
         if stop < end:
             stop = max(start + 1, word_end(text, start, stop))
-        found.append((start, stop))
+        spans.append((start, stop))
         start = stop
         while start < end and text[start].isspace():
             start += 1
-    return found
+    return spans

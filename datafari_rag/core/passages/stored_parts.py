@@ -111,10 +111,10 @@ def best_first(worth: Mapping[_Key, float], group: Callable[[_Key], object]) -> 
 
 def within_budget(parts: Iterable[tuple[_Key, StoredPart | None]]) -> Iterator[tuple[_Key, StoredPart | None]]:
     """Yield the first of *parts* that are at most `MAX_PARTS`, of `MAX_CHARS` together."""
-    left = MAX_CHARS
+    room = MAX_CHARS
     for key, part in islice(parts, MAX_PARTS):
-        left -= 0 if part is None else len(part.text)
-        if left < 0:
+        room -= 0 if part is None else len(part.text)
+        if room < 0:
             return
         yield key, part
 
@@ -142,11 +142,15 @@ class PassageWorth:
         be read, of others those with words, what is near, and the beginning.
         """
         counts, favour = self.counts, self.favour
-        own = {one: FAVOURED * favour.get(one, 0.0) for one in counts}
-        worth = {key_of(one, 0): value for one, value in own.items()}
-        for one in sorted(counts, key=lambda one: (-favour.get(one, 0.0), one))[:FAVOURITES]:
-            worth.update(dict.fromkeys(range(key_of(one, 1), key_of(one, min(MAX_PARTS, counts[one]))), own[one]))
-            worth[key_of(one, 0)] = SURE + own[one]
+        own = {own_block: FAVOURED * favour.get(own_block, 0.0) for own_block in counts}
+        worth = {key_of(own_block, 0): value for own_block, value in own.items()}
+        for own_block in sorted(counts, key=lambda own_block: (-favour.get(own_block, 0.0), own_block))[:FAVOURITES]:
+            worth.update(
+                dict.fromkeys(
+                    range(key_of(own_block, 1), key_of(own_block, min(MAX_PARTS, counts[own_block]))), own[own_block]
+                )
+            )
+            worth[key_of(own_block, 0)] = SURE + own[own_block]
         for key, score in self.words.items():
             block, number = divmod(key, MAX_NUMBER)
             first = own[block]
@@ -168,23 +172,27 @@ def in_parts(documents: Sequence[Document], question: str, language: str) -> tup
     A word is looked for as it is written, whatever its case and ending: an engine says which documents have it, not
     where. What is found in the first documents and what is rare counts more.
     """
-    read = sum(_chars_of(one) for one in documents)
-    uncut = {number: one for number, one in enumerate(documents) if one.origins is NO_ORIGINS and one.text}
+    read = sum(_chars_of(document) for document in documents)
+    uncut = {
+        number: document
+        for number, document in enumerate(documents)
+        if document.origins is NO_ORIGINS and document.text
+    }
     if read <= MAX_CHARS or not uncut:
         return tuple(documents)
-    rest = read - sum(len(one.text) for one in uncut.values())
+    rest = read - sum(len(document.text) for document in uncut.values())
     room = max(MAX_CHARS - rest, MAX_CHARS * len(uncut) // len(documents))
     size = max(LEAST_CHARS, min(PASSAGE_CHARS, room // (2 * len(uncut))))
-    size = max(size, max(len(one.text) for one in uncut.values()) // MAX_NUMBER + 1)
+    size = max(size, max(len(document.text) for document in uncut.values()) // MAX_NUMBER + 1)
     order = _cells(uncut, terms_of(question, language), size).best_first()
-    taken: dict[int, list[int]] = {number: [] for number in uncut}
+    cells: dict[int, list[int]] = {number: [] for number in uncut}
     for key in _cells_within(order, size, room):
-        taken[block_of(key)].append(key % MAX_NUMBER)
+        cells[block_of(key)].append(key % MAX_NUMBER)
     cut = {
-        number: with_parts(one, _parts_at(one.text, taken[number], size), len(one.text))
-        for number, one in uncut.items()
+        number: with_parts(document, _parts_at(document.text, cells[number], size), len(document.text))
+        for number, document in uncut.items()
     }
-    return tuple(cut.get(number, one) for number, one in enumerate(documents))
+    return tuple(cut.get(number, document) for number, document in enumerate(documents))
 
 
 def _chars_of(document: Document) -> int:
@@ -195,19 +203,19 @@ def _chars_of(document: Document) -> int:
 
 def _cells(documents: Mapping[int, Document], terms: Sequence[Term], size: int) -> PassageWorth:
     """Return what stretches of *size* characters of *documents* are worth, all *terms* together as many as they are."""
-    counts = {number: -(-len(one.text) // size) for number, one in documents.items()}
-    best = max((one.score for one in documents.values()), default=0.0) or 1.0
-    favour = {number: one.score / best for number, one in documents.items()}
-    held: list[list[int]] = [[] for _ in terms]
-    for number, one in documents.items():
-        text = lowered(one.text)
-        for keys, term in zip(held, terms, strict=True):
+    counts = {number: -(-len(document.text) // size) for number, document in documents.items()}
+    best = max((document.score for document in documents.values()), default=0.0) or 1.0
+    favour = {number: document.score / best for number, document in documents.items()}
+    postings: list[list[int]] = [[] for _ in terms]
+    for number, document in documents.items():
+        text = lowered(document.text)
+        for keys, term in zip(postings, terms, strict=True):
             keys.extend(key_of(number, cell) for cell in _cells_with(term.stem, text, size))
     total = sum(counts.values())
-    rarity = [log(1 + (total - len(keys) + 0.5) / (len(keys) + 0.5)) if keys else 0.0 for keys in held]
+    rarity = [log(1 + (total - len(keys) + 0.5) / (len(keys) + 0.5)) if keys else 0.0 for keys in postings]
     unit = len(terms) / (sum(rarity) or 1.0)
     words: Counter[int] = Counter()
-    for keys, rare in zip(held, rarity, strict=True):
+    for keys, rare in zip(postings, rarity, strict=True):
         words.update(dict.fromkeys(keys, unit * rare))
     return PassageWorth(counts, favour, words)
 
@@ -220,13 +228,13 @@ def _cells_with(word: str, text: str, size: int) -> Iterator[int]:
 
 def _cells_within(order: Iterable[int], size: int, room: int) -> Iterator[int]:
     """Yield the first of *order* that have, with the sentences that they cut, at most *room* characters."""
-    taken: set[int] = set()
+    cells: set[int] = set()
     for key in order:
-        edges = 2 - 2 * ((key - 1 in taken) + (key + 1 in taken))
+        edges = 2 - 2 * ((key - 1 in cells) + (key + 1 in cells))
         room -= size + edges * _edge(size)
         if room < 0:
             return
-        taken.add(key)
+        cells.add(key)
         yield key
 
 
@@ -237,7 +245,7 @@ def _edge(size: int) -> int:
 def _parts_at(text: str, cells: Sequence[int], size: int) -> Iterator[StoredPart]:
     """Yield the stretches *cells* of *text*, those that follow each other as one, with the sentences that they cut."""
     reached = 0
-    for _, run in groupby(enumerate(sorted(cells)), lambda one: one[1] - one[0]):
+    for _, run in groupby(enumerate(sorted(cells)), lambda pair: pair[1] - pair[0]):
         own = [cell for _, cell in run]
         bounds = bounds_around(text, own[0] * size, min(len(text), (own[-1] + 1) * size), _edge(size))
         if bounds and (start := max(reached, bounds[0][0])) < (reached := bounds[-1][1]):
@@ -275,5 +283,5 @@ def with_parts(document: Document, parts: Iterable[StoredPart], chars: int | Non
 
 def favourites(documents: Sequence[Document]) -> list[str]:
     """Return the documents that come first by words, and the nearest of the others: more is read of them."""
-    by_words = [one.id for one in documents if not one.near]
-    return by_words[:FAVOURITES] + [one.id for one in documents if one.near][:1]
+    by_words = [document.id for document in documents if not document.near]
+    return by_words[:FAVOURITES] + [document.id for document in documents if document.near][:1]

@@ -83,7 +83,7 @@ def leads_of(text: str, bounds: Bounds) -> Leads:
 
 def _lists(text: str, bounds: Bounds, tables: Sequence[int]) -> dict[int, int]:
     """Return where the list of each item begins, of those that stand near that place."""
-    found: dict[int, int] = {}
+    begins: dict[int, int] = {}
     begin, last = 0, -2
     for place, (start, end) in enumerate(bounds):
         if (tables and tables[place]) or ITEM.match(text, start, end) is None:
@@ -91,9 +91,9 @@ def _lists(text: str, bounds: Bounds, tables: Sequence[int]) -> dict[int, int]:
         if last != place - 1 or start - bounds[last][1] > MAX_GAP_CHARS:
             begin = start
         if start - begin <= MAX_LIST_CHARS:
-            found[place] = begin
+            begins[place] = begin
         last = place
-    return found
+    return begins
 
 
 def _tables(text: str, bounds: Bounds) -> list[int]:
@@ -334,7 +334,7 @@ def sentence_scores(
         if not hits or weight < 0.005:
             continue
         strengths, own = _strengths(bounds, hits, leads)
-        _add_headings(strengths, own, bounds=bounds, text=text, known=headings)
+        _add_headings(strengths, own, bounds=bounds, text=text, headings=headings)
         for member in (member for index in own for member in leads.members.get(index, ())):
             strengths[member] = strengths.get(member, 0.0) + LEAD_GAIN
         for index, strength in strengths.items():
@@ -408,14 +408,14 @@ def _add_headings(
     *,
     bounds: Sequence[tuple[int, int]],
     text: str,
-    known: dict[int, bool],
+    headings: dict[int, bool],
 ) -> None:
     """Let the headings among *own* speak for the sentences under them, as far as the next heading."""
 
     def is_title(index: int) -> bool:
-        if index not in known:
-            known[index] = is_heading(text, *bounds[index])
-        return known[index]
+        if index not in headings:
+            headings[index] = is_heading(text, *bounds[index])
+        return headings[index]
 
     for index in own:
         if not is_title(index):
@@ -428,11 +428,11 @@ def _add_headings(
 
 
 def _hits(small: str, term: Term, language: str) -> tuple[int, ...]:
-    found: list[int] = []
+    hits: list[int] = []
     needle, size = term.stem, len(term.stem)
     forms: dict[str, bool] = {}
     at = small.find(needle)
-    while at >= 0 and len(found) < MAX_HITS:
+    while at >= 0 and len(hits) < MAX_HITS:
         is_there = term.is_exact
         if not is_there and (language == "ar" or at == 0 or not small[at - 1].isalnum()):
             ending = _ENDING.match(small, at + size)
@@ -443,28 +443,28 @@ def _hits(small: str, term: Term, language: str) -> tuple[int, ...]:
                 forms[word] = is_form and not is_empty_word(word, language)
             is_there = forms[word]
         if is_there:
-            found.append(at)
+            hits.append(at)
         at = small.find(needle, at + size)
-    return tuple(found)
+    return tuple(hits)
 
 
 def _plain_hits(small: str, plain: str, term: Term, language: str) -> tuple[int, ...]:
     """Return where *term* stands in *plain*, the text without accents, by the whole words of *small*."""
     if term.is_exact or language == "ar":
         return ()
-    found: list[int] = []
+    hits: list[int] = []
     needle = unaccented(term.stem)
     at = plain.find(needle)
-    while at >= 0 and len(found) < MAX_HITS:
+    while at >= 0 and len(hits) < MAX_HITS:
         end = at + len(needle)
         limit = min(len(plain), end + LONGEST_ENDING_CHARS + 1)
         while end < limit and plain[end].isalnum():
             end += 1
         is_begun = at > 0 and plain[at - 1].isalnum()
         if not is_begun and needle in (plain[at:end], unaccented(STEMS[small[at:end], language])):
-            found.append(at)
+            hits.append(at)
         at = plain.find(needle, at + len(needle))
-    return tuple(found)
+    return tuple(hits)
 
 
 def _terms_in(word: Word, gain: float, language: str, *, is_name: bool) -> list[Term]:
@@ -529,17 +529,17 @@ def phrases_of(question: str, language: str) -> tuple[Phrase, ...]:
     """Return the pairs and triples of neighbours in which there is more than little words, each once."""
     words = words_of(question[:MAX_QUESTION_CHARS], language)
     little = [is_empty_word(lowered(word.text), language) for word in words]
-    found: dict[str, Phrase] = {}
+    phrases: dict[str, Phrase] = {}
     for size in WORTH:
         for first in range(len(words) - size + 1):
             last = words[first + size - 1]
             text = _flat(_SPACE.sub(" ", question[words[first].start : last.start + len(last.text)]))
             content = little[first : first + size].count(False)
             if content and len(text) <= MAX_PHRASE_CHARS:
-                found.setdefault(text, Phrase(text, size, content))
-            if len(found) == MAX_PHRASES:
-                return tuple(found.values())
-    return tuple(found.values())
+                phrases.setdefault(text, Phrase(text, size, content))
+            if len(phrases) == MAX_PHRASES:
+                return tuple(phrases.values())
+    return tuple(phrases.values())
 
 
 def said_in(phrases: Sequence[Phrase], texts: Sequence[str]) -> list[float]:
@@ -549,8 +549,8 @@ def said_in(phrases: Sequence[Phrase], texts: Sequence[str]) -> list[float]:
     Case, line breaks and kinds of apostrophes make no difference.
     """
     flat = [_flat(text) for text in texts]
-    said = [[phrase.text in text for phrase in phrases] for text in flat]
-    counts = [sum(row[place] for row in said) for place in range(len(phrases))]
+    rows = [[phrase.text in text for phrase in phrases] for text in flat]
+    counts = [sum(row[place] for row in rows) for place in range(len(phrases))]
     # BM25's idf over the candidates, as often as the phrase has words of content.
     weights = [
         phrase.content * math.log(1 + (len(texts) - count + 0.5) / (count + 0.5))
@@ -561,7 +561,7 @@ def said_in(phrases: Sequence[Phrase], texts: Sequence[str]) -> list[float]:
         sum(
             WORTH[p.size] * w / totals[p.size] for p, w, is_there in zip(phrases, weights, row, strict=True) if is_there
         )
-        for row in said
+        for row in rows
     ]
 
 

@@ -17,8 +17,8 @@ MAX_CHARS = 40
 def moment_of(text: str) -> datetime.datetime | None:
     """Return the moment that an ISO 8601 *text* names, in UTC; None when it names none. A bare date is its start."""
     try:
-        found = datetime.datetime.fromisoformat(text if len(text) <= MAX_CHARS and text.isascii() else "")
-        return found.replace(tzinfo=datetime.UTC) if found.tzinfo is None else found.astimezone(datetime.UTC)
+        moment = datetime.datetime.fromisoformat(text if len(text) <= MAX_CHARS and text.isascii() else "")
+        return moment.replace(tzinfo=datetime.UTC) if moment.tzinfo is None else moment.astimezone(datetime.UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -69,22 +69,22 @@ def _math_of(text: str) -> tuple[str, Steps | None]:
     match = _MATH.fullmatch(text) if len(text) <= 2 * MAX_CHARS else None
     if match is None:
         return text, ()
-    found = [
+    steps = [
         (sign, _OTHER_UNITS.get(unit.removesuffix("S"), unit.removesuffix("S")))
         for sign, unit in _STEP.findall(match.group(2))
     ]
-    if len(found) > _MAX_STEPS or any(unit not in _UNITS for _, unit in found):
+    if len(steps) > _MAX_STEPS or any(unit not in _UNITS for _, unit in steps):
         return match.group(1), None
-    return match.group(1), tuple((None if sign == "/" else int(sign), unit) for sign, unit in found)
+    return match.group(1), tuple((None if sign == "/" else int(sign), unit) for sign, unit in steps)
 
 
 def _stepped(moment: datetime.datetime, count: int | None, unit: str) -> datetime.datetime:
     if count is None:
         first = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
-        kept = _UNITS.index(unit)
+        place = _UNITS.index(unit)
         if unit == "MILLISECOND":
             return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-        return moment.replace(**dict(list(first.items())[kept:]))  # type: ignore[arg-type] # names of its own fields
+        return moment.replace(**dict(list(first.items())[place:]))  # type: ignore[arg-type] # names of its own fields
     if unit in ("YEAR", "MONTH"):
         months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "YEAR" else 1)
         year, month = divmod(months, 12)

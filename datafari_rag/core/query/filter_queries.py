@@ -48,8 +48,8 @@ def facets_of(settings: Settings) -> frozenset[str]:
 
 def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
     """Return the narrowing that *text* spells, None when it is none, or on a field that is none of *facets*."""
-    found = _read(text)
-    return found if found is not None and found.field in facets else None
+    restriction = _read(text)
+    return restriction if restriction is not None and restriction.field in facets else None
 
 
 def misread_field(text: str, facets: Collection[str]) -> str | None:
@@ -70,12 +70,15 @@ def _read(text: str) -> Restriction | None:
     sign = scan.take(_SIGN)
     is_excluded = sign is not None and sign.group(1) not in (None, "+")
     is_wrapped = scan.take(_OPEN) is not None
-    found = list(_any(scan))
+    restrictions = list(_any(scan))
     is_closed = not is_wrapped or scan.take(_CLOSE) is not None
-    is_one = None not in found and len({one.field for one in found if one is not None}) == 1
-    if not is_closed or not scan.is_done or not is_one or len(found) > MAX_ALTERNATIVES:
+    is_one = (
+        None not in restrictions
+        and len({restriction.field for restriction in restrictions if restriction is not None}) == 1
+    )
+    if not is_closed or not scan.is_done or not is_one or len(restrictions) > MAX_ALTERNATIVES:
         return None
-    first, *others = [one for one in found if one is not None]
+    first, *others = [restriction for restriction in restrictions if restriction is not None]
     return replace(first, is_excluded=is_excluded, alternatives=tuple(others))
 
 
@@ -84,20 +87,20 @@ def _any(scan: _Scan) -> Iterator[Restriction | None]:
     while True:
         field = scan.take(_FIELD)
         is_wrapped = field is not None and scan.take(_OPEN) is not None
-        yield _one(scan, field)
+        yield _restriction(scan, field)
         while is_wrapped and scan.take(_OR) is not None:
-            yield _one(scan, field)
+            yield _restriction(scan, field)
         if is_wrapped and scan.take(_CLOSE) is None:
             yield None
         if scan.take(_OR) is None:
             return
 
 
-def _one(scan: _Scan, field: re.Match[str] | None) -> Restriction | None:
-    found = scan.take(_ONE)
-    if found is None or field is None:
+def _restriction(scan: _Scan, field: re.Match[str] | None) -> Restriction | None:
+    match = scan.take(_ONE)
+    if match is None or field is None:
         return None
-    value, low, high = (None if text in (None, "*") else _bare(text) for text in found.groups())
+    value, low, high = (None if text in (None, "*") else _bare(text) for text in match.groups())
     return Restriction(field.group(1), value=value, low=low, high=high)
 
 
@@ -109,9 +112,9 @@ class _Scan:
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Return what is next when it is *pattern*, and go behind it."""
-        found = pattern.match(self._text, self._at)
-        self._at = self._at if found is None else found.end()
-        return found
+        match = pattern.match(self._text, self._at)
+        self._at = self._at if match is None else match.end()
+        return match
 
     @property
     def is_done(self) -> bool:

@@ -46,14 +46,14 @@ def within(
     history: Sequence[ChatMessage], *, budget_tokens: int, count: Callable[[str], int]
 ) -> tuple[ChatMessage, ...]:
     """Return the newest turns that together have at most *budget_tokens*, in order; the oldest are left out."""
-    kept: list[ChatMessage] = []
-    left = budget_tokens
+    turns: list[ChatMessage] = []
+    room = budget_tokens
     for turn in reversed(history):
-        left -= count(turn.text) + TURN_TOKENS
-        if left < 0:
+        room -= count(turn.text) + TURN_TOKENS
+        if room < 0:
             break
-        kept.append(turn)
-    return tuple(reversed(kept))
+        turns.append(turn)
+    return tuple(reversed(turns))
 
 
 def search_text_for(question: str, history: Sequence[ChatMessage], *, language: str) -> str | None:
@@ -85,8 +85,8 @@ def is_follow_up(question: str, *, language: str) -> bool:
 
 def earlier_text(history: Sequence[ChatMessage]) -> str | None:
     """Return the newest user messages before the question, oldest first, None when there is none."""
-    said = [turn.text for turn in history if turn.role == "user" and turn.text.strip()][-_MOST_EARLIER:]
-    return "\n".join(said)[-MAX_QUESTION_CHARS:] or None
+    questions = [turn.text for turn in history if turn.role == "user" and turn.text.strip()][-_MOST_EARLIER:]
+    return "\n".join(questions)[-MAX_QUESTION_CHARS:] or None
 
 
 MAX_WORDS = 60
@@ -110,28 +110,28 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     words occur together in some long document about something else often enough (docs/quality-tried.md), and the
     texts of the candidates sort out who has but few of them. Steps that would repeat one are left out.
     """
-    asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
-    if not asked:
+    words = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+    if not words:
         return ()
     content = content_words(question, language)
     if operator == "OR":
         # Any word is enough already, and words that only ask would find every document that asks something.
         return (Step("asked", content, "OR"),)
     if not is_relaxed:
-        return (Step("asked", asked, operator),)
+        return (Step("asked", words, operator),)
     any_word = Step("any word", content, "OR")
-    if len(content) < len(asked) or sum(map(is_unspaced, asked)) > MANY_PIECES:
+    if len(content) < len(words) or sum(map(is_unspaced, words)) > MANY_PIECES:
         least = _FIFTH if len(content) > FEW_WORDS else _ONE
         return _without_repeats((Step("asked", content, "AND", least), any_word))
     least = _THIRD if len(content) > FEW_KEY_WORDS else _ONE
     third = Step("a third of the words", content, "AND", least)
-    return _without_repeats((Step("asked", asked, "AND"), third, any_word))
+    return _without_repeats((Step("asked", words, "AND"), third, any_word))
 
 
 def content_words(question: str, language: str) -> tuple[str, ...]:
     """Return the distinct words of *question* that say what is looked for; all of them when none does."""
-    asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
-    return tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
+    words = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+    return tuple(word for word in words if not is_empty_word(word.lower(), language)) or words
 
 
 def plain_step(text: str, *, language: str, operator: Operator) -> Step:
@@ -149,18 +149,18 @@ def has_own_words(question: str, language: str) -> bool:
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    seen: dict[str, str] = {}
+    by_fold: dict[str, str] = {}
     for word in words:
-        seen.setdefault(word.casefold(), word)
-    return tuple(seen.values())[:MAX_WORDS]
+        by_fold.setdefault(word.casefold(), word)
+    return tuple(by_fold.values())[:MAX_WORDS]
 
 
 def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
-    kept: list[Step] = []
+    distinct: list[Step] = []
     for step in steps:
-        if _required(step) not in map(_required, kept):
-            kept.append(step)
-    return tuple(kept)
+        if _required(step) not in map(_required, distinct):
+            distinct.append(step)
+    return tuple(distinct)
 
 
 def _required(step: Step) -> tuple[tuple[str, ...], Operator | int]:
@@ -183,7 +183,7 @@ class ReplyRoom:
 
     def __init__(self, size_of: Callable[[object], int]) -> None:
         """Begin with all of it."""
-        self._size_of, self._left = size_of, MOST_BYTES
+        self._size_of, self._rest = size_of, MOST_BYTES
         self.truncated: dict[str, list[str]] = {}
         """The names of the fields that were left out, by the id of their document."""
 
@@ -196,18 +196,18 @@ class ReplyRoom:
         if chars < LONG_CHARS:
             return True
         # What has more characters than there are bytes need not be measured.
-        size = chars if chars > self._left else self._size_of(value)
-        if size > self._left:
+        size = chars if chars > self._rest else self._size_of(value)
+        if size > self._rest:
             self.truncated.setdefault(document_id, []).append(name)
             return False
-        self._left -= size
+        self._rest -= size
         return True
 
 
 def _chars(value: object) -> int:
     if isinstance(value, str):
         return len(value)
-    return sum(len(one) for one in value if isinstance(one, str)) if isinstance(value, list) else 0
+    return sum(len(text) for text in value if isinstance(text, str)) if isinstance(value, list) else 0
 
 
 MAX_QUERY_CHARS = 300
@@ -241,9 +241,9 @@ def query_prompt_for(ask: Ask, *, model: str, nonce: str, language: str) -> Prom
     )
 
 
-def with_query(ask: Ask, said: str) -> Ask:
-    """Return *ask* with the model's words to search for; unchanged when *said* is not one line of a query's length."""
-    lines = [line.strip() for line in visible(said).splitlines() if line.strip()]
+def with_query(ask: Ask, reply: str) -> Ask:
+    """Return *ask* with the model's words to search for; unchanged when *reply* is not one line of a query's length."""
+    lines = [line.strip() for line in visible(reply).splitlines() if line.strip()]
     query = _DRESS.sub("", lines[0]).strip(" \"'«»“”") if len(lines) == 1 else ""
     if not 0 < len(query) <= MAX_QUERY_CHARS or not any(char.isalnum() for char in query):
         return ask
@@ -312,14 +312,14 @@ def instructed(template: str | None, instructions: str) -> str:
 
 
 def prompt_for(
-    ask: Ask, extracts: tuple[Extract, ...], *, language: str, settings: Settings, written: tuple[str, str]
+    ask: Ask, extracts: tuple[Extract, ...], *, language: str, settings: Settings, framing: tuple[str, str]
 ) -> Prompt:
     """
     Return the prompt.
 
-    *written* holds the text of the instructions file and the nonce of this request's fences.
+    *framing* holds the text of the instructions file and the nonce of this request's fences.
     """
-    instructions, nonce = written
+    instructions, nonce = framing
     text = instructions_for(
         instructed(ask.prompt_template, instructions), language=language, answer_format=ask.answer_format
     ) + (FOLLOWUP_INSTRUCTIONS if ask.wants_followups else "")

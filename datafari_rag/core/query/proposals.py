@@ -87,8 +87,8 @@ def near_search(browse: Browse, word: str) -> Browse | None:
     """Return the search for words spelled similarly to *word*, None when it is too short or not all letters."""
     if len(word) < SHORTEST_SPELT or not word.isalpha():
         return None
-    found = _bare(browse, Step("near", (word,), match="near"))
-    return replace(found, rows=NEAR_ROWS, fields=("id", "title"), wants_highlighting=True)
+    search = _bare(browse, Step("near", (word,), match="near"))
+    return replace(search, rows=NEAR_ROWS, fields=("id", "title"), wants_highlighting=True)
 
 
 def latest_search() -> Browse:
@@ -109,18 +109,18 @@ def titles_search(typed: str) -> Browse | None:
 
 def near_word(word: str, page: Mapping[str, Any]) -> str | None:
     """Return the word on *page* with the spelling most similar to *word*, None when there is none."""
-    seen = {text.lower(): text for text in _words_on(page)}
-    seen.pop(word.lower(), None)
-    return next((seen[one] for one in get_close_matches(word.lower(), sorted(seen), n=1, cutoff=SIMILAR)), None)
+    texts = {text.lower(): text for text in _words_on(page)}
+    texts.pop(word.lower(), None)
+    return next((texts[match] for match in get_close_matches(word.lower(), sorted(texts), n=1, cutoff=SIMILAR)), None)
 
 
 def respelled(question: str, corrected: Mapping[str, str], language: str) -> str:
     """Return *question* with each word of *corrected* in the spelling of the documents."""
     parts, at, text = [], 0, question[:MAX_QUESTION_CHARS]
-    wanted = {old.casefold(): new for old, new in corrected.items()}
+    corrections = {old.casefold(): new for old, new in corrected.items()}
     for word in words_of(text, language):
-        if word.text.casefold() in wanted:
-            parts += [text[at : word.start], wanted[word.text.casefold()]]
+        if word.text.casefold() in corrections:
+            parts += [text[at : word.start], corrections[word.text.casefold()]]
             at = word.start + len(word.text)
     return " ".join("".join([*parts, text[at:]]).split())
 
@@ -159,7 +159,7 @@ def _words_on(page: Mapping[str, Any]) -> Iterator[str]:
 
 def _titles(row: Mapping[str, Any]) -> Iterator[str]:
     value = row.get("title")
-    yield from (str(one) for one in (value if isinstance(value, list) else [value]) if one)
+    yield from (str(title) for title in (value if isinstance(value, list) else [value]) if title)
 
 
 MAX_EXAMPLES = 3
@@ -199,9 +199,9 @@ def _topics(title: str, text: str) -> Iterator[ExampleTopic]:
     name = title if _PLAIN.fullmatch(title) else ""
     words = (text[heading.start : heading.end].strip() for heading in headings_in(text))
     sections = [
-        ExampleTopic(name, section=one)
-        for one in words
-        if name and _PLAIN.fullmatch(one) and one.lower() != name.lower()
+        ExampleTopic(name, section=word)
+        for word in words
+        if name and _PLAIN.fullmatch(word) and word.lower() != name.lower()
     ]
     yield from questions[:MAX_EXAMPLES]
     yield from sections[:MAX_EXAMPLES]

@@ -104,19 +104,19 @@ def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str]
         BadRequest: an fq on one of *facets* cannot be read, or an id of documents is too long.
     """
     scope = _Scope(frozenset(facets) - {*acl_fields, *ACL_FIELDS}, frozenset({*acl_fields, *ACL_FIELDS}))
-    taken: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     ignored = [name for name in values if name not in READERS]
     for name, reader in READERS.items():
         if name in values:
             value, is_whole = reader.read(values[name], scope)
             if value is not None and reader.becomes is not None:
-                taken.setdefault(reader.becomes, value)
+                fields.setdefault(reader.becomes, value)
             if not is_whole:
                 ignored.append(name)
-    if not taken.pop("is_counted", False):
-        taken.pop("facet_fields", None)
+    if not fields.pop("is_counted", False):
+        fields.pop("facet_fields", None)
     return SelectParameters(
-        **taken,
+        **fields,
         ignored=_noted(ignored),
         for_search=tuple(name for name in values if name in FOR_SEARCH),
     )
@@ -158,8 +158,8 @@ def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
     objects = [body] if isinstance(body, Mapping) else []
     names = list(query)
     for _ in range(_LEVELS_WITH_NAMES):
-        names += [str(name) for one in objects for name in one if name != _SESSION_STATE]
-        inner = [value for one in objects for name, value in one.items() if name != _SESSION_STATE]
+        names += [str(name) for part in objects for name in part if name != _SESSION_STATE]
+        inner = [value for part in objects for name, value in part.items() if name != _SESSION_STATE]
         objects = [value for value in inner if isinstance(value, Mapping)]
     return tuple(dict.fromkeys(name for name in names if identity_attempts((name,))))
 
@@ -258,8 +258,8 @@ def _order(clause: str) -> tuple[str, bool] | None:
 
 
 def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    given = _few("fq", [text for text in values if text.strip()])
-    misread = next((field for text in given if (field := misread_field(text, scope.facets))), None)
+    texts = _few("fq", [text for text in values if text.strip()])
+    misread = next((field for text in texts if (field := misread_field(text, scope.facets))), None)
     if misread is not None:
         # What it would narrow is not guessed: hits that it excludes would be shown as if it were not there.
         raise BadRequest(
@@ -267,34 +267,36 @@ def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
             "with a minus in front to exclude; values with spaces or * stand between quotation marks.",
             field="fq",
         )
-    kept = tuple(one for text in given if (one := restriction_of(text, scope.facets)) is not None)
-    return kept, len(kept) == len(given)
+    restrictions = tuple(
+        restriction for text in texts if (restriction := restriction_of(text, scope.facets)) is not None
+    )
+    return restrictions, len(restrictions) == len(texts)
 
 
 def _documents(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     if not values:
         return None, True
-    given = _few("documents", values, MAX_DOCUMENTS)
-    if any(len(one) > MAX_ID_CHARS for one in given):
+    ids = _few("documents", values, MAX_DOCUMENTS)
+    if any(len(document_id) > MAX_ID_CHARS for document_id in ids):
         raise BadRequest("Each of documents must be the id of a document.", field="documents")
-    return tuple(dict.fromkeys(filter(None, given))), True
+    return tuple(dict.fromkeys(filter(None, ids))), True
 
 
 def _facet_fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     # Datafari's pages leave the filters of a facet out of its own counts by their tag; here all filters count.
-    given = [_EXCLUSION.sub("", text.strip()) for text in _few("facet.field", values)]
-    kept = tuple(dict.fromkeys(name for name in given if name in scope.facets))
-    return kept, all(name in scope.facets for name in given)
+    names = [_EXCLUSION.sub("", text.strip()) for text in _few("facet.field", values)]
+    facets = tuple(dict.fromkeys(name for name in names if name in scope.facets))
+    return facets, all(name in scope.facets for name in names)
 
 
 def _fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     """Take plain names: no alias, function, transformer or pattern, and no ACL field under any of its names."""
     # One piece more than may be stays whole, however long the list is; the ends of a text are empty pieces.
     pieces = [_SEPARATORS.split(text, MAX_VALUES + 1) for text in _few("fl", values)]
-    given = _few("fl", [name for some in pieces for name in some if name])
-    kept = dict.fromkeys(n for n in given if _FIELD_NAME.fullmatch(n) and n not in scope.acl_fields)
-    is_whole = all(name == "*" or name in kept for name in given)
-    return (None if "*" in given or not kept else tuple(kept)), is_whole
+    names = _few("fl", [name for some in pieces for name in some if name])
+    fields = dict.fromkeys(n for n in names if _FIELD_NAME.fullmatch(n) and n not in scope.acl_fields)
+    is_whole = all(name == "*" or name in fields for name in names)
+    return (None if "*" in names or not fields else tuple(fields)), is_whole
 
 
 def _few(name: str, values: Sequence[str], most: int = MAX_VALUES) -> Sequence[str]:

@@ -63,11 +63,11 @@ class TlsByServer:
 def tls() -> Check:
     """Return the check for the certificates of all servers that are called."""
 
-    def made(ca: str = "", cert: str = "", key: str = "", verify: bool = True) -> Tls:
+    def tls_of(ca: str = "", cert: str = "", key: str = "", verify: bool = True) -> Tls:
         return Tls(ca, cert, key, verify)
 
-    one = members(made, ca=path(), cert=path(), key=path(), verify=flag())
-    return members(TlsByServer, solr=one, llm=one, embeddings=one, rerank=one, judge=one)
+    check = members(tls_of, ca=path(), cert=path(), key=path(), verify=flag())
+    return members(TlsByServer, solr=check, llm=check, embeddings=check, rerank=check, judge=check)
 
 
 def host() -> Check:
@@ -77,90 +77,90 @@ def host() -> Check:
 
 def hosts() -> Check:
     """Return the check for a list of hosts that callers may name, each with or without a port."""
-    wanted = valid(message("lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]"))
+    expectation = valid(message("lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
-        found = [bracketed(item.lower()) for item in items_of(value)]
-        if not all(normalized(item) for item in found):
-            raise ValueError(wanted)
-        return tuple(dict.fromkeys(found))
+        items = [bracketed(item.lower()) for item in items_of(value)]
+        if not all(normalized(item) for item in items):
+            raise ValueError(expectation)
+        return tuple(dict.fromkeys(items))
 
-    return Check("list", read, wanted, is_optional=True)
+    return Check("list", read, expectation, is_optional=True)
 
 
 def path_or_url() -> Check:
     """Return the check for an http(s) address, or a file as `path` has it (`file:` in front is allowed)."""
-    wanted = valid(message("http(s) addresses and paths of files"))
+    expectation = valid(message("http(s) addresses and paths of files"))
 
     def read(value: str, folder: str) -> str:
         if re.match(r"[a-z]+://", value) and not value.startswith("file://"):
-            return _http_url(value, wanted)
+            return _http_url(value, expectation)
         named = re.sub(r"^file:(//)?", "", value)
         if CONTROL.search(named):
-            raise ValueError(wanted)
+            raise ValueError(expectation)
         return str(PurePath(folder) / named) if named else ""
 
-    return Check("text", read, wanted, is_optional=True)
+    return Check("text", read, expectation, is_optional=True)
 
 
 def url(*, is_optional: bool = False) -> Check:
     """Return the check for one http(s) address."""
-    wanted = valid(message("http(s) addresses"))
+    expectation = valid(message("http(s) addresses"))
 
     def read(value: str, folder: str) -> str:
-        return "" if is_optional and not value else _http_url(value, wanted)
+        return "" if is_optional and not value else _http_url(value, expectation)
 
-    return Check("text", read, wanted, is_optional=is_optional)
+    return Check("text", read, expectation, is_optional=is_optional)
 
 
 def endpoint() -> Check:
     """Return the check for where a model answers: an http(s) address, or the built-in one."""
-    wanted = valid(message("http(s) addresses and {quoted}", quoted=f'"{BUILTIN_MODEL}"'))
-    return Check("text", lambda value, folder: _endpoint(value, wanted), wanted)
+    expectation = valid(message("http(s) addresses and {quoted}", quoted=f'"{BUILTIN_MODEL}"'))
+    return Check("text", lambda value, folder: _endpoint(value, expectation), expectation)
 
 
 def endpoints() -> Check:
     """Return the check for a list of `endpoint`s; the built-in one can only be the last, as it never fails."""
     last = f'"{BUILTIN_MODEL}"'
-    wanted = valid(message("lists of http(s) addresses, of which the last may be {quoted}", quoted=last))
+    expectation = valid(message("lists of http(s) addresses, of which the last may be {quoted}", quoted=last))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
-        found = tuple(_endpoint(item, wanted) for item in items_of(value))
-        if BUILTIN_MODEL in found[:-1]:
-            raise ValueError(wanted)
-        return found
+        addresses = tuple(_endpoint(item, expectation) for item in items_of(value))
+        if BUILTIN_MODEL in addresses[:-1]:
+            raise ValueError(expectation)
+        return addresses
 
-    return Check("list", read, wanted, is_optional=True)
+    return Check("list", read, expectation, is_optional=True)
 
 
 def networks() -> Check:
     """Return the check for a list of IP networks; a single address is a network of one."""
-    wanted = valid(message("lists of IP networks such as 10.0.0.0/8"))
+    expectation = valid(message("lists of IP networks such as 10.0.0.0/8"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         try:
             return tuple(str(ipaddress.ip_network(item, strict=False)) for item in items_of(value))
         except ValueError:
-            raise ValueError(wanted) from None
+            raise ValueError(expectation) from None
 
-    return Check("list", read, wanted, is_optional=True)
+    return Check("list", read, expectation, is_optional=True)
 
 
 def origins() -> Check:
     """Return the check for a list of web origins, or "*" alone."""
-    wanted = valid(message("lists of origins such as https://search.example.org, and {quoted}", quoted='"*"'))
+    expectation = valid(message("lists of origins such as https://search.example.org, and {quoted}", quoted='"*"'))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
-        found = items_of(value)
-        if found == ("*",):
-            return found
-        for item in found:
-            parts = urlsplit(_http_url(item, wanted))
+        items = items_of(value)
+        if items == ("*",):
+            return items
+        for item in items:
+            parts = urlsplit(_http_url(item, expectation))
             if parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc:
-                raise ValueError(wanted)
-        return tuple(item.rstrip("/").lower() for item in found)
+                raise ValueError(expectation)
+        return tuple(item.rstrip("/").lower() for item in items)
 
-    return Check("list", read, wanted, is_optional=True)
+    return Check("list", read, expectation, is_optional=True)
 
 
 def solr_url() -> Check:
@@ -175,18 +175,18 @@ def indexes() -> Check:
     A comma inside an address (several Solr or ZooKeeper hosts) is distinguished from one between items by what follows:
     a name has no colon and no slash.
     """
-    wanted = valid(message("lists of NAME and NAME=SOLR-URL, each name once"))
+    expectation = valid(message("lists of NAME and NAME=SOLR-URL, each name once"))
 
     def read(value: str, folder: str) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        urls: dict[str, str] = {}
         for item in _joined(items_of(value)):
             name, has_address, address = item.partition("=")
-            if not _NAME.fullmatch(name.strip()) or name.strip() in found:
-                raise ValueError(wanted)
-            found[name.strip()] = _index_address(address.strip(), folder, wanted=wanted) if has_address else ""
-        return MappingProxyType(found)
+            if not _NAME.fullmatch(name.strip()) or name.strip() in urls:
+                raise ValueError(expectation)
+            urls[name.strip()] = _index_address(address.strip(), folder, expectation=expectation) if has_address else ""
+        return MappingProxyType(urls)
 
-    return Check("mapping", read, wanted, is_optional=True)
+    return Check("mapping", read, expectation, is_optional=True)
 
 
 _SOLR_WANTED = valid(
@@ -206,10 +206,10 @@ def _solr_url(value: str, folder: str) -> str:
         return EMBEDDED + str(PurePath(folder) / named)
     if value.startswith(ZOOKEEPER):
         return _zookeeper_url(value)
-    found = items_of(value)
-    if not found:
+    items = items_of(value)
+    if not items:
         raise ValueError(_SOLR_WANTED)
-    return ",".join(_collection_url(item) for item in found)
+    return ",".join(_collection_url(item) for item in items)
 
 
 def _zookeeper_url(value: str) -> str:
@@ -229,11 +229,11 @@ def _collection_url(value: str) -> str:
     return address.rstrip("/")
 
 
-def _index_address(value: str, folder: str, *, wanted: str) -> str:
+def _index_address(value: str, folder: str, *, expectation: str) -> str:
     try:
         return _solr_url(value, folder)
     except ValueError:
-        raise ValueError(wanted) from None
+        raise ValueError(expectation) from None
 
 
 def _joined(items: Sequence[str]) -> list[str]:
@@ -246,18 +246,18 @@ def _joined(items: Sequence[str]) -> list[str]:
     return joined
 
 
-def _endpoint(value: str, wanted: str) -> str:
-    return value if value == BUILTIN_MODEL else _http_url(value, wanted)
+def _endpoint(value: str, expectation: str) -> str:
+    return value if value == BUILTIN_MODEL else _http_url(value, expectation)
 
 
-def _http_url(value: str, wanted: str) -> str:
+def _http_url(value: str, expectation: str) -> str:
     try:
         parts = urlsplit(value)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_usable = False
     if not is_usable or re.search(r"\s", value) or CONTROL.search(value):
-        raise ValueError(wanted)
+        raise ValueError(expectation)
     return value
 
 
@@ -268,4 +268,4 @@ def folder_or_redis() -> Check:
     def read(value: str, folder: str) -> object:
         return value if value.startswith(REDIS) else of_folder.read(value, folder)
 
-    return Check("text", read, of_folder.wanted, is_optional=True)
+    return Check("text", read, of_folder.expectation, is_optional=True)

@@ -383,7 +383,9 @@ _LANGUAGE = re.compile(r"[a-z]{2}")
 
 def model_endpoint(path: str) -> checks.Check:
     """Return the check for where a model is: an http(s) address that ends in *path*, or the folder of a local one."""
-    wanted = checks.valid(message("http(s) addresses of a {path}, and {folder}", path=path, folder=f"{ONNX}FOLDER"))
+    expectation = checks.valid(
+        message("http(s) addresses of a {path}, and {folder}", path=path, folder=f"{ONNX}FOLDER")
+    )
     http = addresses.url(is_optional=True)
 
     def read(value: str, folder: str) -> object:
@@ -391,26 +393,26 @@ def model_endpoint(path: str) -> checks.Check:
             try:
                 return http.read(value, folder)
             except ValueError:
-                raise ValueError(wanted) from None
+                raise ValueError(expectation) from None
         named = value.removeprefix(ONNX).strip()
         if not named or checks.CONTROL.search(named):
-            raise ValueError(wanted)
+            raise ValueError(expectation)
         return ONNX + str(PurePath(folder) / named)
 
-    return checks.Check("text", read, wanted, is_optional=True)
+    return checks.Check("text", read, expectation, is_optional=True)
 
 
 def languages() -> checks.Check:
     """Return the check for a list of two-letter codes of languages."""
-    wanted = checks.valid(message("lists of two-letter codes of languages such as en,fr"))
+    expectation = checks.valid(message("lists of two-letter codes of languages such as en,fr"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
-        found = checks.items_of(value)
-        if not all(_LANGUAGE.fullmatch(item) for item in found):
-            raise ValueError(wanted)
-        return found
+        items = checks.items_of(value)
+        if not all(_LANGUAGE.fullmatch(item) for item in items):
+            raise ValueError(expectation)
+        return items
 
-    return checks.Check("list", read, wanted, is_optional=True)
+    return checks.Check("list", read, expectation, is_optional=True)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -46,7 +46,7 @@ class Check:
 
     kind: Kind
     read: Reader
-    wanted: str
+    expectation: str
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
@@ -61,14 +61,14 @@ def flag() -> Check:
 
 def choice(*names: str) -> Check:
     """Return the check for exactly one of *names*."""
-    wanted = _valid_values(names)
+    expectation = _valid_values(names)
 
     def read(text: str, folder: str) -> str:
         if text not in names:
-            raise ValueError(wanted)
+            raise ValueError(expectation)
         return text
 
-    return Check("choice", read, wanted, choices=names)
+    return Check("choice", read, expectation, choices=names)
 
 
 def integer(low: int, high: int, *, is_optional: bool = False) -> Check:
@@ -102,7 +102,7 @@ def number(low: float, high: float, *, is_optional: bool = False) -> Check:
 def number_or(word: str, low: float, high: float) -> Check:
     """Return the check for a number of *low* to *high* or *word*; an empty one is None."""
     plain = number(low, high, is_optional=True)
-    wanted = message(
+    expectation = message(
         '"{word}" or a number between {low} and {high} is expected.', word=word, low=f"{low:g}", high=f"{high:g}"
     )
 
@@ -112,21 +112,21 @@ def number_or(word: str, low: float, high: float) -> Check:
         try:
             return plain.read(text, folder)
         except ValueError:
-            raise ValueError(wanted) from None
+            raise ValueError(expectation) from None
 
-    return Check("text", read, wanted, low=low, high=high, is_optional=True)
+    return Check("text", read, expectation, low=low, high=high, is_optional=True)
 
 
 def text(phrase: str = _TEXTS, pattern: re.Pattern[str] | None = None) -> Check:
     """Return the check for one line of text, empty or matching *pattern*; *phrase* says which texts are meant."""
-    wanted = valid(phrase)
+    expectation = valid(phrase)
 
     def read(value: str, folder: str) -> str:
         if CONTROL.search(value) or (value and pattern is not None and not pattern.fullmatch(value)):
-            raise ValueError(wanted)
+            raise ValueError(expectation)
         return value
 
-    return Check("text", read, wanted, is_optional=True)
+    return Check("text", read, expectation, is_optional=True)
 
 
 def header_name() -> Check:
@@ -146,14 +146,14 @@ def claim() -> Check:
 
 def path() -> Check:
     """Return the check for a file or folder; a relative one starts at the folder of the properties file."""
-    wanted = valid(message("paths of files"))
+    expectation = valid(message("paths of files"))
 
     def read(value: str, folder: str) -> str:
         if CONTROL.search(value):
-            raise ValueError(wanted)
+            raise ValueError(expectation)
         return str(PurePath(folder) / value) if value else ""
 
-    return Check("path", read, wanted, is_optional=True)
+    return Check("path", read, expectation, is_optional=True)
 
 
 def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
@@ -163,16 +163,16 @@ def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
     return _listed(valid(phrase), lambda item: not CONTROL.search(item))
 
 
-def _listed(wanted: str, is_valid: Callable[[str], object], *, is_optional: bool = True) -> Check:
+def _listed(expectation: str, is_valid: Callable[[str], object], *, is_optional: bool = True) -> Check:
     """Return the check for a list of items that *is_valid* takes, doubles dropped; at least one unless optional."""
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         items = tuple(dict.fromkeys(items_of(value)))
         if not all(map(is_valid, items)) or not (items or is_optional):
-            raise ValueError(wanted)
+            raise ValueError(expectation)
         return items
 
-    return Check("list", read, wanted, is_optional=is_optional)
+    return Check("list", read, expectation, is_optional=is_optional)
 
 
 def keys(phrase: str = _KEYS, pattern: re.Pattern[str] = _KEY) -> Check:
@@ -182,20 +182,20 @@ def keys(phrase: str = _KEYS, pattern: re.Pattern[str] = _KEY) -> Check:
 
 def header_names() -> Check:
     """Return the check for a list of names of request headers, at least one."""
-    wanted = valid(message("lists of names of HTTP headers, separated by commas"))
-    return _listed(wanted, _HEADER.fullmatch, is_optional=False)
+    expectation = valid(message("lists of names of HTTP headers, separated by commas"))
+    return _listed(expectation, _HEADER.fullmatch, is_optional=False)
 
 
 def plain_list() -> Check:
     """Return the check for a list whose places matter: doubles and empty items are kept."""
-    wanted = valid(message("lists, separated by commas"))
+    expectation = valid(message("lists, separated by commas"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         if CONTROL.search(value):
-            raise ValueError(wanted)
+            raise ValueError(expectation)
         return tuple(item.strip() for item in value.split(",")) if value else ()
 
-    return Check("list", read, wanted, is_optional=True)
+    return Check("list", read, expectation, is_optional=True)
 
 
 def field_name(*, is_optional: bool = False) -> Check:
@@ -216,26 +216,26 @@ def field_names() -> Check:
 
 def json_object(*, without: Sequence[str]) -> Check:
     """Return the check for a JSON object on one line, empty for none; it has none of the keys *without*."""
-    wanted = message("A JSON object without the keys {keys} is expected.", keys=", ".join(without))
+    expectation = message("A JSON object without the keys {keys} is expected.", keys=", ".join(without))
 
     def read(value: str, folder: str) -> str:
         try:
-            found = json.loads(value) if value else {}
+            body = json.loads(value) if value else {}
         except (ValueError, RecursionError):
-            raise ValueError(wanted) from None
-        if not isinstance(found, dict) or found.keys() & set(without) or CONTROL.search(value):
-            raise ValueError(wanted)
+            raise ValueError(expectation) from None
+        if not isinstance(body, dict) or body.keys() & set(without) or CONTROL.search(value):
+            raise ValueError(expectation)
         return value
 
-    return Check("text", read, wanted, is_optional=True)
+    return Check("text", read, expectation, is_optional=True)
 
 
-def json_made(made: Callable[[object], object], about: str) -> Check:
-    """Return the check for a JSON value that *made* can read; what it raises names the member that is wrong."""
+def json_made(construct: Callable[[object], object], about: str) -> Check:
+    """Return the check for a JSON value that *construct* can read; what it raises names the member that is wrong."""
 
     def read(value: str, folder: str) -> object:
         try:
-            return made(json.loads(value or "{}"))
+            return construct(json.loads(value or "{}"))
         except (ValueError, RecursionError) as error:
             at = "" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
             raise ValueError(message("{about} (not valid: {at})", about=about, at=at) if at else about) from None
@@ -243,25 +243,25 @@ def json_made(made: Callable[[object], object], about: str) -> Check:
     return Check("json", read, about, is_optional=True)
 
 
-def members(made: Callable[..., object], **checks: Check) -> Check:
+def members(construct: Callable[..., object], **checks: Check) -> Check:
     """
     Return the check for a JSON object with some of the members *checks*, each a value for its own check.
 
-    The value is what *made* makes of the members that are there, as keyword arguments.
+    The value is what *construct* makes of the members that are there, as keyword arguments.
     """
     names = ", ".join(checks)
-    wanted = message("A JSON object with some of the members {names} is expected.", names=names)
+    expectation = message("A JSON object with some of the members {names} is expected.", names=names)
 
     def read(value: str, folder: str) -> object:
         try:
-            given = json.loads(value) if value else {}
+            values = json.loads(value) if value else {}
         except (ValueError, RecursionError):
-            raise ValueError(wanted) from None
-        if not isinstance(given, dict) or not given.keys() <= checks.keys():
-            raise ValueError(wanted)
-        return made(**{name: _member(checks[name], name, given[name], folder=folder) for name in given})
+            raise ValueError(expectation) from None
+        if not isinstance(values, dict) or not values.keys() <= checks.keys():
+            raise ValueError(expectation)
+        return construct(**{name: _member(checks[name], name, values[name], folder=folder) for name in values})
 
-    return Check("json", read, wanted)
+    return Check("json", read, expectation)
 
 
 def frozen_mapping(**members: object) -> Mapping[str, object]:
@@ -294,10 +294,10 @@ def filled(check: Check) -> Check:
 
     def read(value: str, folder: str) -> object:
         if not value:
-            raise ValueError(check.wanted)
+            raise ValueError(check.expectation)
         return check.read(value, folder)
 
-    return Check(check.kind, read, check.wanted)
+    return Check(check.kind, read, check.expectation)
 
 
 def _require_within(value: float, *, low: float, high: float) -> None:

@@ -71,17 +71,17 @@ def parse(
     Unknown keys are not looked at: that is the linter's. A bad value leaves its default in place. Relative paths
     start at *folder*. *written_as* has the original texts of the file where a reference was resolved.
     """
-    found: dict[str, object] = {}
+    chosen: dict[str, object] = {}
     problems: list[Problem] = []
     for key, text in values.items():
         row = row_for(key)
         if row is None:
             continue
         try:
-            found[row.field] = value_of(row, text, folder=folder)
+            chosen[row.field] = value_of(row, text, folder=folder)
         except ValueError as error:
-            problems.append(bad_value(key, (written_as or values).get(key, text), wanted=message_of(error)))
-    settings = Settings(**found)  # type: ignore[arg-type]  # each value was made by its own row's check
+            problems.append(bad_value(key, (written_as or values).get(key, text), expectation=message_of(error)))
+    settings = Settings(**chosen)  # type: ignore[arg-type]  # each value was made by its own row's check
     return settings, (*problems, *contradictions(settings))
 
 
@@ -98,25 +98,25 @@ def value_of(row: SettingRow, text: str, *, folder: str = "") -> object:
     return row.check.read(text, folder)
 
 
-def bad_value(key: str, text: str, *, wanted: str) -> Problem:
+def bad_value(key: str, text: str, *, expectation: str) -> Problem:
     """Return the problem of a value that does not fit; a secret's value is not shown."""
     row = row_for(key)
     first = f"Invalid value for {key} property."
     is_shown = bool(text) and row is not None and not row.is_secret
     if is_shown:
         whole = message(
-            "Invalid value for {key} property: {value}. {wanted}", key=key, value=_quoted(text), wanted=wanted
+            "Invalid value for {key} property: {value}. {wanted}", key=key, value=_quoted(text), wanted=expectation
         )
     else:
-        whole = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
-    return Problem(key, _hinted(whole, text), sentence=f"{first} {wanted}")
+        whole = message("Invalid value for {key} property. {wanted}", key=key, wanted=expectation)
+    return Problem(key, _hinted(whole, text), sentence=f"{first} {expectation}")
 
 
 def contradictions(settings: Settings) -> tuple[Problem, ...]:
     """Return what is wrong between settings that are right one by one."""
     return tuple(
-        Problem(key, wanted, sentence=f"Invalid value for {key} property. {wanted}")
-        for is_wrong, key, wanted in _rules(settings)
+        Problem(key, expectation, sentence=f"Invalid value for {key} property. {expectation}")
+        for is_wrong, key, expectation in _rules(settings)
         if is_wrong
     )
 
@@ -284,18 +284,18 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
         _fold(values, key)
     settings, misfits = parse(values, folder=folder, written_as={key: entry.value for key, entry in last.items()})
     # The first line where a default does not suit what is written elsewhere.
-    found = [
+    all_problems = [
         *problems,
         *failures,
         *(replace(problem, line=last[problem.key].line if problem.key in last else 1) for problem in misfits),
         *_advice(settings, last),
     ]
-    return settings, tuple(sorted(found, key=lambda problem: problem.line))
+    return settings, tuple(sorted(all_problems, key=lambda problem: problem.line))
 
 
 def nearest(key: str) -> str | None:
     """Return the known key that is spelled most like *key*, None when none comes near."""
-    spelled = {known.casefold(): known for known in (*BY_KEY, *ALIASES, *FOLDED)}
+    spelled = {name.casefold(): name for name in (*BY_KEY, *ALIASES, *FOLDED)}
     close = difflib.get_close_matches(key.casefold(), spelled, n=1, cutoff=NEAR)
     return ALIASES.get(spelled[close[0]], spelled[close[0]]) if close else None
 
@@ -338,9 +338,9 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
                 raise ValueError(entry.flaw)
             values[key] = resolve(row, entry.value) if row is not None else entry.value
         except ValueError as error:
-            problem = bad_value(key, "", wanted=REFERENCE_WANTED)
-            wanted = message_of(error)
-            reason = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
+            problem = bad_value(key, "", expectation=REFERENCE_WANTED)
+            expectation = message_of(error)
+            reason = message("Invalid value for {key} property. {wanted}", key=key, wanted=expectation)
             failures.append(replace(problem, message=reason, line=entry.line))
     return values, failures
 

@@ -82,9 +82,9 @@ def on_one_screen() -> str:
     """Return `conf/rag.properties`: the settings that matter, Datafari's keys set, the others commented out."""
     parts = [_HEAD, _MORE]
     for group, rows in _grouped():
-        shown = [row for row in rows if row.key in ON_SCREEN]
-        parts += [f"\n# ---- {GROUPS[group]} ----\n"] if shown else []
-        parts += [_as_entry(row, f"# {_first_line(row.help)}\n", is_set=row.key in SEED_KEYS) for row in shown]
+        on_screen = [row for row in rows if row.key in ON_SCREEN]
+        parts += [f"\n# ---- {GROUPS[group]} ----\n"] if on_screen else []
+        parts += [_as_entry(row, f"# {_first_line(row.help)}\n", is_set=row.key in SEED_KEYS) for row in on_screen]
     return "".join(parts)
 
 
@@ -146,12 +146,12 @@ def _as_entry(row: SettingRow, comment: str, *, is_set: bool = False) -> str:
 def _first_line(text: str) -> str:
     """Return the first sentence of *text*, and those after it that stand on the same line."""
     sentences = re.split(r"(?<=[.!…]) (?=[A-Z0-9])", text)
-    shown = sentences[0]
+    line = sentences[0]
     for sentence in sentences[1:]:
-        if len(shown) + len(sentence) + 1 > _WIDTH - 2:
+        if len(line) + len(sentence) + 1 > _WIDTH - 2:
             break
-        shown += f" {sentence}"
-    return textwrap.fill(shown, _WIDTH - 2).replace("\n", "\n# ")
+        line += f" {sentence}"
+    return textwrap.fill(line, _WIDTH - 2).replace("\n", "\n# ")
 
 
 def _comment(row: SettingRow) -> str:

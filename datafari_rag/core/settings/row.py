@@ -50,7 +50,7 @@ class SettingRow:
     @property
     def default_text(self) -> str:
         """Return the default as it is written in a properties file; empty for none, and where empty is a JSON value."""
-        return "" if self.check.kind == "json" and self.check.is_optional else written(self.default)
+        return "" if self.check.kind == "json" and self.check.is_optional else text_of_value(self.default)
 
 
 def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:
@@ -79,7 +79,7 @@ def field_of(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).replace(".", "_").lower()
 
 
-def written(value: object) -> str:
+def text_of_value(value: object) -> str:
     """Return *value* as a properties file has it: true, 0.7, a,b; the empty text for None."""
     if value is None:
         return ""

@@ -220,7 +220,7 @@ class Settings(SearchSettings):
     def __repr__(self) -> str:
         """Name what differs from the defaults, secrets hidden."""
         changed = [row for row in ROWS if getattr(self, row.field) != row.default]
-        return f"Settings({', '.join(f'{row.field}={shown(row, getattr(self, row.field))}' for row in changed)})"
+        return f"Settings({', '.join(f'{row.field}={safe_text(row, getattr(self, row.field))}' for row in changed)})"
 
 
 ROWS: tuple[SettingRow, ...] = rows_of(Settings)
@@ -234,7 +234,7 @@ def row_for(key: str) -> SettingRow | None:
     return BY_KEY.get(key)
 
 
-def shown(row: SettingRow, value: object) -> str:
+def safe_text(row: SettingRow, value: object) -> str:
     """Return *value* for people: secrets and passwords inside addresses hidden."""
     if row.is_secret:
         return HIDDEN if value else "''"

@@ -156,8 +156,8 @@ def _of_handler(handler: HandlerFacts | None) -> Iterator[Finding]:
             f"its invariants override what each search sends: {', '.join(fixed)}",
             "Move them to the defaults of the handler, or use another one: solr.handler=/NAME",
         )
-    left = {name: reason_left(name) for name in sorted(handler.added)}
-    for name, reason in left.items():
+    reasons = {name: reason_left(name) for name in sorted(handler.added)}
+    for name, reason in reasons.items():
         if reason is not None:
             yield Finding("handler", "hint", f"sets {name}: {reason}", "Remove it from the defaults of the handler")
     added = sorted({*BOOSTS, "rq"} & handler.added - handler.fixed)
@@ -165,7 +165,7 @@ def _of_handler(handler: HandlerFacts | None) -> Iterator[Finding]:
     if added:
         text = f"answers are made without what it adds to the order of hits: {', '.join(added)}"
         yield Finding("handler", "hint", text, "Nothing: a plain search has it")
-    if not fixed and not any(left.values()):
+    if not fixed and not any(reasons.values()):
         yield Finding("handler", "ok", "nothing that it sets changes an answer")
 
 

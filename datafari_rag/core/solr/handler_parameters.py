@@ -181,5 +181,5 @@ def of_fields(fields: Iterable[str], params: Mapping[str, str]) -> dict[str, str
 
 def reason_left(name: str) -> str | None:
     """Return what the parameter *name* of a handler does to a result although we send others, None for nothing."""
-    beginning = next((known for known in LEFT if known.endswith(".") and name.startswith(known)), name)
+    beginning = next((prefix for prefix in LEFT if prefix.endswith(".") and name.startswith(prefix)), name)
     return LEFT.get(name, LEFT.get(beginning))

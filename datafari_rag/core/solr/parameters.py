@@ -150,11 +150,11 @@ def restriction_params(
 def _either(restriction: Restriction, begin: str, schema: Schema) -> dict[str, str]:
     """Return a query for each alternative, and the values of these queries."""
     params: dict[str, str] = {}
-    for place, one in enumerate((restriction, *restriction.alternatives)):
+    for place, alternative in enumerate((restriction, *restriction.alternatives)):
         name = f"{begin}_{place}"
-        params[name] = _restricted(one, f"{name}{_VALUE}", schema)
-        if one.value is not None:
-            params[f"{name}{_VALUE}"] = _fitted(one.value, schema.kind(one.field))
+        params[name] = _restricted(alternative, f"{name}{_VALUE}", schema)
+        if alternative.value is not None:
+            params[f"{name}{_VALUE}"] = _fitted(alternative.value, schema.kind(alternative.field))
     return params
 
 
@@ -163,9 +163,9 @@ def _named(ids: Sequence[str], begin: str, field: str) -> dict[str, str]:
     plain, odd = _sendable(ids)
     terms = f'{{!terms f={field} separator="{SEPARATOR}" v=${begin}_ids{_VALUE}}}'
     params = {f"{begin}_ids": terms, f"{begin}_ids{_VALUE}": SEPARATOR.join(plain)} if plain else {}
-    for number, one in enumerate(odd):
+    for number, document_id in enumerate(odd):
         params |= {f"{begin}_{number}": f"{{!term f={field} v=${begin}_{number}{_VALUE}}}"}
-        params |= {f"{begin}_{number}{_VALUE}": one}
+        params |= {f"{begin}_{number}{_VALUE}": document_id}
     return params or {f"{begin}_none": NOTHING}
 
 
@@ -191,14 +191,14 @@ def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
     return f"{field}:[{_bound(restriction.low, kind)} TO {_bound(restriction.high, kind)}]"
 
 
-def _bound(given: str | None, kind: Kind) -> str:
+def _bound(value: str | None, kind: Kind) -> str:
     r"""
     Return one end of a range as Solr's parser takes it.
 
     No parser takes bounds from separate parameters for a field with several values (`{!frange}` wants one). So
     each character is written as its number, and the parser sees only quotation marks added here, `\u` and digits.
     """
-    return "*" if given is None else f'"{numbered(_fitted(given, kind))}"'
+    return "*" if value is None else f'"{numbered(_fitted(value, kind))}"'
 
 
 def numbered(text: str) -> str:
@@ -210,10 +210,10 @@ def numbered(text: str) -> str:
 def _fitted(value: str, kind: Kind) -> str:
     """Return *value* as a field of *kind* takes it. Raises: UnfitValue: it takes no such value."""
     is_fit = _NUMBER.fullmatch(value) is not None if kind == "number" else is_unicode(value)
-    found = date_math_of(value) if kind == "date" else value
-    if found is None or not is_fit:
+    text = date_math_of(value) if kind == "date" else value
+    if text is None or not is_fit:
         raise UnfitValue
-    return found
+    return text
 
 
 def search_params(
@@ -310,22 +310,24 @@ def searched_fields(language: str, schema: Schema) -> tuple[tuple[str, float], .
     """Return the fields a word is looked for in, with their weights; those that the collection lacks are left out."""
     fields = schema.fields
     own = fields.content_prefix + language
-    found = [(name, WEIGHTS["content"] * (1 if name == own else OTHER_LANGUAGE)) for name in schema.contents(language)]
+    weighted = [
+        (name, WEIGHTS["content"] * (1 if name == own else OTHER_LANGUAGE)) for name in schema.contents(language)
+    ]
     titles = schema.titles(language)
     # Every language's copy of a title has the same words: a second copy would count them twice.
     copies = [name for name in titles if name == fields.title_prefix + language]
     exact = [name for name in titles if name in (fields.title, fields.exact_title)]
-    found += [(name, WEIGHTS["title"]) for name in copies] + [(name, WEIGHTS["exact_title"]) for name in exact]
+    weighted += [(name, WEIGHTS["title"]) for name in copies] + [(name, WEIGHTS["exact_title"]) for name in exact]
     rest = ((fields.exact_content, WEIGHTS["exact_content"]), (fields.url_search, WEIGHTS["url_search"]))
-    return (*found, *((name, weight) for name, weight in rest if schema.has(name)))
+    return (*weighted, *((name, weight) for name, weight in rest if schema.has(name)))
 
 
 def usable_words(words: Iterable[str], language: str) -> tuple[str, ...]:
     """Return the words that can be looked for, each once, shortened to `MAX_WORD_CHARS`, at most `MAX_WORDS`."""
     pieces = [piece for word in words for piece in _UNSENDABLE.sub(" ", word).split()]
-    seen = {piece.casefold(): piece[:MAX_WORD_CHARS] for piece in reversed(pieces) if any(map(str.isalnum, piece))}
-    found = tuple(reversed(seen.values()))
-    return (tuple(word for word in found if not is_function_word(word.lower(), language)) or found)[:MAX_WORDS]
+    by_fold = {piece.casefold(): piece[:MAX_WORD_CHARS] for piece in reversed(pieces) if any(map(str.isalnum, piece))}
+    usable = tuple(reversed(by_fold.values()))
+    return (tuple(word for word in usable if not is_function_word(word.lower(), language)) or usable)[:MAX_WORDS]
 
 
 def words_within(words: Sequence[str], pieces: int) -> tuple[str, ...]:
@@ -335,23 +337,23 @@ def words_within(words: Sequence[str], pieces: int) -> tuple[str, ...]:
     A field type may cut a word wherever letters, digits, marks and small letters end. Those of the fewest pieces are
     taken first: a pasted list of paths leaves room for the words of the question, wherever they are.
     """
-    left, shortened = max(1, pieces), dict[int, str]()
+    room, shortened = max(1, pieces), dict[int, str]()
     starts = [_starts(word) for word in words]
     for place in sorted(range(len(words)), key=lambda place: len(starts[place])):
         cuts = [*starts[place], len(words[place])]
-        shortened |= {place: words[place][: cuts[min(left, len(cuts) - 1)]]} if left else {}
-        left = max(0, left - len(starts[place]))
+        shortened |= {place: words[place][: cuts[min(room, len(cuts) - 1)]]} if room else {}
+        room = max(0, room - len(starts[place]))
     return tuple(shortened[place] for place in sorted(shortened))
 
 
 def _starts(word: str) -> list[int]:
     """Return where pieces of *word* begin, the first at 0."""
     pairs = enumerate(pairwise(word), start=1)
-    return [0, *(at for at, (one, other) in pairs if _is_cut(one, other))]
+    return [0, *(at for at, (sign, other) in pairs if _is_cut(sign, other))]
 
 
-def _is_cut(one: str, other: str) -> bool:
-    changes = not one.isalnum() or one.isdigit() != other.isdigit() or (one.islower() and other.isupper())
+def _is_cut(sign: str, other: str) -> bool:
+    changes = not sign.isalnum() or sign.isdigit() != other.isdigit() or (sign.islower() and other.isupper())
     return other.isalnum() and changes
 
 

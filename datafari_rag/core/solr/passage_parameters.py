@@ -137,8 +137,10 @@ def parts_params(
     of_these, named = one_of(ids, "own", "parent_doc")
     parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
     # A document that is named by a parameter of its own is a value, whatever characters are in its id.
-    favoured = {f"favoured_{number}": one for number, one in enumerate(name for name in ids if favour.get(name))}
-    worth = [f"if(exists(query($with_{name})),{favour[one]:.4g},0)" for name, one in favoured.items()]
+    favoured = {
+        f"favoured_{number}": document_id for number, document_id in enumerate(name for name in ids if favour.get(name))
+    }
+    worth = [f"if(exists(query($with_{name})),{favour[document_id]:.4g},0)" for name, document_id in favoured.items()]
     return {
         **favoured,
         **{f"with_{name}": f"{{!term f=parent_doc v=${name}}}" for name in favoured},

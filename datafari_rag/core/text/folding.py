@@ -76,17 +76,17 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
         return (spaced(text, is_in_table=is_in_table) if is_full else text), OffsetMap(
             (OffsetRun(0, 0, len(text)),) if text else ()
         )
-    kept, runs, at, length = [], [], 0, 0
+    parts, runs, at, length = [], [], 0, 0
     for match in dropped.finditer(text):
         if match.start() > at:
             runs.append(OffsetRun(length, at, match.start() - at))
-            kept.append(text[at : match.start()])
+            parts.append(text[at : match.start()])
             length += match.start() - at
         at = match.end()
     if at < len(text):
         runs.append(OffsetRun(length, at, len(text) - at))
-        kept.append(text[at:])
-    whole = "".join(kept)
+        parts.append(text[at:])
+    whole = "".join(parts)
     return (spaced(whole, is_in_table=is_in_table) if is_full else whole), OffsetMap(tuple(runs))
 
 
@@ -142,28 +142,28 @@ class VisibleText:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._before = self._held = ""
+        self._before = self._tail = ""
 
     def feed(self, text: str) -> str:
         """Return what may be shown; what the next letter decides about is held back, two characters at most."""
         is_plain = (text.isascii() and text.isprintable()) or _DROPPED_ONLY.search(unusual(text)) is None
-        if is_plain and not self._held:
+        if is_plain and not self._tail:
             self._before = text[-1:] or self._before
             return text
-        whole = self._held + text
-        self._held, shown, at = "", [], 0
+        whole = self._tail + text
+        self._tail, parts, at = "", [], 0
         for run in _DROPPED_ONLY.finditer(whole):
-            shown.append(whole[at : run.start()])
+            parts.append(whole[at : run.start()])
             at = run.end()
             self._before = whole[run.start() - 1] if run.start() else self._before
             needed = _joining(run.group(), self._before, whole[at : at + 1])
             if at == len(whole):
-                self._held = needed
+                self._tail = needed
             else:
-                shown.append(needed)
-        shown.append(whole[at:])
+                parts.append(needed)
+        parts.append(whole[at:])
         self._before = whole[at:][-1:] or self._before
-        return "".join(shown)
+        return "".join(parts)
 
 
 def visible(text: str) -> str:
@@ -176,11 +176,11 @@ def _joining(run: str, before: str, after: str) -> str:
     if not before:
         return ""
     kind = unicodedata.category(before)[0]
-    kept = next((one for one in run if one in _PRESENTATION and (kind == "S" or after in ("", "\u20e3"))), "")
-    joiner = next((one for one in run if one in (_NON_JOINER, _JOINER)), "")
+    selector = next((sign for sign in run if sign in _PRESENTATION and (kind == "S" or after in ("", "\u20e3"))), "")
+    joiner = next((sign for sign in run if sign in (_NON_JOINER, _JOINER)), "")
     if joiner and after and not _is_needed(joiner, before, after):
         joiner = ""
-    return kept + joiner
+    return selector + joiner
 
 
 def _is_needed(joiner: str, before: str, after: str) -> bool:
@@ -222,11 +222,11 @@ def spaced(text: str, *, is_in_table: bool = False) -> str:
     *is_in_table* says that *text* was cut from a table, so that a row alone is one too. Each character keeps its place.
     """
     text = text.replace("\\", "/")
-    kept = row_lines(text, are_neighbours=not is_in_table)
-    if not kept:
+    rows = row_lines(text, are_neighbours=not is_in_table)
+    if not rows:
         return _on_one_line(text)
     pieces, at = [], 0
-    for start, end in kept:
+    for start, end in rows:
         # The line end before the row and the one after it are the row's.
         pieces.append(_on_one_line(text[at : max(at, start - 1)]))
         pieces.append(_on_one_line(text[max(at, start - 1) : end + 1], but="\n\t"))
@@ -333,13 +333,13 @@ def fold(text: str) -> Folded:
         if stop <= at or start >= end:
             continue
         # Most of them are blanks in a row, of which the first stays.
-        kept = start + 1 if regular[start] == " " else start
-        if kept > at:
+        first = start + 1 if regular[start] == " " else start
+        if first > at:
             starts.append(length)
             stored.append(at)
-            pieces.append(regular[at:kept])
-            length += kept - at
-        if kept == start and (spelled := _spelled(text, start, stop, spellings, raised)):
+            pieces.append(regular[at:first])
+            length += first - at
+        if first == start and (spelled := _spelled(text, start, stop, spellings, raised)):
             clusters.add(len(starts))
             starts.append(length)
             stored.append(start)
@@ -424,29 +424,29 @@ def _regular(text: str, odd: Mapping[str, str]) -> str:
     # What folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is
     # grown.
     small = lowered(text)
-    changed = {one.lower(): other for one, other in odd.items() if len(other) == 1 and one.lower() != other}
+    changed = {sign.lower(): other for sign, other in odd.items() if len(other) == 1 and sign.lower() != other}
     if len(changed) > _FEW:
-        return small.translate({ord(one): other for one, other in (_PLAIN_CHANGED | changed).items()})
+        return small.translate({ord(sign): other for sign, other in (_PLAIN_CHANGED | changed).items()})
     # A translation looks up each character; to replace the few that there are is ten times faster.
-    for one, other in (_PLAIN_CHANGED | changed).items():
-        small = small.replace(one, other)
+    for sign, other in (_PLAIN_CHANGED | changed).items():
+        small = small.replace(sign, other)
     return small
 
 
 def _irregular(text: str, regular: str, odd: Mapping[str, str]) -> list[tuple[int, int]]:
     """Return what does not fold one to one: blanks in a row, what vanishes, grows or is composed; in order."""
-    kinds = {one: _kind(one, other) for one, other in odd.items()}
-    grown = [one for one, kind in kinds.items() if kind == _GROWS]
+    kinds = {sign: _kind(sign, other) for sign, other in odd.items()}
+    grown = [sign for sign, kind in kinds.items() if kind == _GROWS]
     marks = [] if unicodedata.is_normalized("NFC", text) else list(filter(unicodedata.combining, odd))
     if marks or len(grown) > _FEW or _VANISHES in kinds.values():
-        kinds |= {one: _GROWING_MARK if kinds[one] == _GROWS else _MARK for one in marks}
-        return _spans_of(_MIXED, text.translate(_PLAIN_KINDS | {ord(one): kind for one, kind in kinds.items()}))
+        kinds |= {sign: _GROWING_MARK if kinds[sign] == _GROWS else _MARK for sign in marks}
+        return _spans_of(_MIXED, text.translate(_PLAIN_KINDS | {ord(sign): kind for sign, kind in kinds.items()}))
     # To look for the few that there are is some times faster than to sort all characters into kinds.
-    found = _spans_of(_BLANKS, regular)
+    spans = _spans_of(_BLANKS, regular)
     if grown:
-        found.extend(_spans_of(re.compile(f"[{''.join(map(re.escape, grown))}]"), text))
-        found.sort()
-    return found
+        spans.extend(_spans_of(re.compile(f"[{''.join(map(re.escape, grown))}]"), text))
+        spans.sort()
+    return spans
 
 
 def _spans_of(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
@@ -463,11 +463,11 @@ def _kind(character: str, spelling: str) -> str:
 
 
 def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str], raised: Collection[str]) -> str:
-    found = text[start:stop]
-    if len(found) > 1 and (found.isspace() or not spellings[found[0]].strip()):
-        return " " if any(map(str.isspace, found)) else ""
-    is_apart = found[0] in raised and (_is_superscript(found[0]) or text[max(0, start - 1) : start].isdigit())
-    return f"{_EXPONENT if is_apart else ''}{spellings[found] if len(found) == 1 else _composed(found)}"
+    run = text[start:stop]
+    if len(run) > 1 and (run.isspace() or not spellings[run[0]].strip()):
+        return " " if any(map(str.isspace, run)) else ""
+    is_apart = run[0] in raised and (_is_superscript(run[0]) or text[max(0, start - 1) : start].isdigit())
+    return f"{_EXPONENT if is_apart else ''}{spellings[run] if len(run) == 1 else _composed(run)}"
 
 
 def _keeps_place(character: str) -> bool:
@@ -512,7 +512,7 @@ _SPELLED = Remembered(_spelling, 8192)
 _KEEPS_PLACE = Remembered(_keeps_place, 8192)
 
 _PLAIN_SPELLINGS = {character: _SPELLED[character] for character in VISIBLE_ASCII}
-_PLAIN_CHANGED = {one: other for one, other in _PLAIN_SPELLINGS.items() if one.lower() != other}
+_PLAIN_CHANGED = {sign: other for sign, other in _PLAIN_SPELLINGS.items() if sign.lower() != other}
 _PLAIN_KINDS = {ord(character): _kind(character, spelling) for character, spelling in _PLAIN_SPELLINGS.items()}
 _ASCII = {code: _SPELLED[chr(code)] or None for code in range(128)}
 _ASCII_SAME_LENGTH = {code: other or chr(code) for code, other in _ASCII.items()}

@@ -59,11 +59,11 @@ class Phrases:
         self._tails: dict[str, list[Phrase]] = {}
         for first, *rest in self.all:
             self._tails.setdefault(first, []).append(tuple(rest))
-        self.lasts = frozenset(one[-1] for one in self.all)
+        self.lasts = frozenset(phrase[-1] for phrase in self.all)
         """What the phrases end with: `before` is empty behind any other word."""
-        affixes = [one for one in self._tails if len(one) > 1]
-        self._endings = tuple(one[1:] for one in affixes if one[0] == "-")
-        self._beginnings = tuple(one for one in affixes if one[-1] == "-")
+        affixes = [tail for tail in self._tails if len(tail) > 1]
+        self._endings = tuple(affix[1:] for affix in affixes if affix[0] == "-")
+        self._beginnings = tuple(affix for affix in affixes if affix[-1] == "-")
 
     def __add__(self, other: Phrases) -> Phrases:
         """Return the phrases of both."""
@@ -72,11 +72,11 @@ class Phrases:
     def at(self, words: Sequence[str], place: int) -> int:
         """Return how many of *words* the longest phrase at *place* has; 0 where none begins."""
         word = words[place]
-        found = 0
+        size = 0
         for rest in self._tails.get(word, ()):
-            if len(rest) >= found and (not rest or tuple(words[place + 1 : place + 1 + len(rest)]) == rest):
-                found = 1 + len(rest)
-        return found or int(word.endswith(self._endings) or word.startswith(self._beginnings))
+            if len(rest) >= size and (not rest or tuple(words[place + 1 : place + 1 + len(rest)]) == rest):
+                size = 1 + len(rest)
+        return size or int(word.endswith(self._endings) or word.startswith(self._beginnings))
 
     def places(self, words: Sequence[str]) -> list[int]:
         """Return where a phrase begins in *words*, in order."""
@@ -140,7 +140,9 @@ def written_languages() -> tuple[Language, ...]:
 
 def spoken(*codes: str | None) -> Language:
     """Return the language that *codes* are together: known where each of them is, unknown where there is none."""
-    return _TOGETHER[tuple(sorted({known for code in codes if code and (known := language_code(code))})) or ("",)]
+    return _TOGETHER[
+        tuple(sorted({known_code for code in codes if code and (known_code := language_code(code))})) or ("",)
+    ]
 
 
 def spoken_in(text: str) -> str | None:
@@ -154,9 +156,9 @@ def spoken_in(text: str) -> str | None:
     code = _by_script(sample) or _by_words(sample, counts)
     if code is None or code in _UNSPACED:
         return code
-    known = _COMMON_WORDS[code]
-    common = sum([counts[word] for word in known & counts.keys()])
-    return code if not known or common >= LEAST_COMMON * counts.total() else None
+    words = _COMMON_WORDS[code]
+    common = sum([counts[word] for word in words & counts.keys()])
+    return code if not words or common >= LEAST_COMMON * counts.total() else None
 
 
 def language_code(text: str) -> str | None:
@@ -189,10 +191,10 @@ _TOGETHER = Remembered(_all_of, MAX_LANGUAGES)
 
 
 def _both(codes: tuple[str, str]) -> Language:
-    one, other = codes
+    first, other = codes
     a, b = (_TOGETHER[tuple(code.split("+"))] for code in codes)
     return Language(
-        "+".join(sorted({*one.split("+"), *other.split("+")})),
+        "+".join(sorted({*first.split("+"), *other.split("+")})),
         a.is_known and b.is_known,
         a.common | b.common,
         a.articles | b.articles,
@@ -247,12 +249,12 @@ _LANGUAGES = Remembered(_language, MAX_LANGUAGES)
 
 
 def _phrases(code: str, name: str) -> tuple[Phrase, ...]:
-    return tuple(tuple(one.split()) for one in listed(code, name))
+    return tuple(tuple(phrase.split()) for phrase in listed(code, name))
 
 
 def _ending(pair: str) -> tuple[str, str]:
-    one, _, other = pair.partition("/")
-    return one, other
+    ending, _, other = pair.partition("/")
+    return ending, other
 
 
 def _by_script(sample: str) -> str | None:
@@ -271,9 +273,9 @@ def _by_words(sample: str, counts: Mapping[str, int], default: str | None = None
     """Return the language that most of the words of *sample* speak for; *counts* has them in small letters."""
     lowered = sample.lower()
     votes = dict.fromkeys((*_LATIN, *_MORE_LATIN), 0.0)
-    known = _languages_of_words()
-    for word in known.keys() & counts.keys():
-        for code in known[word]:
+    languages = _languages_of_words()
+    for word in languages.keys() & counts.keys():
+        for code in languages[word]:
             votes[code] += counts[word]
     # A letter that only some languages have counts less than a word, since names and loan words contain it too.
     for code, letters in _LETTERS.items() if not lowered.isascii() else ():
@@ -295,11 +297,11 @@ _COMMON_WORDS = Remembered(_common_words, MAX_LANGUAGES)
 @cache
 def _languages_of_words() -> dict[str, list[str]]:
     """Return the languages in which each word is a function word or asks, twice where it is both."""
-    found: dict[str, list[str]] = {}
+    languages: dict[str, list[str]] = {}
     for code in _LATIN:
         for word in (*FUNCTION_WORDS[code], *ASKING_WORDS[code]):
-            found.setdefault(word, []).append(code)
+            languages.setdefault(word, []).append(code)
     for code in _MORE_LATIN:
         for word in _LANGUAGES[code].common:
-            found.setdefault(word, []).append(code)
-    return found
+            languages.setdefault(word, []).append(code)
+    return languages

@@ -115,12 +115,12 @@ def code_spans(text: str) -> list[Span]:
     empty line; of a run that has no such the last backticks may open one.
     """
     fences, ticks = _Fences(text), _Ticks(text)
-    found: list[Span] = []
+    stretches: list[Span] = []
     at = 0
     while (span := _first(fences.after(at), ticks.after(at))) is not None:
-        found.append(span)
+        stretches.append(span)
         at = span[1]
-    return found
+    return stretches
 
 
 def _first(fence: Span | None, ticks: Span | None) -> Span | None:
@@ -272,8 +272,8 @@ def spans_or_blocks(
     *tables* are those of *text*, where they are known.
     """
     tables = tables_in(text) if tables is None else tables
-    found = list(islice(_spans_in(text, 0, len(text), tables), most + 1))
-    return found if len(found) <= most else list(_blocks_in(text, tables, block_chars))
+    stretches = list(islice(_spans_in(text, 0, len(text), tables), most + 1))
+    return stretches if len(stretches) <= most else list(_blocks_in(text, tables, block_chars))
 
 
 def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) -> list[tuple[int, int]]:
@@ -301,19 +301,19 @@ def _next_word(text: str, low: int, high: int) -> int:
     """Return where the first word behind *low* begins, before *high*; *low* when none does."""
     if text[low - 1].isspace():
         return low
-    found = [at for blank in _BLANKS if (at := text.find(blank, low, high)) >= 0]
-    return min(found) + 1 if found else low
+    places = [at for blank in _BLANKS if (at := text.find(blank, low, high)) >= 0]
+    return min(places) + 1 if places else low
 
 
 def _blocks_between(text: str, begin: int, last: int, least_chars: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    stretches: list[tuple[int, int]] = []
     while begin < last:
         end = _block_end(text, begin, last, least_chars)
         start, stop = _trimmed(text, begin, end)
         if start < stop:
-            found.append((start, stop))
+            stretches.append((start, stop))
         begin = end
-    return found
+    return stretches
 
 
 def _rows_together(rows: Sequence[tuple[int, int]], least_chars: int) -> Iterator[tuple[int, int]]:
@@ -341,7 +341,7 @@ def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
 
 def small_sentences(text: str, stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the sentences in *stretches* of *text*: also those that begin in small letters behind a full stop."""
-    found = []
+    sentences = []
     for start, end in stretches:
         for stop in _STOP_BEFORE_SMALL.finditer(text, start, end):
             after = stop.end()
@@ -350,10 +350,10 @@ def small_sentences(text: str, stretches: Iterable[tuple[int, int]]) -> list[tup
                 and _is_beginning(text, after)
                 and not is_abbreviated(text, start, stop.start(), after)
             ):
-                found.append((start, stop.start() + 1))
+                sentences.append((start, stop.start() + 1))
                 start = after
-        found.append((start, end))
-    return found
+        sentences.append((start, end))
+    return sentences
 
 
 def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -94,9 +94,9 @@ def _runs(marked: str, mark: str) -> int:
     return marked.count(" " + mark) + marked.startswith(mark)
 
 
-def _only(kept: str) -> dict[int, str]:
-    """Return the translation that leaves the marks *kept* and makes spaces of all others."""
-    return {ord(mark): mark if mark in kept else " " for mark, _, _ in _MARKS}
+def _only(marks: str) -> dict[int, str]:
+    """Return the translation that leaves *marks* and makes spaces of all others."""
+    return {ord(mark): mark if mark in marks else " " for mark, _, _ in _MARKS}
 
 
 MAX_KEPT = 70_000

@@ -155,14 +155,14 @@ def tables_in(text: str, low: int = 0, high: int | None = None) -> tuple[Table, 
     high = len(text) if high is None else high
     if not has_tables(text, low, high):
         return ()
-    found: list[Table] = []
+    tables: list[Table] = []
     block: list[_Line] = []
     for line in _lines(text, low, high):
         if block and not _follows(text, block[-1], line):
-            found.extend(_table(text, block))
+            tables.extend(_table(text, block))
             block = []
         block.append(line)
-    return (*found, *_table(text, block))
+    return (*tables, *_table(text, block))
 
 
 def without_names(text: str) -> str:
@@ -171,14 +171,14 @@ def without_names(text: str) -> str:
 
     Firms and places have names in their own languages: they say nothing of the language of a table.
     """
-    kept, at = list[str](), 0
+    pieces, at = list[str](), 0
     for table in tables_in(text):
-        kept.append(text[at : table.start])
+        pieces.append(text[at : table.start])
         for row in table.rows:
             cells = [text[start:end] for start, end in cells_of(text, *row)]
-            kept += [one for one in cells if row == table.header or len(one.split()) > MAX_NAME_WORDS]
+            pieces += [cell for cell in cells if row == table.header or len(cell.split()) > MAX_NAME_WORDS]
         at = table.end
-    return "\n".join((*kept, text[at:]))
+    return "\n".join((*pieces, text[at:]))
 
 
 def is_row(line: str) -> bool:
@@ -190,9 +190,9 @@ def row_lines(text: str, *, are_neighbours: bool) -> list[Span]:
     """Return the lines of *text* that have the form of a row, without their line ends; *are_neighbours*: of tables."""
     lines = list(_lines(text, 0, len(text))) if has_tables(text, 0, len(text)) else []
     if are_neighbours:
-        pairs = [_follows(text, one, other) for one, other in pairwise(lines)]
-        kept = zip(lines, (False, *pairs), (*pairs, False), strict=False)
-        lines = [line for line, follows, is_followed in kept if follows or is_followed]
+        pairs = [_follows(text, line, other) for line, other in pairwise(lines)]
+        neighbours = zip(lines, (False, *pairs), (*pairs, False), strict=False)
+        lines = [line for line, follows, is_followed in neighbours if follows or is_followed]
     return [(line.start, line.end) for line in lines]
 
 

@@ -64,10 +64,10 @@ class Word:
 
 def words_of(text: str, language: str) -> tuple[Word, ...]:
     """Return the words of *text* in order; empty when it has neither letter nor digit."""
-    found: list[Word] = []
+    words: list[Word] = []
     for match in _TOKEN.finditer(text):
-        found.extend(_words_at(match.group(), match.start(), language))
-    return tuple(found)
+        words.extend(_words_at(match.group(), match.start(), language))
+    return tuple(words)
 
 
 def sought_in(text: str, language: str) -> tuple[str, ...]:
@@ -77,14 +77,14 @@ def sought_in(text: str, language: str) -> tuple[str, ...]:
     Engines cut such a run into single characters, so that a piece is found as a phrase; the whole clause would be one
     phrase that hardly any document has. Katakana stays whole: engines take it for one word.
     """
-    found: list[str] = []
+    words: list[str] = []
     for word in words_of(text, language):
         if not is_unspaced(word.text):
-            found.append(word.text)
+            words.append(word.text)
             continue
         for run in filter(None, _KATAKANA.split(word.text)):
-            found.extend((run,) if _KATAKANA.fullmatch(run) else pieces_of(run))
-    return tuple(found)
+            words.extend((run,) if _KATAKANA.fullmatch(run) else pieces_of(run))
+    return tuple(words)
 
 
 def pieces_of(run: str) -> tuple[str, ...]:
@@ -175,29 +175,29 @@ class Remembered(dict[Asked, Found]):
         super().__init__()
         self._find, self._most = find, most
 
-    def __missing__(self, asked: Asked) -> Found:
+    def __missing__(self, key: Asked) -> Found:
         """Find what is not kept."""
-        found = self._find(asked)
-        if len(asked if isinstance(asked, str) else asked[0]) <= LONG_UNITS:
+        value = self._find(key)
+        if len(key if isinstance(key, str) else key[0]) <= LONG_UNITS:
             if len(self) >= self._most:
                 self.clear()
-            self[asked] = found
-        return found
+            self[key] = value
+        return value
 
 
-def _written(code: str) -> Mapping[str, Any]:
+def _language_lists(code: str) -> Mapping[str, Any]:
     file = files("datafari_rag.resources") / "languages" / f"{code}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8")) if code.isalpha() and file.is_file() else {}
 
 
-WRITTEN = Remembered(_written, MAX_LANGUAGES)
+WRITTEN = Remembered(_language_lists, MAX_LANGUAGES)
 """What the data file of a language says, by its code; nothing where it has none."""
 
 
 def listed(code: str, name: str) -> list[str]:
     """Return what stands between commas under *name* in the data of a language, in order; [] where nothing does."""
     text = " ".join(WRITTEN[code].get(name, "").split())
-    return [one.strip() for one in text.split(",")] if text else []
+    return [word.strip() for word in text.split(",")] if text else []
 
 
 FUNCTION_WORDS: Remembered[str, frozenset[str]] = Remembered(
@@ -215,8 +215,8 @@ _SUFFIXES: Remembered[str, tuple[str, ...]] = Remembered(
 )
 
 
-def _stem(asked: tuple[str, str]) -> str:
-    word, language = asked
+def _stem(key: tuple[str, str]) -> str:
+    word, language = key
     suffixes = _SUFFIXES[language] if _DEFAULT_MIN_STEM < len(word) <= LONG_UNITS and word.isalpha() else ()
     if not suffixes:
         return word

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from datafari_rag.core.documents import Place, PlaceMark, written
+from datafari_rag.core.documents import Place, PlaceMark, mark_text
 from datafari_rag.core.text.folding import encodable
 
 MAX_CHARS = 20_000_000
@@ -75,7 +75,7 @@ def placed(pieces: Iterable[TextPiece], title: str | None = None) -> Parsed:
     whole = "".join(texts)
     skipped = len(whole) - len(whole.lstrip())
     moved = [PlaceMark(max(0, mark.offset - skipped), mark.place) for mark in marks]
-    return Parsed(whole.strip(), parsed("", title).title, written(moved))
+    return Parsed(whole.strip(), parsed("", title).title, mark_text(moved))
 
 
 def row_line(cells: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from datafari_rag.core.answer.conversations import StoredConversation, StoredTurn, shown, title_from
+from datafari_rag.core.answer.conversations import StoredConversation, StoredTurn, readable_turns, title_from
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Document
@@ -70,7 +70,7 @@ def renamed(conversation_id: str, title: str) -> Json:
 
 def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | None) -> Json:
     """Return the list, and what may be shown of the conversation that was *opened*."""
-    turns = () if opened is None else shown(opened.turns, opened.documents)
+    turns = () if opened is None else readable_turns(opened.turns, opened.documents)
     content: Json = {
         "conversationId": None if opened is None else opened.conversation.id,
         "title": None if opened is None else opened.conversation.title,

@@ -9,7 +9,7 @@ from datafari_rag.core.answer.conversations import (
     StoredTurn,
     documents_behind,
     is_conversation_id,
-    shown,
+    readable_turns,
     title_from,
 )
 from datafari_rag.core.ask import ChatMessage
@@ -36,7 +36,7 @@ def test_documents_behind_a_turn_are_its_own_and_those_of_the_answers_before_it(
 def test_a_turn_is_shown_while_every_document_behind_it_is_readable(
     readable: set[str], left: tuple[StoredTurn, ...]
 ) -> None:
-    assert shown((FIRST, SECOND), readable) == left
+    assert readable_turns((FIRST, SECOND), readable) == left
 
 
 def test_a_turn_is_two_messages() -> None:

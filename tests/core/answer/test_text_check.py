@@ -114,7 +114,7 @@ def test_work_that_ends_anywhere_leaves_the_whole_finding_or_nothing() -> None:
     whole = CheckedExtract(extract, ComparedText("en"))
     found = whole.finding(f"The ferry leaves at nine. {DOGS}")
     assert found.status == "verified"
-    for most in range(whole.text.done):
+    for most in range(whole.text.work):
         seen = CheckedExtract(extract, ComparedText("en", most))
         assert seen.finding(f"The ferry leaves at nine. {DOGS}").status == "unsupported"
 
@@ -176,7 +176,7 @@ def test_what_is_foreign_to_a_text_takes_little_work() -> None:
     sentences = [f"The ferry to island {number} leaves at nine, says the harbour master." for number in range(10)]
     for seen in seen_of(extracts(*places), text):
         assert {seen.finding(one).status for one in sentences} == {"unsupported"}
-    assert text.done < sum(map(len, places)) // 10
+    assert text.work < sum(map(len, places)) // 10
 
 
 def test_more_sentences_than_are_looked_for_are_refused() -> None:

@@ -62,7 +62,7 @@ def test_marks_of_models_are_short_and_their_own() -> None:
 def test_passages_are_complete_when_each_place_is_there_once(
     number: int, wanted: object, places: object, expected: bool
 ) -> None:
-    assert is_complete(number, wanted=wanted, places=places) is expected
+    assert is_complete(number, count=wanted, places=places) is expected
 
 
 def test_vectors_are_written_with_seven_digits() -> None:

@@ -28,7 +28,7 @@ QUESTION = "When does the ferry leave?"
 
 def test_every_document_has_its_best_passage_sent_before_the_second_of_any() -> None:
     plan = rerank_plan(QUESTION, [FERRY, BOAT, PUMP], language="en", most=4)
-    assert [document.id for document, _ in plan.sent] == ["ferry", "pump", "boat", "ferry"]
+    assert [document.id for document, _ in plan.pairs] == ["ferry", "pump", "boat", "ferry"]
     assert {document.id for document, _ in plan.others} == {"ferry"}
     assert plan.texts[0].startswith("Timetable\nThe ferry leaves")
     assert plan.texts[2] == BOAT.text
@@ -43,7 +43,7 @@ def test_what_the_reranker_prefers_comes_first_and_its_sentence_is_chosen() -> N
     near = (Nearness(0, 9, 1.0),)
     documents = [FERRY, Document("boat", BOAT.text, score=2.0, near=near)]
     plan = rerank_plan(QUESTION, documents, language="en", most=9)
-    scores = [99.0 if document.id == "boat" else 0.0 for document, _ in plan.sent]
+    scores = [99.0 if document.id == "boat" else 0.0 for document, _ in plan.pairs]
     first = select(QUESTION, plan.scored(documents, scores), limit=Limit(60, 2), language="en").chosen[0][0]
     assert first.id == "boat"
     assert select(QUESTION, documents, limit=Limit(60, 2), language="en").chosen[0][0].id == "ferry"

@@ -14,7 +14,7 @@ LONG = (
 
 def part(question: str, room: int, text: str = LONG, language: str = "en") -> str:
     wanted = AskedWords(terms_of(question, language), cue_of(question), language)
-    start, end = clipped(text, room, wanted=wanted, language=spoken(language))
+    start, end = clipped(text, room, words=wanted, language=spoken(language))
     return text[start:end]
 
 

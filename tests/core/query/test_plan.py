@@ -89,7 +89,7 @@ def test_earlier_turns_are_searched_when_the_last_words_find_nothing(
 )
 def test_instructions_are_told(settings: dict[str, Any], is_told: bool) -> None:
     prompt = prompt_for(
-        ASK, (), language="en", settings=replace(Settings(), **settings), written=("Be brief.", "nonce")
+        ASK, (), language="en", settings=replace(Settings(), **settings), framing=("Be brief.", "nonce")
     )
 
     assert (prompt.instructions is not None) == is_told
@@ -97,10 +97,10 @@ def test_instructions_are_told(settings: dict[str, Any], is_told: bool) -> None:
 
 def test_the_asks_model_temperature_and_tokens_win_and_v1_sends_no_default() -> None:
     asked = replace(ASK, model="m", temperature=0.0, max_tokens=7)
-    told = prompt_for(asked, (), language="en", settings=Settings(), written=("", "n"))
-    plain = prompt_for(ASK, (), language="en", settings=Settings(), written=("", "n"))
+    told = prompt_for(asked, (), language="en", settings=Settings(), framing=("", "n"))
+    plain = prompt_for(ASK, (), language="en", settings=Settings(), framing=("", "n"))
     budgeted = replace(ASK, token_budget=TokenBudget(1, 1, 1))
-    v1 = prompt_for(budgeted, (), language="en", settings=Settings(), written=("", "n"))
+    v1 = prompt_for(budgeted, (), language="en", settings=Settings(), framing=("", "n"))
 
     assert (told.model, told.temperature, told.max_tokens) == ("m", 0.0, 7)
     assert (plain.model, plain.temperature, plain.max_tokens) == ("gpt-3.5-turbo", 0.7, 250)

@@ -9,7 +9,7 @@ import pytest
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.checks import Check
 from datafari_rag.core.settings.parsing import parse
-from datafari_rag.core.settings.row import written
+from datafari_rag.core.settings.row import text_of_value
 
 TAKEN = [
     pytest.param(checks.flag(), "true", True, id="a flag is true"),
@@ -108,5 +108,5 @@ def test_a_list_in_an_object_is_a_list_of_json_or_a_text(text: str) -> None:
     """`written` writes the second form, with which `eval --sets` makes its indexes."""
     settings, problems = parse({"embeddings.options": text})
     assert (settings.embeddings_options.languages, problems) == (("en", "fr"), ())
-    options = written(settings.embeddings_options)
+    options = text_of_value(settings.embeddings_options)
     assert parse({"embeddings.options": options})[0].embeddings_options == settings.embeddings_options

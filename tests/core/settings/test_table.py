@@ -12,7 +12,7 @@ import pytest
 from datafari_rag.core.settings.other_keys import FOLDED, GONE
 from datafari_rag.core.settings.parsing import value_of
 from datafari_rag.core.settings.reference import GROUPS
-from datafari_rag.core.settings.row import SettingRow, field_of, written
+from datafari_rag.core.settings.row import SettingRow, field_of, text_of_value
 from datafari_rag.core.settings.table import (
     ANSWER_GROUPS,
     ROWS,
@@ -119,7 +119,7 @@ def test_mapped_fields_reach_the_schema() -> None:
     ],
 )
 def test_a_value_is_written_as_a_file_has_it(value: object, text: str) -> None:
-    assert written(value) == text
+    assert text_of_value(value) == text
 
 
 def test_a_password_in_an_address_is_hidden() -> None:

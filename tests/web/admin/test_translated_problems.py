@@ -40,7 +40,7 @@ def misfits(row: SettingRow) -> Iterator[str]:
         try:
             row.check.read(text, "")
         except ValueError as error:
-            yield bad_value(row.key, text, wanted=message_of(error)).message
+            yield bad_value(row.key, text, expectation=message_of(error)).message
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
@@ -88,7 +88,7 @@ def test_english_stays_word_for_word() -> None:
 
 def test_a_value_that_looks_like_a_sentence_changes_nothing_else() -> None:
     hostile = bad_value(
-        "rag.maxFiles", '{wanted}". An integer is expected. <b>', wanted=message("An integer is expected.")
+        "rag.maxFiles", '{wanted}". An integer is expected. <b>', expectation=message("An integer is expected.")
     ).message
     told = translated(hostile, FRENCH)
 
