@@ -47,7 +47,7 @@ def open_streams(bench: Bench, behind: Stubs, target: Target, pace: tuple[int, i
 
 def full_house(bench: Bench) -> Result:
     """More streams than allowed: how soon those over the limit are refused."""
-    with stubs(bench.folder / "house") as behind, service(behind, workers=1, server__max_streams="50") as ours:
+    with stubs(bench.folder / "house") as behind, service(behind, workers=1, server__limits='{"streams": 50}') as ours:
         behind.pace(first_ms=100, interval_ms=100, tokens=50)
         asked = {**asking(ours, is_streamed=True), "questions": questions(), "tokens": 50}
         return {"75 callers, 50 places": measured(ours, streams(75, 6, length_s=5, **asked))}
