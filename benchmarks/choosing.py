@@ -11,7 +11,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
@@ -26,6 +26,7 @@ from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.meaning.near_search import PieceVector, pieces_of
+from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.pipeline import Dependencies, sources_for
@@ -82,7 +83,7 @@ def _cost_ms(retriever: EmbeddedRetriever, meaning: Meaning | None, questions: S
         new_nonce=lambda: "nonce",
         clock=time.monotonic,
     )
-    settings = replace(Settings(), rag_max_json_length=60_000)
+    settings = Settings(rag=RagSettings(max_json_length=60_000))
     costs = []
     for question in questions:
         began = time.process_time()

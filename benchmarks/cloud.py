@@ -26,6 +26,7 @@ from benchmarks.starting import PROJECT
 from datafari_rag.adapters.solr.factory import beside, passage_store_for, schema_of
 from datafari_rag.adapters.solr.writer import solr_document
 from datafari_rag.core.settings.records import SolrLimits
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag_trials.solr import process as solr_process
@@ -131,11 +132,12 @@ class Pair:
     @property
     def settings(self) -> Settings:
         """The settings of a service over this pair."""
-        return Settings(
-            solr_url=beside(self.cloud.running.url, f"{self.name}Documents"),
-            solr_vector_collection=f"{self.name}Passages",
-            solr_limits=SolrLimits(wait_s=120),
+        solr = SolrSettings(
+            url=beside(self.cloud.running.url, f"{self.name}Documents"),
+            vector_collection=f"{self.name}Passages",
+            limits=SolrLimits(wait_s=120),
         )
+        return Settings(solr=solr)
 
     @property
     def collections(self) -> tuple[str, str]:

@@ -32,6 +32,7 @@ from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.query.plan import searches_for
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.process import Running as RunningSolr
@@ -214,7 +215,7 @@ def _of_peer(peer: Peer, library: Library, pid: int) -> Result:
 
 def _own_time_ms(library: Library, url: str) -> float:
     """Return the mean of what Solr says it took for the last search of an answer."""
-    settings = Settings(solr_url=url)
+    settings = Settings(solr=SolrSettings(url=url))
     retriever, access = retriever_for(settings), filter_for(User("bench"), mode="tokens", anonymous="public")
     took: list[float] = []
     for question in library.questions:

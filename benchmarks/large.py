@@ -25,6 +25,7 @@ from datafari_rag.core.access import Filter, Mode, User, filter_for
 from datafari_rag.core.query.plan import steps_for
 from datafari_rag.core.search_request import Content, Search
 from datafari_rag.core.settings.records import SolrLimits
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Retriever, Writer
 from datafari_rag_trials.solr import process as solr_process
@@ -60,7 +61,7 @@ def real_solr(bench: Bench) -> Result:
     folder = KEPT / "solr"
     try:
         running = solr_process.started(folder, owner=os.getpid())
-        settings = Settings(solr_url=running.url, solr_limits=SolrLimits(wait_s=60))
+        settings = Settings(solr=SolrSettings(url=running.url, limits=SolrLimits(wait_s=60)))
         found = _built(folder, 100_000, lambda: writer_for(settings))
         retriever = retriever_for(settings)
         free = _access(0, "none")

@@ -152,7 +152,7 @@ def _nearest(searching: Searching, known: Mapping[str, Vector]) -> Search:
     assert passages is not None
 
     def search(question: str, access: Filter) -> int:
-        near = NearSearch(known[question], MODEL.key, searching.settings.rag_search.candidates, spread=MODEL.spread)
+        near = NearSearch(known[question], MODEL.key, searching.settings.rag.search.candidates, spread=MODEL.spread)
         return len(passages.nearest(near, access))
 
     return search
@@ -314,7 +314,7 @@ def sync(pair: Pair, *, per_s: int = 5, seconds: float = 60) -> Mapping[str, Res
     """Return what `passages sync` takes: with nothing to do, after a burst, behind a stream and killed in it."""
     with tempfile.TemporaryDirectory() as folder:
         conf = Path(folder) / "rag.properties"
-        url, collection = pair.settings.solr_url, pair.settings.solr_vector_collection
+        url, collection = pair.settings.solr.url, pair.settings.solr.vector_collection
         conf.write_text(f"solr.url={url}\nsolr.vector.collection={collection}\n", encoding="ascii")
         conf.chmod(0o600)
         found = {"sync, nothing changed": _round(pair, conf)}

@@ -85,7 +85,7 @@ class Runtime:
         self._tracing = tracing
         self.note_rights_age: Callable[[float], None] = lambda age_s: None
         """Receives the age of the rights of each request; the metrics set it."""
-        self._aside = offload_for_worker(lambda: file.snapshot().settings.server_limits.work_s, caller)
+        self._aside = offload_for_worker(lambda: file.snapshot().settings.server.limits.work_s, caller)
         if self._aside is not inline:
             watch_loop(path_in)
         self._built: dict[str, tuple[object, Any]] = {}
@@ -152,54 +152,55 @@ class Runtime:
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings
+        rag, answer, chat = settings.rag, settings.answer, settings.chat
         kept, machine = self._kept, self._machine
         model = kept(
             "model",
-            _those(settings, "rag_api_", "rag_model", "rag_template", "llm_", "tls"),
+            (rag.api_endpoint, rag.api_token, rag.model, rag.template, settings.llm, settings.tls),
             lambda: model_for(settings, self._aside, machine),
         )
-        of_search = _those(settings, "solr_", "openai_indexes", "tls")
+        of_search = (settings.solr, settings.openai.indexes, settings.tls)
         retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
-        of_agents = _those(settings, "security_", "demo_", "server_public_url")
-        of_meaning = (*of_search, *_those(settings, "embeddings_"))
+        of_agents = (settings.security, settings.demo, settings.server.public_url)
+        of_judge = (answer.judge_endpoint, answer.judge_token, answer.judge_options, settings.tls)
         dependencies = Dependencies(
             retriever=retriever,
-            meaning=kept("meaning", of_meaning, lambda: meaning_for(settings, retriever)),
-            both=in_turn if settings.solr_url.startswith(EMBEDDED) else side_by_side,
+            meaning=kept("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
+            both=in_turn if settings.solr.url.startswith(EMBEDDED) else side_by_side,
             several=several_at_once,
             model=model,
-            counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
+            counter=kept("counter", settings.token.counter, lambda: counter_for(settings)),
             instructions=snapshot.instructions,
             new_nonce=machine.nonce,
             clock=machine.monotonic,
-            endpoint=host_of(settings.rag_api_endpoint),
+            endpoint=host_of(settings.rag.api_endpoint),
             offload=self._aside,
             reranker=kept(
-                "reranker", _those(settings, "rerank_", "tls"), lambda: reranker_for(settings, machine, self._aside)
+                "reranker", (settings.rerank, settings.tls), lambda: reranker_for(settings, machine, self._aside)
             ),
-            judge=kept("judge", _those(settings, "answer_judge_", "tls"), lambda: judge_for(settings, machine)),
+            judge=kept("judge", of_judge, lambda: judge_for(settings, machine)),
         )
-        revocations = kept("revocations", settings.security_revocations_file, lambda: revocations_for(settings))
+        revocations = kept("revocations", settings.security.revocations_file, lambda: revocations_for(settings))
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
             identity=kept(
                 "identity",
-                _those(settings, "security_", "demo_", "server_api_keys"),
+                (settings.security, settings.demo, settings.server.api_keys),
                 lambda: identity_for(settings, self._signer),
             ),
-            rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings, watch, machine)),
+            rights=kept("rights", settings.security, lambda: rights_for(settings, watch, machine)),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=kept("audit", (settings.audit_folder, settings.audit_key), lambda: audit_for(settings, machine)),
+            audit=kept("audit", (settings.audit.folder, settings.audit.key), lambda: audit_for(settings, machine)),
             agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
-            accounts=kept("accounts", settings.limits_store, lambda: ledger_for(settings, machine)),
-            questions=kept("questions", _those(settings, "report_"), lambda: questions_for(settings, machine)),
+            accounts=kept("accounts", settings.limits.store, lambda: ledger_for(settings, machine)),
+            questions=kept("questions", settings.report, lambda: questions_for(settings, machine)),
             conversations=kept(
-                "conversations", _those(settings, "chat_store_"), lambda: conversations_for(settings, machine)
+                "conversations", (chat.store_folder, chat.store_limits), lambda: conversations_for(settings, machine)
             ),
         )
 
@@ -224,7 +225,7 @@ class AdminSettings(SettingsEditor):
             model=model_for(snapshot.settings),
             counter=counter_for(snapshot.settings),
             instructions=snapshot.instructions,
-            endpoint=host_of(snapshot.settings.rag_api_endpoint),
+            endpoint=host_of(snapshot.settings.rag.api_endpoint),
         )
         return dataclasses.replace(
             present, settings=snapshot.settings, dependencies=dependencies, bad_setting=snapshot.bad_setting, relay=None
@@ -245,10 +246,10 @@ class Application(Flask):
         file.snapshot().require_startable()
         self._file = file
         settings = file.snapshot().settings
-        signer, tracing = Signer(settings.server_secret), tracing_for()
+        signer, tracing = Signer(settings.server.secret), tracing_for()
         self.runtime = Runtime(file, signer, tracing=tracing, machine=machine)
         used = self.runtime.snapshot().settings
-        if used.security_mode == "none":
+        if used.security.mode == "none":
             log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
         for name in ("solr", "llm", "embeddings", "rerank", "judge"):
             if not getattr(used.tls, name).is_checked:
@@ -299,9 +300,9 @@ def retriever_for(settings: Settings, offload: Offload = inline, machine: Machin
             return EmbeddedRetriever(folder)
         return factory.retriever_for(settings, url=url, headers=outgoing, offload=offload, machine=machine)
 
-    main = engine(settings.solr_url)
-    others = {name: engine(url) if url else main for name, url in settings.openai_indexes.items()}
-    return Indexes(main, others) if any(settings.openai_indexes.values()) else main
+    main = engine(settings.solr.url)
+    others = {name: engine(url) if url else main for name, url in settings.openai.indexes.items()}
+    return Indexes(main, others) if any(settings.openai.indexes.values()) else main
 
 
 def model_for(settings: Settings, offload: Offload = inline, machine: Machine = MACHINE) -> ModelChain:
@@ -311,13 +312,13 @@ def model_for(settings: Settings, offload: Offload = inline, machine: Machine = 
 
 def counter_for(settings: Settings) -> TokenCounter:
     """Return what counts tokens: the estimate, or the tokenizer that `token.counter` names."""
-    return counter_named(settings.token_counter)
+    return counter_named(settings.token.counter)
 
 
 def identity_for(settings: Settings, signer: Signer) -> Identity:
     """Return the identification of users; in the demo also by the cookie that *signer* signed for the menu."""
     proved = configured_identity(settings)
-    if not settings.demo_folder.users:
+    if not settings.demo.folder.users:
         return proved
     return DemoIdentity(proved, demo.COOKIE, lambda text: signer.opened(demo.PURPOSE, text, max_age_s=demo.LIFE_S))
 
@@ -325,7 +326,7 @@ def identity_for(settings: Settings, signer: Signer) -> Identity:
 def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
     """Return the identification of users at /mcp: a token must be made for it. None if the required name is unknown."""
     return (
-        token_identity_for_agents(settings) if settings.security_identity == "jwt" else identity_for(settings, signer)
+        token_identity_for_agents(settings) if settings.security.identity == "jwt" else identity_for(settings, signer)
     )
 
 
@@ -337,30 +338,30 @@ def rights_for(settings: Settings, watch: RightsWatch = UNWATCHED, machine: Mach
 def revocations_for(settings: Settings) -> RevocationFile:
     """Return what keeps revocations: in their file, else in one that this server's workers share until it stops."""
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    if settings.security_revocations_file:
-        return RevocationFile(Path(settings.security_revocations_file))
+    if settings.security.revocations_file:
+        return RevocationFile(Path(settings.security.revocations_file))
     return RevocationFile(Path(shared) / "revocations" if shared else None)
 
 
 def audit_for(settings: Settings, machine: Machine = MACHINE) -> AuditTrail | None:
     """Return the trail in `audit.folder`, None when no audit is kept."""
-    signing = AuditKey(settings.audit_key[0]) if settings.audit_key else None
-    return AuditTrail(Path(settings.audit_folder), machine, signing=signing) if settings.audit_folder else None
+    signing = AuditKey(settings.audit.key[0]) if settings.audit.key else None
+    return AuditTrail(Path(settings.audit.folder), machine, signing=signing) if settings.audit.folder else None
 
 
 def conversations_for(settings: Settings, machine: Machine = MACHINE) -> ConversationFile | None:
     """Return what keeps conversations in `chat.store.folder`, None when none are kept."""
-    if not settings.chat_store_folder:
+    if not settings.chat.store_folder:
         return None
-    most = settings.chat_store_limits
+    most = settings.chat.store_limits
     limits = ConversationLimits(most.age_days * 86_400.0, most.user_mb * 1_000_000, most.whole_mb * 1_000_000)
-    return ConversationFile(Path(settings.chat_store_folder), limits, machine)
+    return ConversationFile(Path(settings.chat.store_folder), limits, machine)
 
 
 def questions_for(settings: Settings, machine: Machine = MACHINE) -> QuestionFile | None:
     """Return what keeps questions in `report.store`, None when none are kept."""
-    store = settings.report_store
-    return QuestionFile(Path(store), settings.report_days, machine) if store else None
+    store = settings.report.store
+    return QuestionFile(Path(store), settings.report.days, machine) if store else None
 
 
 def is_traced(environ: Mapping[str, str]) -> bool:
@@ -404,10 +405,3 @@ def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnaps
 def host_of(url: str) -> str:
     """Return the host of *url*, for logs and administrators: never a path or credentials."""
     return urlsplit(url).hostname or url
-
-
-def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
-    """Return the values of the settings whose fields begin with one of *prefixes*: what a thing was built from."""
-    return tuple(
-        getattr(settings, field.name) for field in dataclasses.fields(settings) if field.name.startswith(prefixes)
-    )

@@ -23,14 +23,14 @@ def writer_for(settings: Settings) -> Writer:
         EmbeddingsUnavailable, EmbeddingsGarbled: the embedding model cannot be used.
     """
     # `demo FOLDER` reads files beside a server that starts: each library that it does not need is left alone.
-    if not settings.solr_url.startswith(EMBEDDED):
+    if not settings.solr.url.startswith(EMBEDDED):
         from datafari_rag.adapters.solr.factory import writer_for as solr_writer_for
 
         return solr_writer_for(settings)
     from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
-    place = Path(settings.solr_url.removeprefix(EMBEDDED))
-    if not settings.embeddings_endpoint:
+    place = Path(settings.solr.url.removeprefix(EMBEDDED))
+    if not settings.embeddings.endpoint:
         return EmbeddedWriter(place)
     from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for
     from datafari_rag.core.errors import EmbeddingsUnavailable
@@ -54,5 +54,5 @@ def rebuilt(settings: Settings) -> Rebuilt:
     """
     from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
-    with closing(EmbeddedWriter(Path(settings.solr_url.removeprefix(EMBEDDED)))) as writer:
+    with closing(EmbeddedWriter(Path(settings.solr.url.removeprefix(EMBEDDED)))) as writer:
         return writer.rebuild()

@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 
 def log_model(ending: Ending, chars: int, settings: Settings) -> None:
     """Log the line of the model's step: who, how often it was tried, how much came and how it ended."""
-    if settings.rag_enable_logs:
+    if settings.rag.enable_logs:
         outcome = ending.finish_reason if ending.failure is None else ending.failure.label
         log.info("model %s chars=%d ended=%r", header_value(ending.facts), chars, outcome)
 
@@ -191,7 +191,7 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
     For requests that a program makes about a conversation, such as its title. Nothing is raised but what is a defect.
     """
     stopwatch = Stopwatch(dependencies.clock)
-    prompt = bare_prompt_for(ask, model=settings.rag_model, nonce=dependencies.new_nonce())
+    prompt = bare_prompt_for(ask, model=settings.rag.model, nonce=dependencies.new_nonce())
     try:
         yield Sources(())
         yield from speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
@@ -236,7 +236,7 @@ def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depen
 
 
 def _access(user: User, settings: Settings) -> Filter:
-    return filter_for(user, mode=settings.security_mode, anonymous=settings.security_anonymous)
+    return filter_for(user, mode=settings.security.mode, anonymous=settings.security.anonymous)
 
 
 def prepare(
@@ -287,7 +287,7 @@ def prepare(
     )
     prompt = _fitted(prompt, settings, dependencies)
     stopwatch.lap("prompt")
-    if settings.rag_enable_logs:
+    if settings.rag.enable_logs:
         log_steps(found, tried, selected)
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
     sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
@@ -316,7 +316,7 @@ class _CountedOnce:
 
 def _fitted(prompt: Prompt, settings: Settings, dependencies: Dependencies) -> Prompt:
     """Return *prompt* within the model's window. Raises: NoDocuments, where the conversation leaves no room for one."""
-    within = fitted(prompt, window=settings.llm_context_window, count=dependencies.counter.count)
+    within = fitted(prompt, window=settings.llm.context_window, count=dependencies.counter.count)
     if not within.extracts:
         raise NoDocuments
     if within.max_tokens != prompt.max_tokens:
@@ -332,8 +332,9 @@ def _selected(
     chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
     instructed = dependencies.counter.count(dependencies.instructions)
-    if instructed > settings.openai_limits.reserve_tokens:
-        settings = replace(settings, openai_limits=replace(settings.openai_limits, reserve_tokens=instructed))
+    if instructed > settings.openai.limits.reserve_tokens:
+        limits = replace(settings.openai.limits, reserve_tokens=instructed)
+        settings = replace(settings, openai=replace(settings.openai, limits=limits))
     choose = partial(
         answering_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )
@@ -342,7 +343,7 @@ def _selected(
 
 def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ...]:
     """Return the steps that *user* may see, none where `thoughts` of `chat.client` keeps them back."""
-    is_shown = settings.chat_client.thoughts == "all" or (settings.chat_client.thoughts == "admins" and user.is_admin)
+    is_shown = settings.chat.client.thoughts == "all" or (settings.chat.client.thoughts == "admins" and user.is_admin)
     return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
 
 
@@ -370,7 +371,7 @@ def speak(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
 ) -> Generator[Event, None, None]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
-    filtered = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
+    filtered = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security.answer_links)
     output = SupportedOutput(prompt, filtered, SupportPolicy.of(settings))
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None

@@ -57,6 +57,7 @@ from datafari_rag.core.query.proposals import (
     without_rarest,
 )
 from datafari_rag.core.search_request import STORED, Browse, Content, Search, SearchResult, Step
+from datafari_rag.core.settings.answers import RetrievalSettings
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.ports import Both, Meaning, Offload, Retriever, in_turn, inline
 
@@ -135,10 +136,10 @@ def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, eng
     meaning = engines.meaning
     if meaning is None or not plan:
         return _by_words(plan, access, engines.retriever)
-    model, method = meaning.embedder.model, settings.retrieval_method
-    if not uses_meaning(plan[0], model, method=method, indexes=settings.openai_indexes):
+    model, method = meaning.embedder.model, settings.retrieval.method
+    if not uses_meaning(plan[0], model, method=method, indexes=settings.openai.indexes):
         return _by_words(plan, access, engines.retriever)
-    is_bare = settings.rag_extract == "passages" and meaning.passages.reads_texts(plan[0])
+    is_bare = settings.rag.extract == "passages" and meaning.passages.reads_texts(plan[0])
     bare = [replace(search, is_bare=is_bare) for search in plan]
     words, near = engines.both(
         partial(_by_words, bare, access, engines.retriever),
@@ -183,7 +184,7 @@ def browsed(plain: Browse, access: Filter, *, settings: Settings, engines: Engin
     """
     text, language, retriever = plain.text, plain.language, engines.retriever
     arrange = _arranger(plain, access, settings, engines.meaning)
-    relaxes, operator = settings.rag_search.relax, settings.rag_operator
+    relaxes, operator = settings.rag.search.relax, settings.rag.operator
     steps = steps_for(text or "", language=language, operator=operator, is_relaxed=relaxes) if plain.is_relaxed else ()
     if not steps:
         return _listed(plain, access, retriever, arrange)
@@ -210,8 +211,8 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
     """Return what finds the nearest documents, once for all steps; None where words alone make the list."""
     if meaning is None or not is_arranged(plain):
         return None
-    search, hybrid = asked_by_meaning(plain), replace(settings, retrieval_method="hybrid")
-    method, indexes = settings.retrieval_method, settings.openai_indexes
+    search, hybrid = asked_by_meaning(plain), replace(settings, retrieval=RetrievalSettings("hybrid"))
+    method, indexes = settings.retrieval.method, settings.openai.indexes
     if not uses_meaning(search, meaning.embedder.model, method=method, indexes=indexes):
         return None
 
@@ -222,7 +223,7 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
             return {}
         return {one.id: max(piece.cosine for piece in one.near) / spread for one in near[1]}
 
-    return _Arranger(cosines, fields_of(settings.solr_fields).id)
+    return _Arranger(cosines, fields_of(settings.solr.fields).id)
 
 
 def _listed(plain: Browse, access: Filter, retriever: Retriever, arrange: _Arranger | None) -> Mapping[str, object]:
@@ -329,7 +330,7 @@ def _fused(
         _note(error)
         return None
     documents = tuple(replace(one, near=scaled(one.near, search.spread)) for one in read)
-    by: Retrieval = "vector" if settings.retrieval_method == "vector" else "both"
+    by: Retrieval = "vector" if settings.retrieval.method == "vector" else "both"
     return replace(found, documents=documents, total=max(found.total, len(documents)), by=by)
 
 

@@ -197,7 +197,7 @@ class StepWalk:
         whole = Searched(found, tuple(tried for one in all_of for tried in one.tried), self._first.last)
         brought = sum(bool(one.found.documents) for one in self._further)
         is_free = self.ask.max_documents is None and brought > 0
-        most = self._settings.rag_max_files + min(brought, MORE_DOCUMENTS)
+        most = self._settings.rag.max_files + min(brought, MORE_DOCUMENTS)
         ask = replace(self.ask, max_documents=most) if is_free else self.ask
         return Stepped(whole, ask, Activity(effort, self.meter.steps))
 
@@ -227,7 +227,7 @@ class StepWalk:
 
     def fetched(self, document: Document) -> Document | None:
         """Return *document* whole, as its user may see it now; it counts as found by a search. Raises: SearchError."""
-        field = STORED[self._settings.rag_solr_field]
+        field = STORED[self._settings.rag.solr_field]
         whole = self._parts.engines.retriever.fetch(document.id, field, self._access)
         if whole is not None:
             self._further.append(Searched(SearchResult((replace(document, score=1.0),), 1)))
@@ -253,7 +253,7 @@ class StepWalk:
 
     def planner(self) -> Planner:
         """Return what a call of the model is made with; its nonce is new each time."""
-        return Planner(self._settings.rag_model, self._parts.new_nonce(), self.language)
+        return Planner(self._settings.rag.model, self._parts.new_nonce(), self.language)
 
     def called(
         self, prompt: Prompt, read: Callable[[str], tuple[str, ...]]
@@ -262,7 +262,7 @@ class StepWalk:
         input_tokens = tokens_in(prompt, self._parts.count)
         free = self.meter.tokens_left(input_tokens)
         left = min(MAX_TOKENS, free)
-        is_model = self._settings.rag_api_endpoint != BUILTIN_MODEL
+        is_model = self._settings.rag.api_endpoint != BUILTIN_MODEL
         if not is_model or left < LEAST_TOKENS or not self.meter.may_search():
             return None
         begun = self.meter.begin("plan")
@@ -316,8 +316,8 @@ def sendable(prompt: Prompt, settings: Settings, count: Callable[[str], int], *,
     Within the model's window, and within *most* tokens with the reply: what is free is room for thoughts. Where an
     administrator sends no temperature, none is sent here.
     """
-    window = settings.llm_context_window if most is None else min(settings.llm_context_window, most)
-    temperature = None if settings.rag_temperature is None else prompt.temperature
+    window = settings.llm.context_window if most is None else min(settings.llm.context_window, most)
+    temperature = None if settings.rag.temperature is None else prompt.temperature
     return fitted(replace(prompt, temperature=temperature), window=window, count=count)
 
 
@@ -467,10 +467,10 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
 
     With an effort no query is written here: `minimal` calls no model, and the plan of the others is in their budget.
     """
-    is_enabled = settings.chat_query_rewriting_enabled and _effort_of(ask, settings) == "none"
+    is_enabled = settings.chat.query_rewriting_enabled and _effort_of(ask, settings) == "none"
     if not is_wanted(ask, is_enabled=is_enabled):
         return ask
-    prompt = query_prompt_for(ask, model=settings.rag_model, nonce=parts.new_nonce(), language=language)
+    prompt = query_prompt_for(ask, model=settings.rag.model, nonce=parts.new_nonce(), language=language)
     prompt = sendable(prompt, settings, parts.count)
     words: list[str] = []
     with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
@@ -493,9 +493,9 @@ def stepped(
     """
     if ask.document_ids:
         found = searched_in(
-            ask.document_ids, access, content=settings.rag_solr_field, retriever=parts.engines.retriever
+            ask.document_ids, access, content=settings.rag.solr_field, retriever=parts.engines.retriever
         )
-        if settings.rag_extract == "passages":
+        if settings.rag.extract == "passages":
             found = read_in_parts(found, ask.search_text or ask.question, language, parts.offload)
         return Stepped(found, ask)
     effort = _effort_of(ask, settings)
@@ -503,7 +503,7 @@ def stepped(
     if effort == "none":
         return Stepped(searched(searches, access, settings=settings, engines=parts.engines), ask)
     has_tools = ask.wants_tools and effort == "medium"
-    meter = StepMeter(budget_for(effort, ask.limits, settings.rag_effort_limits, has_tools=has_tools), parts.clock)
+    meter = StepMeter(budget_for(effort, ask.limits, settings.rag.effort_limits, has_tools=has_tools), parts.clock)
     walk = StepWalk(ask, access, meter, settings=settings, parts=parts)
     yield from walk.first(list(searches))
     if has_tools:
@@ -538,7 +538,7 @@ def accounted(
 
 
 def _effort_of(ask: Ask, settings: Settings) -> Effort:
-    return settings.rag_effort if ask.effort is None else ask.effort
+    return settings.rag.effort if ask.effort is None else ask.effort
 
 
 def _answering(finished: Finished, prompt: Prompt, parts: StepParts) -> ActivityStep:

@@ -119,14 +119,14 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     own_language = detect(document.text, "en")
     weighed = run.weighed(document, own_language)
     passages = chosen(weighed, SENTENCES[run.work.length])
-    shown = extracts_for([(document, passages)], is_cleaned=run.settings.rag_clean, has_paths=False)
+    shown = extracts_for([(document, passages)], is_cleaned=run.settings.rag.clean, has_paths=False)
     if not shown:
         raise EmptyDocument
     language = run.ask.language or own_language
     limit = run.limit(
         whole.SUMMARY,
-        chars=run.settings.prompt_max_request_size,
-        pieces=run.settings.summarization_chunks_number,
+        chars=run.settings.prompt.max_request_size,
+        pieces=run.settings.summarization.chunks_number,
     )
     subject = Subject(document, weighed, piece_spans(weighed, limit), limit, language)
     stopwatch.lap("passages")
@@ -135,7 +135,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         yield Finished("", extracts=shown)
         return
     if run.has_model:
-        parts = STRATEGIES[run.settings.prompt_chunking_strategy](run, subject)
+        parts = STRATEGIES[run.settings.prompt.chunking_strategy](run, subject)
     else:
         own = replace(subject, language=own_language)
         parts = _summary_of_sentences(run, own, [words_at(document.text, one) for one in passages], shown)
@@ -147,7 +147,7 @@ def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
     chars, pieces = len(subject.document.text), len(subject.spans)
     if not run.has_model:
         return WorkEstimate(0, pieces, chars, "extractive")
-    strategy = run.settings.prompt_chunking_strategy
+    strategy = run.settings.prompt.chunking_strategy
     is_merged = strategy == "mapreduce" and pieces > 1
     return WorkEstimate(pieces + is_merged, pieces, chars, strategy)
 
@@ -253,7 +253,7 @@ def _seen(run: WorkRun, subject: Subject, span: tuple[int, int]) -> Extract | No
         subject.weighed,
         span,
         limit=subject.limit,
-        is_cleaned=run.settings.rag_clean,
+        is_cleaned=run.settings.rag.clean,
     )
     return run.dependencies.offload(choose, span[1] - span[0])
 
@@ -301,7 +301,7 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         RagError: search, rights or model failed.
     """
     stopwatch = Stopwatch(run.dependencies.clock)
-    most = run.settings.synthesis_max_files
+    most = run.settings.synthesis.max_files
     ids, over = run.ask.document_ids[:most], run.ask.document_ids[most:]
     documents: list[Document] = []
     skipped: list[SkippedDocument] = []
@@ -340,11 +340,11 @@ def _language(ask: Ask, documents: list[Document]) -> str:
 
 
 def _extracts(run: WorkRun, documents: list[Document]) -> tuple[Extract, ...]:
-    share = run.settings.prompt_max_request_size // len(documents)
+    share = run.settings.prompt.max_request_size // len(documents)
     limit = run.limit(whole.SYNTHESIS, chars=share, pieces=1)
     limit = replace(limit, tokens=limit.tokens // len(documents))
     picked = [(one, _passages(run, one, limit)) for one in documents]
-    extracts = extracts_for(picked, is_cleaned=run.settings.rag_clean, has_paths=False)
+    extracts = extracts_for(picked, is_cleaned=run.settings.rag.clean, has_paths=False)
     if not extracts:
         raise EmptyDocument
     return extracts
@@ -356,8 +356,9 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
     if run.ask.question:
         ask = replace(run.ask, document_ids=(), history=(), max_documents=1)
         # What the choice of passages keeps free in a window, which is only the documents' here.
-        reserved = settings.answer_tokens + settings.openai_limits.reserve_tokens + limit.count(ask.question)
-        within = replace(settings, rag_max_json_length=limit.chars, llm_context_window=limit.tokens + reserved)
+        reserved = settings.answer_tokens + settings.openai.limits.reserve_tokens + limit.count(ask.question)
+        rag = replace(settings.rag, max_json_length=limit.chars)
+        within = replace(settings, rag=rag, llm=replace(settings.llm, context_window=limit.tokens + reserved))
         language = question_language_for(ask)
 
         def choose() -> Selected:
@@ -427,11 +428,11 @@ class WorkRun:
     @property
     def has_model(self) -> bool:
         """Whether a model writes; else sentences of the documents are taken."""
-        return self.settings.rag_api_endpoint != BUILTIN_MODEL
+        return self.settings.rag.api_endpoint != BUILTIN_MODEL
 
     def read(self, document_id: str) -> Document | None:
         """Return one document as this user may see it, else None. Raises: SearchError, NotAuthenticated."""
-        field = STORED[self.settings.rag_solr_field]
+        field = STORED[self.settings.rag.solr_field]
         return fetch(document_id, field, self.user, settings=self.settings, dependencies=self.dependencies)
 
     def weighed(self, document: Document, language: str) -> WeighedText:
@@ -444,8 +445,8 @@ class WorkRun:
         settings, count = self.settings, self.dependencies.counter.count
         # The answer, and before it the summary so far, which is no longer than all answers may be.
         beside = count(instructions) + FRAME_TOKENS + 2 * settings.answer_tokens
-        room = max(LEAST_ROOM_TOKENS, settings.llm_context_window - beside)
-        return PieceLimit(pieces, min(chars, settings.rag_max_json_length), room, count)
+        room = max(LEAST_ROOM_TOKENS, settings.llm.context_window - beside)
+        return PieceLimit(pieces, min(chars, settings.rag.max_json_length), room, count)
 
     def prompt(self, question: str, extracts: tuple[Extract, ...], *, instructions: str, language: str) -> Prompt:
         """
@@ -461,18 +462,18 @@ class WorkRun:
             instructions=instructions,
             nonce=self.dependencies.new_nonce(),
             language=language,
-            model=settings.rag_model,
-            temperature=settings.rag_temperature,
-            max_tokens=settings.rag_max_tokens,
+            model=settings.rag.model,
+            temperature=settings.rag.temperature,
+            max_tokens=settings.rag.max_tokens,
         )
-        prompt = fitted(prompt, window=settings.llm_context_window, count=self.dependencies.counter.count)
+        prompt = fitted(prompt, window=settings.llm.context_window, count=self.dependencies.counter.count)
         if not prompt.extracts:
             raise NoRoomForDocuments
         return prompt
 
     def filtered(self, text: str, extracts: tuple[Extract, ...]) -> str:
         """Return *text* with links made safe, as every answer has them."""
-        output = OutputFilter(extracts, wants_followups=False, links=self.settings.security_answer_links)
+        output = OutputFilter(extracts, wants_followups=False, links=self.settings.security.answer_links)
         output.feed(text)
         output.end()
         return output.text

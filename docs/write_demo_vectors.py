@@ -22,7 +22,7 @@ from datafari_rag.commands.demo.command import MODEL
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.commands.model import default_folder
 from datafari_rag.core.meaning.near_search import context_of, pieces_of
-from datafari_rag.core.settings.answers import ONNX
+from datafari_rag.core.settings.answers import ONNX, EmbeddingsSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel
 
@@ -48,7 +48,7 @@ def rows_in(index: Path) -> Iterator[tuple[str, bytes]]:
 def main() -> None:
     """Build the demo's index with the model, without what is shipped now, and write the file anew."""
     INTO.unlink(missing_ok=True)
-    embedder = embedder_for(Settings(embeddings_endpoint=f"{ONNX}{default_folder(MODEL)}"))
+    embedder = embedder_for(Settings(embeddings=EmbeddingsSettings(f"{ONNX}{default_folder(MODEL)}")))
     with tempfile.TemporaryDirectory() as folder:
         index = Path(sys.argv[1]) if sys.argv[1:] else Path(folder) / "index"
         if not sys.argv[1:]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, retriever_for
@@ -16,6 +16,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ingest.passage_sync import PassageSync, SyncOutcome
 from tests.real_solr import Collection
+from tests.settings import settings_with
 
 MODEL = EmbeddingModel("test", "test-key", 4, frozenset({"en"}))
 
@@ -65,8 +66,8 @@ class TwoCollections:
 
     def __init__(self, documents: Collection) -> None:
         self.documents = documents
-        self.settings: Settings = replace(documents.settings, solr_vector_collection="VectorMain")
-        self.node = Node(beside(self.settings.solr_url, "VectorMain"), connection_of(self.settings))
+        self.settings: Settings = settings_with(documents.settings, solr_vector_collection="VectorMain")
+        self.node = Node(beside(self.settings.solr.url, "VectorMain"), connection_of(self.settings))
         self.heard = Heard()
 
     def clear(self) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import connection_of, retriever_for, schema_of
 from datafari_rag.adapters.solr.writer import solr_document
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.jars import CannotRunSolr, jars
 from datafari_rag_trials.solr.process import Running
 from tests.required import missing, program
+from tests.settings import settings_with
 
 
 def require_tools() -> None:
@@ -41,7 +41,7 @@ class Collection:
     """One collection to fill and to search: the same two verbs for every engine's port suite."""
 
     def __init__(self, url: str) -> None:
-        self.settings = Settings(solr_url=url)
+        self.settings = settings_with(solr_url=url)
         self.retriever = retriever_for(self.settings)
         self._node = Node(url, connection_of(self.settings))
 

@@ -34,10 +34,10 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Search, SearchResult
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving
+from tests.settings import settings_with
 from tests.stub import raw_server
 
 QUESTION = "What is the default of the server setting for files?"
@@ -135,7 +135,7 @@ def test_a_search_is_one_request_to_solr_and_no_schema_is_asked_for_again() -> N
         return Reply(json.dumps(fields if asked.path.endswith("/schema") else found).encode())
 
     with serving(answer) as solr:
-        retriever = retriever_for(Settings(solr_url=f"{solr.url}/solr/docs"))
+        retriever = retriever_for(settings_with(solr_url=f"{solr.url}/solr/docs"))
         client = app_of(fake_snapshot(retriever, FakeModel("The default is 5 [1]."))).test_client()
         for _ in range(5):
             assert client.get(ASKED["page"][0]).get_json()["status"] == "OK"

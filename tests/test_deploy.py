@@ -99,9 +99,9 @@ def test_the_probes_ask_paths_that_are_there_and_wait_longer_than_the_service() 
 
     assert container["livenessProbe"]["httpGet"]["path"] == "/health/live"
     assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
-    assert container["readinessProbe"]["timeoutSeconds"] > settings.solr_limits.connect_s + settings.solr_limits.wait_s
-    assert pod["terminationGracePeriodSeconds"] > settings.server_limits.grace_s
-    assert container["ports"][0]["containerPort"] == settings.server_port
+    assert container["readinessProbe"]["timeoutSeconds"] > settings.solr.limits.connect_s + settings.solr.limits.wait_s
+    assert pod["terminationGracePeriodSeconds"] > settings.server.limits.grace_s
+    assert container["ports"][0]["containerPort"] == settings.server.port
 
 
 def test_the_settings_of_the_cluster_have_no_problem() -> None:
@@ -253,7 +253,7 @@ def test_a_shipped_proxy_passes_each_word_on_at_once_and_no_foreign_name(name: s
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(PROXIES))
 def test_a_shipped_proxy_takes_as_long_a_body_as_the_service(name: str, tmp_path: Path) -> None:
-    most = Settings().server_limits.body_bytes
+    most = Settings().server.limits.body_bytes
     count = serving(lambda asked: Reply(str(len(asked.body)).encode()))
     with count as backend, behind(name, tmp_path, backend.url) as url:
         longest = requests.post(f"{url}/chat", data=b"a" * most, timeout=60)

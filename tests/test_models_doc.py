@@ -107,9 +107,9 @@ def test_the_server_takes_the_first_request(name: str, is_streamed: bool, tmp_pa
             (Extract(1, "City", Document(id="1", text="Paris."), (), "Paris."),),
             "Be brief.",
             "k3j9x2m5q8w1",
-            model=settings.rag_model,
-            temperature=settings.rag_temperature,
-            max_tokens=settings.rag_max_tokens,
+            model=settings.rag.model,
+            temperature=settings.rag.temperature,
+            max_tokens=settings.rag.max_tokens,
         )
         *pieces, ending = HttpModel(here).generate(asked, is_streamed=is_streamed)
     assert isinstance(ending, Ending)

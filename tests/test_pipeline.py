@@ -34,6 +34,7 @@ from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vect
 from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started
 from datafari_rag.ports import Ending, Meaning, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
+from tests.settings import settings_with
 
 ANN = User("ann", frozenset({"s1"}))
 ASK = Ask("When does the plane take off?", is_streamed=True)
@@ -75,7 +76,7 @@ def test_whole_and_streamed_cite_the_same_places_of_a_long_document(is_cleaned: 
     """A streamed answer lets the texts go while the model writes."""
     lead = "Luggage is weighed\tat the counter. " * 500
     long = Document("big", f"{lead}🙂 Enjoy. The plane, a jet, takes off at 15h50.\n{lead}", title="Big", score=4.0)
-    settings = replace(Settings(), rag_max_json_length=2000, rag_clean=is_cleaned)
+    settings = settings_with(rag_max_json_length=2000, rag_clean=is_cleaned)
 
     def told(is_streamed: bool) -> Finished:
         model = FakeModel("The plane takes off ", "at 15h50 [1]. “The plane, a jet, takes off at 15h50” [1].")
@@ -99,7 +100,7 @@ def test_the_filter_of_every_search_is_made_of_the_users_tokens() -> None:
 
 def test_nobody_without_identity_is_searched_for_where_one_is_required() -> None:
     retriever = FakeRetriever(FLIGHT)
-    events = events_of(user=User(), retriever=retriever, settings=replace(Settings(), security_anonymous="refuse"))
+    events = events_of(user=User(), retriever=retriever, settings=settings_with(security_anonymous="refuse"))
 
     assert isinstance(events[0], Failed)
     assert isinstance(events[0].error, NotAuthenticated)
@@ -137,7 +138,7 @@ def test_the_thoughts_name_the_operator_that_was_used() -> None:
 
 @pytest.mark.parametrize("operator", ["AND", "OR"])
 def test_documents_without_any_room_are_not_called_nothing_found(operator: Any) -> None:
-    settings = replace(Settings(), rag_max_tokens=20_000, rag_operator=operator)
+    settings = settings_with(rag_max_tokens=20_000, rag_operator=operator)
     failed = events_of(settings=settings)[-1]
 
     assert isinstance(failed, Failed)
@@ -147,7 +148,7 @@ def test_documents_without_any_room_are_not_called_nothing_found(operator: Any) 
 
 def test_without_relaxing_one_search_is_all() -> None:
     retriever = FakeRetriever()
-    events_of(retriever=retriever, settings=replace(Settings(), rag_search=SearchChoice(relax=False)))
+    events_of(retriever=retriever, settings=settings_with(rag_search=SearchChoice(relax=False)))
 
     assert len(retriever.searches) == 1
 
@@ -218,7 +219,7 @@ def test_marks_that_were_not_asked_for_stay_in_the_text() -> None:
 )
 def test_links_in_an_answer_lead_to_its_documents_or_nowhere(links: Any, kept: bool) -> None:
     model = FakeModel("See [pass](file:///flight.pdf) and [this](https://evil.example/x) ![p](https://evil.example/p).")
-    finished = events_of(model=model, settings=replace(Settings(), security_answer_links=links))[-1]
+    finished = events_of(model=model, settings=settings_with(security_answer_links=links))[-1]
 
     assert isinstance(finished, Finished)
     assert ("file:///flight.pdf" in finished.text) == kept
@@ -235,7 +236,7 @@ def test_the_stages_add_up_to_the_time_of_the_line() -> None:
 
 @pytest.mark.parametrize(("shown", "to_ann", "to_admin"), [("all", 4, 4), ("admins", 0, 4), ("none", 0, 0)])
 def test_thoughts_are_shown_to_those_whom_the_setting_names(shown: Any, to_ann: int, to_admin: int) -> None:
-    settings = replace(Settings(), chat_client=ChatClient(thoughts=shown))
+    settings = settings_with(chat_client=ChatClient(thoughts=shown))
     plain = events_of(settings=settings)[0]
     admin = events_of(user=User("root", is_admin=True), settings=settings)[0]
 
@@ -260,7 +261,7 @@ def test_only_administrators_learn_that_no_document_has_the_field_of_the_texts(i
 
 def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "datafari_rag"):
-        events_of(replace(ASK, question="boarding time"), settings=replace(Settings(), rag_enable_logs=True))
+        events_of(replace(ASK, question="boarding time"), settings=settings_with(rag_enable_logs=True))
 
     assert [record.getMessage().split(" ")[0] for record in caplog.records] == [
         "search",
@@ -275,7 +276,7 @@ def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: py
 def test_the_model_may_write_the_query_of_a_conversation() -> None:
     retriever, model = FakeRetriever(FLIGHT), FakeModel("flight departure")
     asked = replace(ASK, question="and when?", history=(ChatMessage("user", "The flight?"),))
-    events_of(asked, retriever=retriever, model=model, settings=replace(Settings(), chat_query_rewriting_enabled=True))
+    events_of(asked, retriever=retriever, model=model, settings=settings_with(chat_query_rewriting_enabled=True))
 
     assert retriever.searches[0][0].question == "flight departure"
 
@@ -283,7 +284,7 @@ def test_the_model_may_write_the_query_of_a_conversation() -> None:
 def test_with_an_effort_no_query_is_written_outside_of_its_budget() -> None:
     model = FakeModel("flight departure")
     asked = replace(ASK, question="and the gate?", history=(ChatMessage("user", "The flight?"),), effort="minimal")
-    settings = replace(Settings(), chat_query_rewriting_enabled=True)
+    settings = settings_with(chat_query_rewriting_enabled=True)
     events = events_of(asked, retriever=FakeRetriever(FLIGHT), model=model, settings=settings)
 
     finished = events[-1]
@@ -302,7 +303,7 @@ def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | No
 
     retriever = FakeRetriever(FLIGHT)
     asked = replace(ASK, question="and the gate?", history=(ChatMessage("user", "The flight?"),))
-    rewriting = replace(Settings(), chat_query_rewriting_enabled=True)
+    rewriting = settings_with(chat_query_rewriting_enabled=True)
     events_of(asked, retriever=retriever, model=Poor(), settings=rewriting)
 
     assert "bad" not in retriever.searches[0][0].question
@@ -366,7 +367,7 @@ def test_collect_keeps_sources_and_finished_together() -> None:
 
 def test_a_document_of_a_megabyte_stays_within_the_settings_characters() -> None:
     large = Document("big", "The plane takes off at noon. " * 40_000, title="Big")
-    sources = events_of(retriever=FakeRetriever(large), settings=replace(Settings(), rag_max_json_length=900))[0]
+    sources = events_of(retriever=FakeRetriever(large), settings=settings_with(rag_max_json_length=900))[0]
 
     assert isinstance(sources, Sources)
     assert 0 < sum(len(extract.text) for extract in sources.extracts) <= 900
@@ -474,7 +475,7 @@ def test_words_alone_answer_where_meaning_cannot(embedder: FakeEmbedder, passage
 
 def test_with_bm25_no_vector_is_asked_for() -> None:
     embedder = FakeEmbedder()
-    found = sources_of(embedder, FakePassages(NEAR_RABBIT), FLIGHT, settings=Settings(retrieval_method="bm25"))
+    found = sources_of(embedder, FakePassages(NEAR_RABBIT), FLIGHT, settings=settings_with(retrieval_method="bm25"))
 
     assert (embedder.asked, found.found_by) == ([], "words")
 
@@ -522,7 +523,7 @@ def test_a_second_judge_is_heard_before_a_sentence_is_dropped_and_its_failure_is
 
     heard: list[Doubt] = []
     words = "The flight takes off at 15h50 [1]. Your plane leaves the ground at 15h50 that flight day. "
-    settings = replace(Settings(), answer_unsupported=unsupported, answer_judge_endpoint="http://127.0.0.1/predict")
+    settings = settings_with(answer_unsupported=unsupported, answer_judge_endpoint="http://127.0.0.1/predict")
     parts = replace(parts_of(FakeRetriever(FLIGHT, RABBIT), FakeModel(words)), judge=FakeJudge())
     finished = collect(answer(ASK, ANN, settings=settings, dependencies=parts)).finished
     assert finished.support is not None

@@ -21,6 +21,7 @@ from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vect
 from datafari_rag.ports import Meaning
 from datafari_rag.retrieval import Engines, Searched, browsed, searched
 from tests.fakes import FakeRetriever
+from tests.settings import settings_with
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 QUESTION = Ask("When does the ferry leave?")
@@ -92,7 +93,7 @@ class ReadingPassages:
 def run(
     retriever: FakeRetriever, embedder: FakeEmbedder, passages: ReadingPassages, ask: Ask = QUESTION, **changes: object
 ) -> Searched:
-    settings = replace(Settings(), **changes)  # type: ignore[arg-type]
+    settings = settings_with(**changes)
     engines = Engines(retriever, Meaning(embedder, passages))
     return searched(searches_for(ask, language="en", settings=settings), ANYBODY, settings=settings, engines=engines)
 
@@ -143,7 +144,7 @@ def test_by_ranks_only_what_is_kept_is_read(method: str) -> None:
     passages = ReadingPassages({f"n{n}": 0.9 - n / 100 for n in range(40)})
     found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).found
 
-    assert len(passages.compared_ids[0]) == len(found.documents) == Settings().rag_search.candidates
+    assert len(passages.compared_ids[0]) == len(found.documents) == Settings().rag.search.candidates
 
 
 @pytest.mark.parametrize(("method", "by"), [("hybrid", "both"), ("rrf", "both"), ("vector", "vector")])
@@ -329,7 +330,7 @@ def listed(
     **changes: object,
 ) -> Any:
     engines = Engines(retriever or ListRetriever(), Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR)))
-    return browsed(plain, ANYBODY, settings=replace(Settings(), **changes), engines=engines)  # type: ignore[arg-type]
+    return browsed(plain, ANYBODY, settings=settings_with(**changes), engines=engines)
 
 
 def names(page: Any) -> list[str]:

@@ -168,10 +168,10 @@ class EndpointJudge:
 
 def judge_for(settings: Settings, machine: Machine = MACHINE) -> SecondJudge | None:
     """Return the second judge, None where `answer.judge.endpoint` is empty."""
-    if not settings.answer_judge_endpoint:
+    if not settings.answer.judge_endpoint:
         return None
-    call = settings.answer_judge_options
+    call = settings.answer.judge_options
     options = JudgeOptions(
-        call.format, settings.answer_judge_token, call.timeout_s, least_score=call.min_score, tls=settings.tls.judge
+        call.format, settings.answer.judge_token, call.timeout_s, least_score=call.min_score, tls=settings.tls.judge
     )
-    return EndpointJudge(settings.answer_judge_endpoint, options, clock=machine.monotonic)
+    return EndpointJudge(settings.answer.judge_endpoint, options, clock=machine.monotonic)

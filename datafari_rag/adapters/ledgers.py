@@ -196,7 +196,7 @@ class RedisLedger:
 
 def ledger_for(settings: Settings, machine: Machine = MACHINE) -> Ledger | None:
     """Return where `limits.store` says that is counted, None where nothing is. Raises: ModuleNotFoundError."""
-    store = settings.limits_store
+    store = settings.limits.store
     if store.startswith(REDIS):
         return RedisLedger(store)
     return SqliteLedger(Path(store), machine) if store else None

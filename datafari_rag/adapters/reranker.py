@@ -115,12 +115,12 @@ def reranker_for(settings: Settings, machine: Machine = MACHINE, offload: Offloa
 
     *offload* is where a local model works. If it cannot be used, the reason is logged: the service starts in any case.
     """
-    endpoint = settings.rerank_endpoint
+    endpoint = settings.rerank.endpoint
     if not endpoint:
         return None
     if not endpoint.startswith(ONNX):
-        call = settings.rerank_options
-        options = RerankerOptions(call.model, settings.rerank_token, call.timeout_s, settings.tls.rerank)
+        call = settings.rerank.options
+        options = RerankerOptions(call.model, settings.rerank.token, call.timeout_s, settings.tls.rerank)
         return EndpointReranker(endpoint, options, clock=machine.monotonic)
     try:
         from datafari_rag.adapters.vectors.onnx import LateInteraction

@@ -250,17 +250,17 @@ def rights_source(
         "authority": partial(_authority_rights, settings, headers, watch, machine),
         "claims": ClaimedRights,
     }
-    return sources[settings.security_tokens]()
+    return sources[settings.security.tokens]()
 
 
 def _file_rights(settings: Settings) -> RightsSource:
-    return RightsFile(Path(settings.security_tokens_file)) if settings.security_tokens_file else NoRights()
+    return RightsFile(Path(settings.security.tokens_file)) if settings.security.tokens_file else NoRights()
 
 
 def _authority_rights(settings: Settings, headers: Headers, watch: RightsWatch, machine: Machine) -> RightsSource:
-    patience = settings.security_authority_limits
-    limits = AuthorityLimits(patience.connect_s, patience.wait_s, settings.security_cache_s)
-    url = settings.security_authority_url
+    patience = settings.security.authority_limits
+    limits = AuthorityLimits(patience.connect_s, patience.wait_s, settings.security.cache_s)
+    url = settings.security.authority_url
     return AuthorityRights(url, limits, headers=headers, watch=watch, machine=machine)
 
 

@@ -75,8 +75,8 @@ def check(file: Path | None, strict: bool, is_whole: bool) -> None:
 
 def shared_with(settings: Settings) -> Iterator[str]:
     """Yield for each folder with texts of documents the group that may read it, if any."""
-    if settings.solr_url.startswith(EMBEDDED):
-        folder = Path(settings.solr_url.removeprefix(EMBEDDED))
+    if settings.solr.url.startswith(EMBEDDED):
+        folder = Path(settings.solr.url.removeprefix(EMBEDDED))
         group = group_with_rights(folder)
         if group is not None:
             yield f"the index, with the texts of all documents, is open to the group {group}: {folder}"

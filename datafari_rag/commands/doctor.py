@@ -121,14 +121,14 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
 def _search(settings: Settings) -> Sequence[Finding]:
     retriever = bootstrap.retriever_for(settings)
     problem = retriever.probe()
-    where = "the embedded index" if settings.solr_url.startswith(EMBEDDED) else "Solr"
+    where = "the embedded index" if settings.solr.url.startswith(EMBEDDED) else "Solr"
     if problem is not None:
         has = f"; {_collections(settings)}" if "answered 404" in problem else ""
         first = Finding("search engine", "problem", problem, _advice(problem, where) + has)
         # A Solr that answers may say more; of one that does not, the same was said.
         more = _collection(settings) if where == "Solr" and not has else ()
         return first, *(one for one in more if one.subject != "collection")
-    first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr_handler})")
+    first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr.handler})")
     if where == "Solr":
         return first, *_collection(settings)
     return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings))
@@ -138,7 +138,7 @@ def _collections(settings: Settings) -> str:
     """Say which names would not be answered by 404, twenty of them."""
     connection = factory.connection_of(settings)
     try:
-        roots = [url.rpartition("/")[0] for url in factory.addresses_of(settings.solr_url, connection).current()]
+        roots = [url.rpartition("/")[0] for url in factory.addresses_of(settings.solr.url, connection).current()]
         names = collection_probe.names_at(Nodes(FixedAddresses(tuple(roots)), connection))[:20]
     except SearchError:
         names = ()
@@ -147,19 +147,19 @@ def _collections(settings: Settings) -> str:
 
 def _collection(settings: Settings) -> Sequence[Finding]:
     connection = factory.connection_of(settings)
-    nodes = Nodes(factory.addresses_of(settings.solr_url, connection), connection)
+    nodes = Nodes(factory.addresses_of(settings.solr.url, connection), connection)
     try:
-        facts, schema = collection_probe.facts_of(nodes, factory.schema_of(settings), handler=settings.solr_handler)
+        facts, schema = collection_probe.facts_of(nodes, factory.schema_of(settings), handler=settings.solr.handler)
     except SearchError as error:
         return (Finding("collection", "problem", _said(error), _advice(error.log, "Solr")),)
     if schema.kinds is None:
         return (Finding("collection", "hint", "Solr does not return its schema", "Allow read access to /schema"),)
-    return findings(facts, schema, mode=settings.security_mode, facets=settings.solr_facets)
+    return findings(facts, schema, mode=settings.security.mode, facets=settings.solr.facets)
 
 
 def _meaning(settings: Settings) -> Sequence[Finding]:
     """Try the embedding model, and whether the index has vectors of it."""
-    if not settings.embeddings_endpoint:
+    if not settings.embeddings.endpoint:
         return ()
     try:
         embedder = embedder_for(settings)
@@ -176,7 +176,7 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
     if meaning is None:
         found.append(Finding("vectors", "problem", "they cannot be searched", NEEDS_EXTRA))
     elif problem is not None:
-        command = "index PATH" if settings.solr_url.startswith(EMBEDDED) else "passages sync"
+        command = "index PATH" if settings.solr.url.startswith(EMBEDDED) else "passages sync"
         found.append(Finding("vectors", "hint", problem, f"Run: datafari-rag {command} --conf FILE"))
     else:
         found.append(Finding("vectors", "ok", "the index has vectors of this model"))
@@ -185,7 +185,7 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
 
 def _reranker(settings: Settings) -> Sequence[Finding]:
     """Let the reranker tell a text that answers from one that does not."""
-    if not settings.rerank_endpoint:
+    if not settings.rerank.endpoint:
         return ()
     subject, reranker = "reranker", reranker_for(settings)
     if reranker is None:
@@ -202,15 +202,15 @@ def _reranker(settings: Settings) -> Sequence[Finding]:
 
 
 def _rights(settings: Settings) -> Sequence[Finding]:
-    if settings.security_mode != "tokens":
+    if settings.security.mode != "tokens":
         return ()
-    subject = f"source of rights ({settings.security_tokens})"
+    subject = f"source of rights ({settings.security.tokens})"
     try:
         tokens = tuple(bootstrap.rights_for(settings).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
-        key = "security.tokens.file" if settings.security_tokens == "file" else "security.authority.url"
+        key = "security.tokens.file" if settings.security.tokens == "file" else "security.authority.url"
         return (Finding(subject, "problem", _said(error), f"Check {key}; until then no questions are answered"),)
-    if settings.security_tokens == "file" and not settings.security_tokens_file:
+    if settings.security.tokens == "file" and not settings.security.tokens_file:
         return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
 
@@ -250,7 +250,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
     for one in seen.effects:
         hides = f", hides {one.hides}" if one.hides else ""
         yield Finding(subject, "ok", f"token {one.token!r} alone opens {one.opens} documents{hides}")
-    if settings.security_mode == "tokens" and settings.security_tokens == "claims":
+    if settings.security.mode == "tokens" and settings.security.tokens == "claims":
         yield Finding(
             subject, "hint", "tokens are in each signed token, so that none are known here", "Ask as the user"
         )
@@ -268,8 +268,8 @@ def _why(reason: Reason) -> str:
 
 def _user(name: str, settings: Settings) -> User:
     """Return the user with their tokens. Raises: AuthorityError."""
-    mapped = mapped_name(name, settings.security_domain)
-    if settings.security_mode != "tokens":
+    mapped = mapped_name(name, settings.security.domain)
+    if settings.security.mode != "tokens":
         return User(mapped)
     return User(mapped, usable_tokens(bootstrap.rights_for(settings).tokens_of(mapped, ()))[0])
 
@@ -288,9 +288,9 @@ def _searching(settings: Settings) -> Dependencies:
 
 def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
     """Yield how old the rights of an answer can be, when the index changed, and the newest date that is seen."""
-    kind = settings.security_tokens if settings.security_mode == "tokens" else settings.security_mode
-    yield Finding("age of rights", "ok", RIGHTS_AGE[kind].format(cache_s=settings.security_cache_s))
-    if kind == "claims" and not settings.security_revocations_file:
+    kind = settings.security.tokens if settings.security.mode == "tokens" else settings.security.mode
+    yield Finding("age of rights", "ok", RIGHTS_AGE[kind].format(cache_s=settings.security.cache_s))
+    if kind == "claims" and not settings.security.revocations_file:
         text = "revocations are forgotten when the service stops, and the tokens from before count again"
         yield Finding("age of rights", "hint", text, "Set security.revocations.file")
     changed = _index_changed(settings)
@@ -310,12 +310,12 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
 
 
 def _index_changed(settings: Settings) -> str | None:
-    if settings.solr_url.startswith(EMBEDDED):
-        path = Path(settings.solr_url.removeprefix(EMBEDDED))
+    if settings.solr.url.startswith(EMBEDDED):
+        path = Path(settings.solr.url.removeprefix(EMBEDDED))
         times = [one.stat().st_mtime for one in path.glob("*") if one.is_file()]
         return iso_at(max(times)) if times else None
     connection = factory.connection_of(settings)
-    return collection_probe.changed_at(Nodes(factory.addresses_of(settings.solr_url, connection), connection))
+    return collection_probe.changed_at(Nodes(factory.addresses_of(settings.solr.url, connection), connection))
 
 
 def _ago(text: str) -> str:
@@ -338,8 +338,8 @@ RIGHTS_AGE = {
 
 def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iterator[Finding]:
     is_built_in = endpoint.url == BUILTIN_MODEL
-    limits = settings.llm_limits
-    model = None if is_built_in else HttpModel(endpoint, template=settings.rag_template, limits=limits)
+    limits = settings.llm.limits
+    model = None if is_built_in else HttpModel(endpoint, template=settings.rag.template, limits=limits)
     trial = tried(model or ExtractiveModel(), trial_prompt(settings, instructions, new_nonce()), time.monotonic)
     subject = f"model ({bootstrap.host_of(endpoint.url)})"
     if trial.failure is not None:
@@ -352,7 +352,7 @@ def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iter
             subject, "ok", f"answers: first words after {trial.first_s:.1f} s, all after {trial.total_s:.1f} s"
         )
     if model is not None:
-        name = endpoint.model or settings.rag_model
+        name = endpoint.model or settings.rag.model
         lessons = model.learned.texts().values()
         yield from (Finding("learned", "ok", text) for one in lessons for text in one)
         yield from _judged(trial, endpoint.needs(name))
@@ -392,8 +392,8 @@ def _judged(trial: ModelTrial, needs: ServerNeeds) -> Iterator[Finding]:
 
 
 def _window(endpoint: Endpoint, model: str, settings: Settings) -> Iterator[Finding]:
-    wanted = settings.llm_context_window
-    found = ServerListing(endpoint).window(model) if settings.rag_template == "openai" else None
+    wanted = settings.llm.context_window
+    found = ServerListing(endpoint).window(model) if settings.rag.template == "openai" else None
     if found is None:
         yield Finding("window", "ok", f"the server does not say; llm.context.window={wanted}")
     elif found < wanted:
@@ -482,10 +482,10 @@ def trial_prompt(settings: Settings, instructions: str, nonce: str) -> Prompt:
         instructions_for(instructions, language=LANGUAGE, answer_format=None),
         nonce,
         language=LANGUAGE,
-        model=settings.rag_model,
-        temperature=settings.rag_temperature,
-        max_tokens=settings.rag_max_tokens,
-        spare_tokens=settings.llm_context_window // 2,
+        model=settings.rag.model,
+        temperature=settings.rag.temperature,
+        max_tokens=settings.rag.max_tokens,
+        spare_tokens=settings.llm.context_window // 2,
     )
 
 

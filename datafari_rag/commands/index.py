@@ -117,7 +117,7 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, 
     with _in_words():
         settings = settings_for(given["conf"])
         if rebuild:
-            if not settings.solr_url.startswith(EMBEDDED):
+            if not settings.solr.url.startswith(EMBEDDED):
                 raise click.UsageError(
                     "--rebuild is for an embedded index; for Solr there is `datafari-rag passages sync`."
                 )
@@ -191,7 +191,7 @@ def indexed(
         vectors = writer.form if isinstance(writer, EmbeddingWriter) else ""
         for path in paths:
             root = path.resolve()
-            with closing(Manifest(manifest_of(settings.solr_url), key_of(root))) as manifest:
+            with closing(Manifest(manifest_of(settings.solr.url), key_of(root))) as manifest:
                 if manifest.was_restricted(bool(rights.allow)) and not rights.allow:
                     listener.failed(str(path), OPENED)
                 if how.again:
@@ -224,7 +224,7 @@ def held_of(name: str, settings: Settings) -> dict[str, dict[str, list[str]]]:
     Raises:
         ManifestError: the list of what was indexed cannot be read.
     """
-    file = manifest_of(settings.solr_url)
+    file = manifest_of(settings.solr.url)
     if not file.exists():
         return {}
     with closing(Manifest(file, "")) as manifest:
@@ -287,7 +287,7 @@ def forgotten(name: str, settings: Settings) -> int:
     held = held_of(name, settings)
     for root, files in held.items():
         with (
-            closing(Manifest(manifest_of(settings.solr_url), root)) as manifest,
+            closing(Manifest(manifest_of(settings.solr.url), root)) as manifest,
             closing(writer_for(settings)) as writer,
         ):
             for path, ids in files.items():

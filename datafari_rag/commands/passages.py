@@ -83,7 +83,7 @@ def _run(settings: Settings) -> SyncOutcome:
 
 def synced(settings: Settings, listener: SyncListener) -> SyncOutcome:
     """Update the passages of *settings* from its documents. Raises: RagError, ClickException."""
-    if settings.solr_url.startswith(EMBEDDED):
+    if settings.solr.url.startswith(EMBEDDED):
         raise click.ClickException("The embedded index has its own passages: datafari-rag index writes them.")
     with closing(passage_store_for(settings)) as store:
         return PassageSync(store, embedder_for(settings), listener).go()

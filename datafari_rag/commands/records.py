@@ -163,7 +163,7 @@ def delete(conf: Path, user: str) -> None:
         if store is None:
             raise click.ClickException("chat.store.folder is empty: nothing is stored.")
         with closing(store):
-            number = store.delete_all(mapped_name(user, settings.security_domain)) if store.is_there else 0
+            number = store.delete_all(mapped_name(user, settings.security.domain)) if store.is_there else 0
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except ConversationsUnavailable as error:
@@ -213,7 +213,7 @@ def verify(folder: Path, conf: Path | None, allows_unsigned: bool, since: object
     chains = sorted({path.with_suffix(".jsonl") for path in folder.iterdir() if path.suffix in (".jsonl", ".head")})
     vouched = _vouched(chains, keys)
     # Who removes the only chain leaves a folder like this: where answers are audited there is one.
-    is_bare = not chains and conf is not None and bool(SettingsFile(conf).snapshot().settings.audit_folder)
+    is_bare = not chains and conf is not None and bool(SettingsFile(conf).snapshot().settings.audit.folder)
     problems = [f"{folder}: there is no chain; it was removed, or nothing was audited here yet."] if is_bare else []
     problems += [*_missing(folder, chains, vouched, since=f"{since:%Y%m%d}" if since else "")]
     for chain in chains:
@@ -269,7 +269,7 @@ def _keys(conf: Path | None) -> Keys:
         settings = SettingsFile(conf).snapshot().settings
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from None
-    return keys_by_id(settings.audit_key)
+    return keys_by_id(settings.audit.key)
 
 
 def _vouched(chains: list[Path], keys: Keys) -> Vouched:

@@ -53,19 +53,19 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     settings = snapshot.settings
-    if settings.log_file:
+    if settings.log.file:
         # The workers log the same lines, which nobody sees who starts the service.
         click.echo("".join(f"{line}\n" for line in snapshot.lines()), nl=False, err=True)
     # One secret for all workers, made before the fork: each worker accepts forms from the others.
-    overrides.setdefault("server.secret", settings.server_secret or secrets.token_urlsafe(32))
+    overrides.setdefault("server.secret", settings.server.secret or secrets.token_urlsafe(32))
     configure(settings, request_id)
     listening = server.ListenOptions(
-        host=settings.server_host,
-        port=settings.server_port,
-        workers=settings.server_workers or os.cpu_count() or 1,
-        grace_s=settings.server_limits.grace_s,
-        header_timeout_s=settings.server_limits.header_s,
-        max_connections=settings.server_limits.connections,
+        host=settings.server.host,
+        port=settings.server.port,
+        workers=settings.server.workers or os.cpu_count() or 1,
+        grace_s=settings.server.limits.grace_s,
+        header_timeout_s=settings.server.limits.header_s,
+        max_connections=settings.server.limits.connections,
     )
     where = f"http://{listening.host}:{listening.port}"
     announce = on_ready or (lambda: click.echo(f"Serving on {where} with {listening.workers} workers.", err=True))
@@ -98,13 +98,13 @@ def llm_service(port: int, host: str, **options: str) -> None:
     server.prepare()
     from datafari_rag.adapters.model.chain import ExtractiveModel, chain_for
     from datafari_rag.adapters.settings.file import packaged_instructions
+    from datafari_rag.core.settings.answers import RagSettings
     from datafari_rag.core.settings.table import Settings
     from datafari_rag.invoke_service import ServiceDefaults, application, serve
 
     try:
-        model = chain_for(
-            Settings(rag_api_endpoint=options["endpoint"], rag_api_token=options["api_token"]), ExtractiveModel()
-        )
+        rag = RagSettings(api_endpoint=options["endpoint"], api_token=options["api_token"])
+        model = chain_for(Settings(rag=rag), ExtractiveModel())
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--endpoint") from error
     service = application(model, ServiceDefaults(packaged_instructions(), options["model"]), token=options["token"])

@@ -151,7 +151,7 @@ def session_state(context: ReplyContext, text: str) -> object:
     *text* is the whole answer. A client with its own state keeps it.
     """
     sent, settings = context.ask.session_state, context.settings
-    if not settings.chat_memory_enabled or not (sent is None or conversations.is_ours(sent)):
+    if not settings.chat.memory_enabled or not (sent is None or conversations.is_ours(sent)):
         return sent
     turns = (*context.ask.history, ChatMessage("user", context.ask.question), ChatMessage("assistant", text))
     return conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
@@ -160,7 +160,7 @@ def session_state(context: ReplyContext, text: str) -> object:
 def is_state_issued(context: ReplyContext) -> bool:
     """Return whether the state is known only after the answer."""
     sent = context.ask.session_state
-    return context.settings.chat_memory_enabled and (sent is None or conversations.is_ours(sent))
+    return context.settings.chat.memory_enabled and (sent is None or conversations.is_ours(sent))
 
 
 def opening_state(context: ReplyContext) -> object:
@@ -194,7 +194,7 @@ def completion_id(context: ReplyContext, facts: ModelFacts) -> str:
 
 def model_name(context: ReplyContext, facts: ModelFacts) -> str:
     """Return the name of the model that answered, as it calls itself where it does."""
-    return facts.name or context.ask.model or context.settings.rag_model
+    return facts.name or context.ask.model or context.settings.rag.model
 
 
 def created_s(context: ReplyContext, facts: ModelFacts) -> int:

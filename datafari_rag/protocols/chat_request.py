@@ -111,7 +111,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         attachments=incoming.files,
         session_state=state,
     )
-    if not settings.chat_client.system and any(turn.role == "system" for turn in turns):
+    if not settings.chat.client.system and any(turn.role == "system" for turn in turns):
         ask = replace(ask, overrides={"system message": _SYSTEM_LEFT_OUT})
     ask = applied(ask, overrides, settings)
     language = question_language_for(ask)
@@ -125,7 +125,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
 
 def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
     """Return the failures that are answers on the chat paths (contract §4), none when the setting wants errors."""
-    return (NoDocuments, NoAnswer) if settings.chat_client.no_documents == "answer" else ()
+    return (NoDocuments, NoAnswer) if settings.chat.client.no_documents == "answer" else ()
 
 
 def body_of(incoming: Incoming) -> Mapping[str, object]:
@@ -146,9 +146,9 @@ def state_of(body: Mapping[str, object], settings: Settings) -> object:
     if body.get(key) is None:
         return None
     most = MAX_STATE_BYTES
-    if settings.chat_memory_enabled and session_state.is_ours(body[key]):
+    if settings.chat.memory_enabled and session_state.is_ours(body[key]):
         # One that was issued here is as large as the setting lets it be, in braces and with its key.
-        most = max(most, settings.chat_limits.memory_bytes + _STATE_FRAME_BYTES)
+        most = max(most, settings.chat.limits.memory_bytes + _STATE_FRAME_BYTES)
     if len(json.dumps(body[key])) > most:
         raise BadRequest(f"{key} must have at most {most} bytes.", field=key)
     return body[key]
@@ -181,20 +181,20 @@ def _history(
 ) -> tuple[ChatMessage, ...]:
     """Return the turns that go to the model: the client's own, else those of a memory that was issued here."""
     remembered: tuple[ChatMessage, ...] = ()
-    if settings.chat_memory_enabled and session_state.is_ours(state):
+    if settings.chat.memory_enabled and session_state.is_ours(state):
         limits, key = memory_limits(settings), state_key(body_of(incoming))
         remembered = session_state.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     if all(turn.role == "system" for turn in turns):
         turns = (*turns, *remembered)
-    if not settings.chat_client.system:
+    if not settings.chat.client.system:
         turns = [turn for turn in turns if turn.role != "system"]
     tokens = incoming.count_tokens(question)
-    window = Window(settings.llm_context_window, is_estimated=settings.token_counter == ESTIMATE)
-    budget = min(settings.chat_limits.history_tokens, checked(tokens, window) // HISTORY_SHARE)
+    window = Window(settings.llm.context_window, is_estimated=settings.token.counter == ESTIMATE)
+    budget = min(settings.chat.limits.history_tokens, checked(tokens, window) // HISTORY_SHARE)
     return within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
 def memory_limits(settings: Settings) -> session_state.StateLimits:
     """Return how much a memory may carry."""
-    limits = settings.chat_limits
-    return session_state.StateLimits(settings.chat_memory_history_size, limits.memory_bytes, float(limits.memory_age_s))
+    limits = settings.chat.limits
+    return session_state.StateLimits(settings.chat.memory_history_size, limits.memory_bytes, float(limits.memory_age_s))

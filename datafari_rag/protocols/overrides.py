@@ -130,7 +130,7 @@ def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> As
         BadRequest: a value is of the wrong type or out of range; the reason names the field.
     """
     given = read_steps(Overrides, overrides, path=f"{PATH}.")
-    most = settings.chat_limits.top
+    most = settings.chat.limits.top
     if given.top is not None and given.top > most:
         raise BadRequest(f"{PATH}.top must be a whole number from 1 to {most}.", field=f"{PATH}.top")
     sent = [name for name in SENTENCES if overrides.get(name) is not None]
@@ -185,19 +185,19 @@ def _category(*, is_excluded: bool) -> Effect:
 
 
 _A_MODEL = Need(
-    lambda settings: settings.rag_api_endpoint != BUILTIN_MODEL,
+    lambda settings: settings.rag.api_endpoint != BUILTIN_MODEL,
     "Not in use here: the built-in model quotes sentences from the documents.",
 )
 _INSTRUCTIONS = Need(
-    lambda settings: settings.rag_template == "openai" or settings.rag_add_instructions,
+    lambda settings: settings.rag.template == "openai" or settings.rag.add_instructions,
     "Not in use here: rag.addInstructions is off, so the model gets no instructions.",
 )
 _OPENAI = Need(
-    lambda settings: settings.rag_template == "openai",
+    lambda settings: settings.rag.template == "openai",
     "Not in use here: a Datafari External LLM service has no such parameter.",
 )
 _TEMPLATES = Need(
-    lambda settings: settings.chat_client.prompt_template,
+    lambda settings: settings.chat.client.prompt_template,
     "Not in use here: prompt_template of chat.client is off.",
 )
 
@@ -216,7 +216,7 @@ EFFECTS: Mapping[str, Effect] = {
     "semantic_captions": _set("wants_captions"),
     "suggest_followup_questions": _set("wants_followups"),
     "prompt_template": lambda ask, value, settings: (
-        replace(ask, prompt_template=value) if settings.chat_client.prompt_template else ask
+        replace(ask, prompt_template=value) if settings.chat.client.prompt_template else ask
     ),
     "minimum_search_score": _set("min_score"),
     "include_category": _category(is_excluded=False),

@@ -38,8 +38,8 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         QueryTooLong: over 4000 characters.
         BadRequest: the words hold what no text can hold (lone surrogates).
     """
-    own_names = fields_of(settings.solr_fields).acl.values()
-    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets, acl_fields=own_names)
+    own_names = fields_of(settings.solr.fields).acl.values()
+    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr.facets, acl_fields=own_names)
     text = parameters.text or ""
     if len(text) > MAX_QUESTION_CHARS:
         raise QueryTooLong
@@ -104,7 +104,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
     """Return the envelope of a failure, nested as RagAPI's example has it; HTTP 200 unless `rag.reply` says."""
-    status = error.code if settings.rag_reply.http_errors else 200
+    status = error.code if settings.rag.reply.http_errors else 200
     return status, {"status": "ERROR", "content": {"error": _error(error)}}
 
 
@@ -112,7 +112,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     settings = context.settings
     content: dict[str, object] = {
         "message": _broken(finished.text, context),
-        "documents": SHAPES[settings.rag_reply.documents]([_document(extract) for extract in sources.extracts]),
+        "documents": SHAPES[settings.rag.reply.documents]([_document(extract) for extract in sources.extracts]),
         "citations": [citation(each) for each in finished.citations],
         **partial(sources),
         **support(finished),
@@ -144,7 +144,7 @@ def _error(error: RagError) -> dict[str, object]:
 
 def _broken(text: str, context: ReplyContext) -> str:
     """Return *text* with its line breaks written as the request wants them, else as the settings do."""
-    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag_reply.linebreaks](text.replace("\r", ""))
+    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag.reply.linebreaks](text.replace("\r", ""))
 
 
 LINE_BREAKS: Mapping[str, Callable[[str], str]] = {

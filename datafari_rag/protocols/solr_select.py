@@ -29,8 +29,8 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
         BadRequest: an unknown action, or words that are no text.
         QueryTooLong: over 4000 characters.
     """
-    own_names = fields_of(settings.solr_fields).acl.values()
-    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets, acl_fields=own_names)
+    own_names = fields_of(settings.solr.fields).acl.values()
+    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr.facets, acl_fields=own_names)
     if (parameters.action or "").strip().lower() not in ACTIONS:
         raise BadRequest("The parameter action must be rag, search or absent.")
     text = parameters.text or ""
@@ -60,7 +60,7 @@ def reply(
     rows = response.get("docs") if isinstance(response, Mapping) else None
     if not isinstance(response, Mapping) or not isinstance(rows, Sequence):
         return dict(found)
-    fields = fields_of(settings.solr_fields)
+    fields = fields_of(settings.solr.fields)
     room = ReplyRoom(size_of)
     docs = [room.fitted(str(row.get(fields.id, "")), _row(row, fields)) for row in rows]
     earlier = found.get("truncated")

@@ -101,7 +101,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
         BodyTooLarge: its body is announced as larger than its path takes.
     """
     settings = worker.snapshot().settings
-    if settings.server_hosts and not is_known(_hosts_of(request), settings.server_hosts):
+    if settings.server.hosts and not is_known(_hosts_of(request), settings.server.hosts):
         raise UnknownHost
     if cors.is_foreign(request, settings, OPEN_PATHS):
         raise NotAllowed("Pages of other web sites are not allowed to send this request.")
@@ -116,9 +116,9 @@ def admit(request: Request, worker: WorkerContext) -> None:
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("This service does not accept compressed bodies.")
     is_form = request.mimetype == URLENCODED
-    largest = min(settings.server_limits.body_bytes, FORM_BYTES) if is_form else settings.server_limits.body_bytes
+    largest = min(settings.server.limits.body_bytes, FORM_BYTES) if is_form else settings.server.limits.body_bytes
     request.max_content_length = largest
-    request.max_form_memory_size = min(settings.server_limits.body_bytes, FORM_BYTES)
+    request.max_form_memory_size = min(settings.server.limits.body_bytes, FORM_BYTES)
     request.max_form_parts = MAX_PARTS
     if (request.content_length or 0) > largest:
         raise BodyTooLarge

@@ -75,7 +75,7 @@ class Talk:
             # What the client sends may come from every turn, one included that is not shown any more.
             self._told = turns
             return ()
-        last = turns[-max(1, self._snapshot.settings.chat_memory_history_size // 2) :]
+        last = turns[-max(1, self._snapshot.settings.chat.memory_history_size // 2) :]
         self._told = readable_turns(last, documents_of(documents_behind(last), self._user(), self._snapshot))
         return tuple(message for turn in self._told for message in turn.messages)
 
@@ -123,7 +123,7 @@ def documents_of(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> M
         SearchError: they cannot be looked up.
         NotAuthenticated: no user is signed in and that is required.
     """
-    names, found = fields_of(snapshot.settings.solr_fields), dict[str, Document]()
+    names, found = fields_of(snapshot.settings.solr.fields), dict[str, Document]()
     for start in range(0, len(ids), IDS_AT_ONCE):
         some = tuple(ids[start : start + IDS_AT_ONCE])
         plain = Browse(None, rows=len(some), fields=(names.id, names.title, names.url), ids=some)

@@ -225,6 +225,6 @@ def counted(snapshot: ServiceSnapshot, spending: Spending) -> ServiceSnapshot:
     parts = snapshot.dependencies
     judge = None if parts.judge is None else CountedJudge(parts.judge, spending)
     reranker = None if parts.reranker is None else CountedReranker(parts.reranker, spending)
-    relay = None if snapshot.relay is None else CountedRelay(snapshot.relay, spending, snapshot.settings.rag_model)
+    relay = None if snapshot.relay is None else CountedRelay(snapshot.relay, spending, snapshot.settings.rag.model)
     model = CountedModel(parts.model, spending, instead=snapshot.extractive)
     return replace(snapshot, dependencies=replace(parts, model=model, judge=judge, reranker=reranker), relay=relay)

@@ -41,14 +41,14 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
     name = identified.name
     settings = snapshot.settings
     if name is None:
-        if identified.is_application and settings.security_anonymous == "refuse":
+        if identified.is_application and settings.security.anonymous == "refuse":
             raise NotAuthenticated(KEY_WITHOUT_USER)
         return ANONYMOUS
-    if settings.security_mode != "tokens":
+    if settings.security.mode != "tokens":
         return User(name, is_admin=is_admin(name, settings))
-    if settings.security_tokens == "claims":
+    if settings.security.tokens == "claims":
         revoked = snapshot.revocations.latest(name)
-        if revoked.voids(identified.issued_at_s, settings.security_jwt_claims.leeway_s):
+        if revoked.voids(identified.issued_at_s, settings.security.jwt_claims.leeway_s):
             raise InvalidSignIn(log="its claims were revoked")
     tokens, dropped = usable_tokens(snapshot.rights.tokens_of(name, identified.claims))
     if dropped:
@@ -66,7 +66,7 @@ class RightsOfRequest:
         self._began_with: tuple[int, Revocation] | None = None
         self._digest = ""
         self._looked_up_at = math.inf
-        self._max_age_s = max(RECHECK_S, snapshot.settings.security_cache_s)
+        self._max_age_s = max(RECHECK_S, snapshot.settings.security.cache_s)
         self._mark: object = _UNKNOWN
 
     def user(self) -> User:
@@ -121,7 +121,7 @@ class RightsOfRequest:
             self._user = user_for(self.identified, self._snapshot)
             self._began_with = hash(self._user.tokens), revoked
             # A digest that all workers make alike costs a millisecond for thousands of tokens.
-            self._digest = _digest(self._user) if self._snapshot.settings.chat_memory_enabled else ""
+            self._digest = _digest(self._user) if self._snapshot.settings.chat.memory_enabled else ""
         return self._began_with
 
 
@@ -131,7 +131,7 @@ def _digest(user: User) -> str:
 
 def is_admin(name: str | None, settings: Settings) -> bool:
     """Say whether the proved *name* is one of `security.admins`; they may be written with or without the domain."""
-    return name in {mapped_name(admin, settings.security_domain) for admin in settings.security_admins}
+    return name in {mapped_name(admin, settings.security.domain) for admin in settings.security.admins}
 
 
 FORM_LIFE_S = 12 * 3600

@@ -174,7 +174,7 @@ def _signals(question: Question, setup: TrialSetup) -> Signals | None:
     found = found_for(ask, setup.asks, settings=setup.settings, dependencies=setup.dependencies).documents
     language = question_language_for(ask)
     weighed = weigh(question.text, found, language=language)
-    return signals_in(weighed, language=language, most=setup.settings.rag_max_files)
+    return signals_in(weighed, language=language, most=setup.settings.rag.max_files)
 
 
 def _is_right(question: Question, setup: TrialSetup) -> bool:

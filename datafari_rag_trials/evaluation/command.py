@@ -240,7 +240,7 @@ def _vectors(conf: Path) -> Mapping[str, str]:
         return {}
     settings = snapshot_of(conf, environ=os.environ).settings
     rows = [row for row in ROWS if row.group == "embeddings"]
-    return {row.key: text for row in rows if (text := text_of_value(getattr(settings, row.field))) != row.default_text}
+    return {row.key: text for row in rows if (text := text_of_value(row.value_in(settings))) != row.default_text}
 
 
 def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:

@@ -212,10 +212,10 @@ def measure_answers(plan: EvaluationPlan, variant: Variant, out: Path, page: Pat
     setup = bench_for(variant, plan, baselines=False)
     settings = setup.settings
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        questions = progress.track(plan.questions, description=settings.rag_model)
+        questions = progress.track(plan.questions, description=settings.rag.model)
         answers = [answered(question, setup, time.monotonic) for question in questions]
-    report = report_of(settings.rag_model, answers)
-    table = answers_table(settings.rag_model, report["sets"])  # type: ignore[arg-type] # as `report_of` made it
+    report = report_of(settings.rag.model, answers)
+    table = answers_table(settings.rag.model, report["sets"])  # type: ignore[arg-type] # as `report_of` made it
     click.echo(table, nl=False)
     out.mkdir(parents=True, exist_ok=True)
     (out / "answers.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -379,7 +379,7 @@ def into_index(documents: Path, url: str, home: Path, *, say: Say, vectors: Mapp
     conf.chmod(0o600)
     settings = settings_for(conf)
     indexed([documents], settings=settings, rights=Rights(), listener=ProblemListener())
-    if settings.embeddings_endpoint and not url.startswith(EMBEDDED):
+    if settings.embeddings.endpoint and not url.startswith(EMBEDDED):
         synced(settings, ProblemListener())
     done.touch()
     return url

@@ -108,7 +108,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
     settings = snapshot.settings
     asks = User("eval", plan.tokens) if plan.tokens else ANONYMOUS
     if not variant.with_model:
-        settings = replace(settings, rag_api_endpoint=BUILTIN_MODEL)
+        settings = replace(settings, rag=replace(settings.rag, api_endpoint=BUILTIN_MODEL))
     retriever = retriever_for(settings)
     dependencies = Dependencies(
         retriever=retriever,
@@ -207,7 +207,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     extracts = whole.sources.extracts if whole else ()
     language = detect(question.text)
     weighed = weigh(question.text, found, language=language)
-    signals = signals_in(weighed, language=language, most=setup.settings.rag_max_files)
+    signals = signals_in(weighed, language=language, most=setup.settings.rag.max_files)
     citations = whole.finished.citations if whole else ()
     return Trial(
         group=question.group,
@@ -233,7 +233,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
 
 def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
     """Return what the question's own search by words found, in the engine's order; the last one where it is alone."""
-    if setup.settings.rag_effort != "none":
+    if setup.settings.rag.effort != "none":
         alone = replace(ask, effort="none")
         found_for(alone, setup.asks, settings=setup.settings, dependencies=dependencies)
     return memory.last.documents
@@ -241,8 +241,8 @@ def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencie
 
 def _roomy(setup: TrialSetup, extracts: Sequence[Extract]) -> TrialSetup:
     """Return *setup* with room for as many documents as the answer had: further searches raise their number."""
-    most = max(setup.settings.rag_max_files, len(extracts))
-    return replace(setup, settings=replace(setup.settings, rag_max_files=most))
+    most = max(setup.settings.rag.max_files, len(extracts))
+    return replace(setup, settings=replace(setup.settings, rag=replace(setup.settings.rag, max_files=most)))
 
 
 def _is_whole(question: Question, replied: Answer | None) -> bool | None:
@@ -259,7 +259,7 @@ def _replied(ask: Ask, setup: TrialSetup, dependencies: Dependencies) -> tuple[A
             whole = collect(events)
     except (NoDocuments, NoAnswer):
         return None, False
-    return whole, bool(whole.finished.citations) or setup.settings.rag_api_endpoint != BUILTIN_MODEL
+    return whole, bool(whole.finished.citations) or setup.settings.rag.api_endpoint != BUILTIN_MODEL
 
 
 def _rank(documents: Sequence[Document], question: Question, found: Sequence[Document]) -> int:
@@ -284,12 +284,13 @@ def _hits(
     Passages and heads are chosen as `fit` chooses them, from what one search found (of which *weighed* was made);
     snippets need a separate one.
     """
-    most = setup.settings.rag_max_files
+    most = setup.settings.rag.max_files
     found = sorted((one.document for one in weighed.order), key=lambda document: (-document.score, document.id))
     hits = {"passages": _at_budgets(question, most, partial(choose, weighed), setup)}
     if setup.baselines:
         hits["head"] = _at_budgets(question, most, partial(head, found), setup)
-        snippets = replace(setup.settings, rag_solr_field="highlighting", rag_extract="head", rag_evidence_min=0.0)
+        rag = replace(setup.settings.rag, solr_field="highlighting", extract="head", evidence_min=0.0)
+        snippets = replace(setup.settings, rag=rag)
         extracts = _extracts(Ask(question.text), setup.asks, snippets, dependencies)
         is_there = holds([extract.text for extract in extracts], question.answers)
         hits["highlighting"] = (is_there,) * len(BUDGETS)
@@ -303,7 +304,7 @@ def _at_budgets(
         holds(
             [
                 e.text
-                for e in extracts_for(choose_within(Limit(budget, most)).chosen, is_cleaned=setup.settings.rag_clean)
+                for e in extracts_for(choose_within(Limit(budget, most)).chosen, is_cleaned=setup.settings.rag.clean)
             ],
             question.answers,
         )
@@ -330,7 +331,7 @@ def _leaks(question: Question, setup: TrialSetup) -> int:
     Where a right document is not for everybody all readers ask, else one of them in turn: asking each of thousands of
     questions as everyone took two thirds of the time, and it is the answers from documents with rights that can leak.
     """
-    if not setup.rights or not setup.readers or setup.settings.security_mode != "tokens":
+    if not setup.rights or not setup.readers or setup.settings.security.mode != "tokens":
         return 0
     is_delicate = any(setup.rights.get(identity) for identity in question.document_ids)
     turn = crc32(question.id.encode(errors="replace")) % len(setup.readers)

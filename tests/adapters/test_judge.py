@@ -15,6 +15,7 @@ from datafari_rag.core.answer.text_check import JUDGE_FAILURES, Doubt, JudgeFail
 from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Reply, serving
+from tests.settings import settings_with
 
 DOUBTS = [Doubt("Cats may travel free.", ("Pets pay nothing.", "Dogs bark.")), Doubt("It is late.", ("It is early.",))]
 
@@ -141,6 +142,6 @@ def test_no_server_and_a_missing_file_of_authorities_are_named() -> None:
 
 def test_there_is_none_without_an_endpoint() -> None:
     assert judge_for(Settings()) is None
-    made = judge_for(Settings(answer_judge_endpoint="http://127.0.0.1:1/predict", answer_judge_token="secret"))
+    made = judge_for(settings_with(answer_judge_endpoint="http://127.0.0.1:1/predict", answer_judge_token="secret"))
     assert isinstance(made, EndpointJudge)
     assert "secret" not in repr(vars(made))

@@ -14,9 +14,9 @@ import pytest
 from datafari_rag.adapters.ledgers import FILE, RedisLedger, SqliteLedger, ledger_for
 from datafari_rag.core.accounts import CappedAccount, CostRow, TokenUse
 from datafari_rag.core.errors import AccountsUnavailable
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ledger
 from tests.required import program
+from tests.settings import settings_with
 from tests.waiting import until
 
 ENDS_S = 4_000_000_000.0
@@ -141,4 +141,4 @@ def test_a_redis_that_is_not_there_has_its_name() -> None:
     ("store", "kind"), [("", type(None)), ("accounts", SqliteLedger), ("redis://127.0.0.1:1/0", RedisLedger)]
 )
 def test_the_setting_says_where_is_counted(store: str, kind: type) -> None:
-    assert isinstance(ledger_for(Settings(limits_store=store)), kind)
+    assert isinstance(ledger_for(settings_with(limits_store=store)), kind)

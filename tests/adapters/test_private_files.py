@@ -18,7 +18,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.observability.logs import LogFile
 from datafari_rag.adapters.private_files import group_with_rights, made_private
 from datafari_rag.bootstrap import retriever_for
-from datafari_rag.core.settings.table import Settings
+from tests.settings import settings_with
 
 DOCUMENT: dict[str, object] = {"id": "salary", "exactContent": "My salary is 4711.", "language": "en"}
 
@@ -41,7 +41,9 @@ def test_a_new_index_is_for_its_account_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "begin", [opened, lambda folder: retriever_for(Settings(solr_url=f"embedded:{folder}"))], ids=["opened", "started"]
+    "begin",
+    [opened, lambda folder: retriever_for(settings_with(solr_url=f"embedded:{folder}"))],
+    ids=["opened", "started"],
 )
 def test_an_index_that_is_open_to_all_is_closed_to_others(tmp_path: Path, begin: Callable[[Path], object]) -> None:
     indexed(tmp_path)

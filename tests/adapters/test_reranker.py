@@ -24,6 +24,7 @@ from datafari_rag.core.settings.records import RerankOptions
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Reply, serving
 from tests.required import library
+from tests.settings import settings_with
 from tests.tiny_model import tiny_model
 
 QUESTION, TEXTS = "Which pump is it?", ["a cat", "the pump, the pump", "one pump in the hall"]
@@ -181,7 +182,7 @@ def test_there_is_none_without_an_endpoint() -> None:
     assert reranker_for(Settings()) is None
     options = RerankOptions(model="m", timeout_s=7.0)
     made = reranker_for(
-        Settings(rerank_endpoint="http://127.0.0.1:1/rerank", rerank_token="secret", rerank_options=options)
+        settings_with(rerank_endpoint="http://127.0.0.1:1/rerank", rerank_token="secret", rerank_options=options)
     )
     assert isinstance(made, EndpointReranker)
     assert "secret" not in repr(vars(made))
@@ -190,7 +191,7 @@ def test_there_is_none_without_an_endpoint() -> None:
 def local(folder: Path, **how: Any) -> Any:
     library("onnxruntime", "make .venv/.dev")
     library("tokenizers", "make .venv/.dev")
-    return reranker_for(Settings(rerank_endpoint=f"onnx:{folder}"), **how)
+    return reranker_for(settings_with(rerank_endpoint=f"onnx:{folder}"), **how)
 
 
 def test_a_local_model_compares_token_by_token(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def embedded(folder: Path) -> Iterator[Engine]:
 
 def solr(collection: Collection) -> Engine:
     """Return the real Solr."""
-    return Engine("Solr", collection.settings.solr_url, collection.load)
+    return Engine("Solr", collection.settings.solr.url, collection.load)
 
 
 class Service:

@@ -48,6 +48,7 @@ from datafari_rag.protocols.openai import chat_completions, renderings, response
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web import dropped_files
 from datafari_rag.web.pages import results
+from tests.settings import settings_with
 
 Reader = Callable[[str], object]
 
@@ -55,8 +56,8 @@ QUESTION = "What does the common report say about nine?"
 PLAIN = "The common report says that the ferry leaves at nine. It is blue. “Quoted words here” he said. "
 CLAIM = "The common report says that the ferry leaves at nine [1]. “Quoted words here” [1]. "
 TERMS = term_matching.terms_of(QUESTION, "en")
-SETTINGS = Settings(rag_max_json_length=6000)
-LARGE = Settings(rag_max_json_length=40_000)
+SETTINGS = settings_with(rag_max_json_length=6000)
+LARGE = settings_with(rag_max_json_length=40_000)
 
 
 def document(text: str, *, title: str = "Public handbook", field: str = "exactContent") -> Document:
@@ -134,7 +135,7 @@ def sent(text: str) -> Incoming:
 
 def searched(text: str) -> object:
     ask = Ask(question=text, earlier_text=text)
-    return list(plan.searches_for(ask, language="en", settings=Settings(rag_search=SearchChoice(relax=True))))
+    return list(plan.searches_for(ask, language="en", settings=settings_with(rag_search=SearchChoice(relax=True))))
 
 
 def badges(text: str) -> object:
@@ -300,7 +301,7 @@ READERS: dict[str, Reader] = {
         PLAIN, ask=Ask(question=QUESTION, attachments=(Attachment("a", text),))
     ),
     "core.passages.budget_fitting.evidence_for, its beginning": lambda text: evidence_for(
-        text, settings=Settings(rag_extract="head")
+        text, settings=settings_with(rag_extract="head")
     ),
     "core.passages.budget_fitting.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
     "core.passages.budget_fitting.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),

@@ -14,8 +14,8 @@ from flask.testing import FlaskClient
 
 from datafari_rag.bootstrap import create_app, writer_for
 from datafari_rag.commands.ask import ask
-from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge
+from tests.settings import settings_with
 
 QUESTION = "Which account for payments of invoicework?"
 TRUE = "The account for payments of invoicework is 1111 at the bank."
@@ -46,7 +46,7 @@ BADGE = re.compile(r'<(a|span) class="badge (\w+)"(?: href="([^"]*)")? title="[^
 def forged(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, FlaskClient]]:
     """A service over the official document and the false one."""
     index = f"embedded:{tmp_path / 'index'}"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     text = FORGERIES[request.param].format(false=FALSE)
     writer.add([OFFICIAL, {"id": "notes", "title": "Notes", "exactContent": text, "language": "en"}])
     writer.commit()
@@ -102,7 +102,7 @@ def test_no_document_commands_a_terminal(record_property: Record, tmp_path: Path
     """`ask` prints what documents and models wrote: without controls, with the place of each citation."""
     index = f"embedded:{tmp_path / 'index'}"
     hidden = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     named = {name: f"{OFFICIAL[name]}{hidden}" for name in ("title", "exactContent")}
     writer.add([{"id": f"official{hidden}", "url": f"https://h/{hidden}\r{hidden}", **named, "language": "en"}])
     writer.commit()

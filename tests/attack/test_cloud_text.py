@@ -13,11 +13,11 @@ from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.records import SolrLimits
-from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge
 from tests.attack.syntaxes import ALL, LOUD_MACROS, ROUTES
 from tests.real_solr import running
 from tests.security.corpora import word
+from tests.settings import settings_with
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]
 
@@ -32,7 +32,7 @@ def who(*tokens: str) -> Filter:
 @pytest.fixture(scope="module")
 def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SolrRetriever]:
     with running(tmp_path_factory.mktemp("cloud"), nodes=2) as started:
-        writer = writer_for(Settings(solr_url=started.url))
+        writer = writer_for(settings_with(solr_url=started.url))
         for number, text in enumerate(TEXTS):
             key = word("zk", number)
             writer.add(
@@ -47,7 +47,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SolrRetrieve
         writer.add([{"id": "loud", "exactContent": "quoteprobe", "source": '"', "language": "en"}])
         writer.commit()
         writer.close()
-        found = retriever_for(Settings(solr_url=started.url, solr_limits=SolrLimits(wait_s=30.0)))
+        found = retriever_for(settings_with(solr_url=started.url, solr_limits=SolrLimits(wait_s=30.0)))
         yield found
         found.close()
 

@@ -9,11 +9,11 @@ from functools import partial
 import pytest
 
 from datafari_rag.core.settings.records import RequestRates
-from datafari_rag.core.settings.table import Settings
 from tests.attack.hostile import text_of, units
 from tests.attack.report import Record, judge
 from tests.fakes import FLIGHT, RABBIT, FakeRetriever, fake_snapshot
 from tests.growth import too_fast
+from tests.settings import settings_with
 from tests.web.api.test_exchange import DOORS, Door, client_of
 
 NAMES = ("select rag", "ai summarize", "documents", "documents page", "mcp fetch", "mcp check", "chat stream")
@@ -29,7 +29,9 @@ SEED, SOME = 33, 3
 def holes_of(door: Door, labels: list[str], chars: int) -> list[str]:
     def send(text: str) -> None:
         retriever = FakeRetriever(replace(FLIGHT, text=f"{FLIGHT.text} {text}"), RABBIT)
-        response = door.send(client_of(fake_snapshot(retriever, settings=Settings(server_rate=RequestRates(work=0)))))
+        response = door.send(
+            client_of(fake_snapshot(retriever, settings=settings_with(server_rate=RequestRates(work=0))))
+        )
         assert response.status_code == 200 and response.get_data(), response.get_data(as_text=True)[:300]
 
     return [

@@ -14,8 +14,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from datafari_rag.bootstrap import create_app, writer_for
-from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge
+from tests.settings import settings_with
 
 ADMIN = {"X-Remote-User": "admin"}
 WORD = "zebraword"
@@ -48,7 +48,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A service over documents all of whose texts are hostile, one of each kind; with every page switched on."""
     folder = tmp_path_factory.mktemp("pages")
     index = f"embedded:{folder / 'index'}"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     writer.add([_document(place, text) for place, text in enumerate(HOSTILE)])
     writer.commit()
     writer.close()

@@ -17,10 +17,10 @@ from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge
 from tests.model_server import model_server
 from tests.security.asking import Case, request_for
+from tests.settings import settings_with
 
 TRUE = "All employees hired after 2011 cannot vote"
 DOSE = "The dose is 20 mg of the drug each day"
@@ -122,7 +122,7 @@ ANSWERING = ("ragapi", "choices", "chat", "published", "openai", "page", "mcp", 
 
 def test_no_dialect_sends_a_control_or_a_tag_of_the_model(record_property: Record, tmp_path: Path) -> None:
     index = f"embedded:{tmp_path / 'index'}"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     writer.add([{"id": RULES.id, "title": RULES.title, "exactContent": RULES.text, "language": "en"}])
     writer.commit()
     writer.close()

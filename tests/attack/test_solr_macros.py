@@ -29,6 +29,7 @@ from tests.attack.report import Record, judge
 from tests.attack.syntaxes import ALL, MACROS
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.real_solr import OTHER, Collection
+from tests.settings import settings_with
 
 HIDDEN = "kumquatlaser"
 STAFF = {"allow_token_document": ["g:bob"]}
@@ -128,9 +129,9 @@ def test_solr_reads_each_name_of_a_user_as_it_was_sent(solr: Engine, record_prop
 @pytest.mark.solr
 @pytest.mark.parametrize(("handler", "expands"), [("/select", False), ("/find", False), ("/expanding", True)])
 def test_the_doctor_finds_a_handler_that_expands_in_spite_of_all(solr_url: str, handler: str, expands: bool) -> None:
-    settings = Settings(solr_url=solr_url.replace("FileShare", OTHER))
+    settings = settings_with(solr_url=solr_url.replace("FileShare", OTHER))
     connection = connection_of(settings)
-    nodes = Nodes(addresses_of(settings.solr_url, connection), connection)
+    nodes = Nodes(addresses_of(settings.solr.url, connection), connection)
 
     facts, _ = facts_of(nodes, schema_of(settings), handler=handler)
 
@@ -210,9 +211,9 @@ def test_every_request_of_the_service_says_that_nothing_is_expanded(
 
 
 def test_every_request_of_the_parts_says_that_nothing_is_expanded(stub: Loopback, record_property: Record) -> None:
-    settings = Settings(solr_url=f"{stub.url}/solr/Files")
+    settings = settings_with(solr_url=f"{stub.url}/solr/Files")
     connection = connection_of(settings)
-    nodes = Nodes(addresses_of(settings.solr_url, connection), connection)
+    nodes = Nodes(addresses_of(settings.solr.url, connection), connection)
     retriever, writer = retriever_for(settings), writer_for(settings)
     for mode, rows in itertools.product(("tokens", "plugin", "none"), (1, 50)):
         access = filter_for(User("ann", frozenset({"a" * rows * 100})), mode=_mode(mode), anonymous="public")

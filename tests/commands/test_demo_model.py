@@ -33,7 +33,7 @@ def test_of_several_it_is_the_first_with_its_window(capsys: pytest.CaptureFixtur
     assert (found["rag.model"], found["llm.context.window"]) == ("a", 4096)
     assert "the first of a, b; " in capsys.readouterr().err
     settings, problems = parse({key: str(value) for key, value in found.items()})
-    assert (settings.model_url, problems) == (server.url, ())
+    assert (settings.rag.model_url, problems) == (server.url, ())
 
 
 def test_one_of_several_is_chosen_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:

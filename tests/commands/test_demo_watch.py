@@ -147,6 +147,6 @@ def test_a_demo_begins_whatever_the_one_before_left(
     (tmp_path / "rag.properties").write_text("demo.users=true\n")
     overrides = {"demo.folder": str(options["demo.folder"])}
     snapshot = snapshot_of(tmp_path / "rag.properties", environ={}, overrides=overrides)
-    assert snapshot.settings.demo_folder.dropped and not snapshot.settings.demo_folder.users
+    assert snapshot.settings.demo.folder.dropped and not snapshot.settings.demo.folder.users
     assert start.commands[-1][-1] == str(os.getpid())
     created(tmp_path / "index")

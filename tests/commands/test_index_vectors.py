@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.settings.table import Settings
 from tests.commands.test_index import Place, killed_after, write_version
 from tests.required import library
+from tests.settings import settings_with
 from tests.tiny_model import tiny_model
 
 library("onnxruntime", "make .venv/.dev")
@@ -162,5 +162,5 @@ def test_an_answer_is_made_by_words_where_the_model_is_gone(place: Vectors) -> N
 
 
 def test_without_an_endpoint_nothing_of_it_is_built(place: Vectors) -> None:
-    settings = replace(place.settings(), embeddings_endpoint="")
+    settings = settings_with(place.settings(), embeddings_endpoint="")
     assert meaning_for(settings, retriever_for(settings)) is None

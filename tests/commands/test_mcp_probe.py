@@ -13,11 +13,11 @@ from werkzeug.serving import make_server
 
 from datafari_rag.commands.mcp_probe import mcp_probe
 from datafari_rag.core.errors import NotAuthenticated, SearchUnavailable
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FakeIdentity, FakeRetriever, app_of, fake_snapshot
 from tests.loopback import Reply
 from tests.loopback import serving as serving_reply
+from tests.settings import settings_with
 
 
 def probed(*arguments: str) -> Result:
@@ -50,10 +50,10 @@ def test_it_says_what_is_there_and_as_whom() -> None:
 
 
 def test_it_shows_the_challenge_that_a_client_is_given() -> None:
-    settings = Settings(security_identity="jwt", server_public_url="https://search.example")
+    settings = settings_with(security_identity="jwt", server_public_url="https://search.example")
     with serving(fake_snapshot(settings=settings, identity=FakeIdentity(NotAuthenticated()))) as url:
         refused = probed(url, "--token", "x")
-    with serving(fake_snapshot(settings=Settings(security_anonymous="refuse"))) as url:
+    with serving(fake_snapshot(settings=settings_with(security_anonymous="refuse"))) as url:
         bare = probed(url)
     assert (refused.exit_code, bare.exit_code) == (1, 1)
     assert 'resource_metadata="https://search.example/.well-known' in refused.stderr

@@ -75,7 +75,7 @@ def test_a_service_finds_by_both_what_was_synced_and_by_words_alone_what_was_not
     solr: TwoCollections, tmp_path: Path
 ) -> None:
     solr.documents.load(PAGES)
-    conf = settings_in(tmp_path, solr.settings.solr_url)
+    conf = settings_in(tmp_path, solr.settings.solr.url)
     client = create_app(conf).test_client()
     before = client.get(QUESTION)
     unready: Any = client.get("/health/ready").get_json()
@@ -97,7 +97,7 @@ def test_without_a_model_passages_are_written_and_answers_by_words_read_them(
     solr: TwoCollections, tmp_path: Path
 ) -> None:
     solr.documents.load(PAGES)
-    conf = settings_in(tmp_path, solr.settings.solr_url, **{"embeddings.endpoint": ""})
+    conf = settings_in(tmp_path, solr.settings.solr.url, **{"embeddings.endpoint": ""})
     said = CliRunner().invoke(main, ["passages", "sync", "--conf", str(conf)])
     answer = create_app(conf).test_client().get(QUESTION)
 
@@ -113,7 +113,7 @@ def test_a_run_that_is_killed_is_repaired_by_the_next_and_two_at_once_do_no_harm
     solr: TwoCollections, tmp_path: Path
 ) -> None:
     solr.documents.load(PAGES)
-    conf = settings_in(tmp_path, solr.settings.solr_url)
+    conf = settings_in(tmp_path, solr.settings.solr.url)
     command = [sys.executable, "-m", "datafari_rag", "passages", "sync", "--conf", str(conf)]
     rng = random.Random(18)
     for _ in range(4):

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.commands.main import main
-from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import write_settings
+from tests.settings import settings_with
 
 FERRY = "The ferry to Ouessant leaves Brest at nine in summer. A ticket for the crossing costs 18 euros. See below."
 BUS = "The bus to Ouessant does not exist, because it is an island. A ticket for the bus in Brest costs 2 euros."
@@ -21,7 +21,7 @@ BUS = "The bus to Ouessant does not exist, because it is an island. A ticket for
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole")
     index = f"embedded:{path / 'index'}"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     writer.add(
         [
             {"id": "ferry", "title": "Ferry", "exactContent": FERRY},

@@ -16,9 +16,9 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.core.ask import MAX_DOCUMENTS
 from datafari_rag.core.settings.records import ReplyShape
-from datafari_rag.core.settings.table import Settings
 from tests.conformance.dialects import DIALECTS, Dialect
 from tests.fakes import FakeModel, app_of, fake_snapshot
+from tests.settings import settings_with
 
 QUESTION = "Who mended the pump?"
 TITLES = {"ferry": "Ferry log", "harbour": "Harbour log", "hidden": "Secret log"}
@@ -38,7 +38,7 @@ def client(tmp_path_factory: pytest.TempPathFactory, model: FakeModel) -> Iterat
     with closing(EmbeddedWriter(folder)) as writer:
         writer.add([_document(name, title) for name, title in TITLES.items()])
         writer.commit()
-    settings = replace(Settings(), solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"))
+    settings = settings_with(solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"))
     line = fake_snapshot(settings=settings)
     parts = replace(line.dependencies, retriever=retriever_for(settings), model=model)
     yield app_of(replace(line, dependencies=parts)).test_client()

@@ -35,10 +35,11 @@ from datafari_rag.ports import Ending, Model
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.conformance.dialects import DIALECTS, Dialect, Seen
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
+from tests.settings import settings_with
 from tests.stub import raw_server
 
 QUESTION = "When does the plane take off?"
-SETTINGS = replace(Settings(), rag_reply=ReplyShape(linebreaks="newline"))
+SETTINGS = settings_with(rag_reply=ReplyShape(linebreaks="newline"))
 """RagAPI with real line breaks, so that texts can be compared letter by letter."""
 
 ODD = 'He said: "C:\\Users"\n\n\tÉté — 漢字 👩‍👩‍👧‍👦 at 15h50 [1].\u2028End {x} %s a < b &amp; c'
@@ -194,7 +195,7 @@ REMARKED = INVENTED.replace("cheese", "cheese (not proved by the documents)")
     ],
 )
 def test_what_no_document_proves(dialect: Dialect, case: Any, text: str, more: str) -> None:
-    at = line(FakeModel(*re.findall(".{1,7}", INVENTED)), settings=replace(SETTINGS, answer_unsupported=case))
+    at = line(FakeModel(*re.findall(".{1,7}", INVENTED)), settings=settings_with(SETTINGS, answer_unsupported=case))
     response = ask(dialect, at)
     said = response.get_data()
     seen = dialect.seen(said)
@@ -206,7 +207,7 @@ def test_what_no_document_proves(dialect: Dialect, case: Any, text: str, more: s
 
 
 def test_an_answer_too_little_of_which_is_proved(dialect: Dialect) -> None:
-    settings = replace(SETTINGS, answer_support=LeastSupport(0.7, "nothing"))
+    settings = settings_with(SETTINGS, answer_support=LeastSupport(0.7, "nothing"))
     seen = see(dialect, line(FakeModel(*re.findall(".{1,7}", INVENTED)), settings=settings))
 
     assert (seen.text, seen.citations) == ("I found no answer to this question in the documents.", ())
@@ -229,7 +230,7 @@ def test_no_documents_in_french(dialect: Dialect) -> None:
     assert seen.text.startswith("Aucune réponse")
 
 
-CLOSED = replace(SETTINGS, chat_client=ChatClient(no_documents="error"))
+CLOSED = settings_with(SETTINGS, chat_client=ChatClient(no_documents="error"))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ BEFORE: list[tuple[str, int, RagError, dict[str, Any]]] = [
     ("search slow", 504, SearchTimeout(), {"retriever": FakeRetriever(error=SearchTimeout())}),
     ("rights unknown", 502, AuthorityUnavailable(), {"rights": FakeRights(error=AuthorityUnavailable())}),
     ("not signed in", 401, NotAuthenticated(), {"identity": FakeIdentity(NotAuthenticated())}),
-    ("anonymous refused", 401, NotAuthenticated(), {"settings": replace(SETTINGS, security_anonymous="refuse")}),
+    ("anonymous refused", 401, NotAuthenticated(), {"settings": settings_with(SETTINGS, security_anonymous="refuse")}),
 ]
 
 
@@ -358,7 +359,7 @@ def test_the_first_line_is_small(dialect: Dialect) -> None:
     if dialect.name not in ("choices", "chat", "published") or dialect.how == "whole":
         pytest.skip("has no client that stalls on a long line")
     long = replace(FLIGHT, text="Takeoff at 15h50 漢字. " * 700)
-    settings = replace(SETTINGS, rag_max_files=50, llm_context_window=2_000_000, rag_extract="head")
+    settings = settings_with(SETTINGS, rag_max_files=50, llm_context_window=2_000_000, rag_extract="head")
     many = tuple(replace(long, id=f"d{number}", title=f"Pass {number}") for number in range(50))
     raw = ask(dialect, line(retriever=FakeRetriever(*many), settings=settings)).get_data()
     assert len(raw) > 120_000
@@ -387,7 +388,9 @@ def test_nothing_found_on_v1_is_one_call_of_the_model_with_the_clients_own_reque
 
 
 def test_nothing_found_on_v1_without_passing_through_is_said() -> None:
-    at = line(retriever=FakeRetriever(), settings=replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)))
+    at = line(
+        retriever=FakeRetriever(), settings=settings_with(SETTINGS, openai_client=OpenaiClient(passthrough=False))
+    )
     body = {"index_name": "default", "messages": [{"role": "user", "content": "q"}]}
     told = client_of(at).post("/v1/chat/completions", json=body).get_json()
     assert told["choices"][0]["message"]["content"] == NoDocuments.sentence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.core.settings.records import ChatClient
-from datafari_rag.core.settings.table import Settings
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 TALK = [
     {"role": "user", "content": "When does flight 204 leave?"},
@@ -67,7 +66,7 @@ def test_on_v1_earlier_words_are_not_used_when_the_question_has_known_ones() -> 
     assert {search.question for search, _ in retriever.searches} == {"Which gate?"}
 
 
-REWRITING = replace(Settings(), chat_query_rewriting_enabled=True)
+REWRITING = settings_with(chat_query_rewriting_enabled=True)
 
 
 def test_the_model_may_write_the_query() -> None:
@@ -112,7 +111,7 @@ def test_captions_ask_for_snippets_and_a_category_narrows() -> None:
 @pytest.mark.parametrize(("user", "least"), [("root", 2), ("ann", 0), (None, 0)])
 def test_only_administrators_choose_by_score(user: str | None, least: float) -> None:
     retriever = FakeRetriever(FLIGHT)
-    at = fake_snapshot(retriever, settings=replace(Settings(), security_admins=("root",)))
+    at = fake_snapshot(retriever, settings=settings_with(security_admins=("root",)))
     context = {"overrides": {"minimum_search_score": 2}}
     body = {"messages": [{"role": "user", "content": "When?"}], "context": context}
     told: Any = app_of(at).test_client().post("/chat", json=body, headers={"X-User": user} if user else {}).get_json()
@@ -127,7 +126,7 @@ def test_only_administrators_choose_by_score(user: str | None, least: float) -> 
     [("all", None, 4), ("admins", None, 0), ("admins", "root", 4), ("none", "root", 0)],
 )
 def test_thoughts_follow_their_setting(shown: Any, user: str | None, count: int) -> None:
-    at = fake_snapshot(settings=replace(Settings(), chat_client=ChatClient(thoughts=shown), security_admins=("root",)))
+    at = fake_snapshot(settings=settings_with(chat_client=ChatClient(thoughts=shown), security_admins=("root",)))
     client = app_of(at).test_client()
     body = {"messages": [{"role": "user", "content": "When?"}]}
     told = client.post("/chat", json=body, headers={"X-User": user} if user else {}).get_json()

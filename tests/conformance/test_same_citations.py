@@ -16,10 +16,10 @@ from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.records import ReplyShape
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import TextChunk
 from tests.conformance.dialects import DIALECTS, chunks_of, events_of
 from tests.fakes import app_of, fake_snapshot
+from tests.settings import settings_with
 
 ODD = "🛫 De\u0301part 👩‍👩‍👧! "
 HOW_MANY = 20
@@ -43,8 +43,8 @@ class OddModel(ExtractiveModel):
 def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     folder = tmp_path_factory.mktemp("cited") / "index"
     build_demo_index(folder)
-    settings = replace(
-        Settings(), solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"), rag_max_json_length=6000
+    settings = settings_with(
+        solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"), rag_max_json_length=6000
     )
     line = fake_snapshot(settings=settings)
     parts = replace(line.dependencies, retriever=retriever_for(settings), model=OddModel())

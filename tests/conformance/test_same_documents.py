@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.settings.records import ReplyShape
-from datafari_rag.core.settings.table import Settings
 from tests.conformance.dialects import DIALECTS
 from tests.fakes import FakeModel, app_of, fake_snapshot
+from tests.settings import settings_with
 
 QUESTIONS = Path(__file__).parents[2].parent / "shared" / "data" / "tech-docs" / "questions.jsonl"
 EVERY = [20, pytest.param(1, marks=pytest.mark.slow)]
@@ -26,7 +26,7 @@ EVERY = [20, pytest.param(1, marks=pytest.mark.slow)]
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder = tmp_path_factory.mktemp("same") / "index"
     build_demo_index(folder)
-    settings = replace(Settings(), solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"))
+    settings = settings_with(solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"))
     line = fake_snapshot(settings=settings)
     parts = replace(line.dependencies, retriever=retriever_for(settings), model=FakeModel("It is so [1]."))
     yield app_of(replace(line, dependencies=parts)).test_client()

@@ -11,15 +11,15 @@ import pytest
 
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.settings.records import ReplyShape
-from datafari_rag.core.settings.table import Settings
 from tests.conformance.dialects import DIALECTS, Dialect
 from tests.fakes import app_of, fake_snapshot
 from tests.model_server import model_server
+from tests.settings import settings_with
 
 QUESTION = "When does the plane take off?"
 THOUGHT = "WELL [1] as `it` says [2].\nSo:"
 ANSWER = "The flight takes off at 15h50 [1]."
-SETTINGS = replace(Settings(), rag_reply=ReplyShape(linebreaks="newline"), rag_model="qwen3:8b")
+SETTINGS = settings_with(rag_reply=ReplyShape(linebreaks="newline"), rag_model="qwen3:8b")
 
 REPLIES = {
     "between marks": f"<think>{THOUGHT}</think>\n\n{ANSWER}",

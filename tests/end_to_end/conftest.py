@@ -10,10 +10,10 @@ import pytest
 import requests
 
 from datafari_rag.adapters.solr.factory import writer_for
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.process import COLLECTION, Running
 from tests.real_solr import running
+from tests.settings import settings_with
 
 Fill = Callable[[Sequence[Mapping[str, object]]], Running]
 
@@ -35,7 +35,7 @@ def fill_cloud(cloud_folder: Path) -> Fill:
         node = next(process for process in cloud.processes if process.role.startswith("node"))
         update = f"http://127.0.0.1:{node.port}/solr/{COLLECTION}/update"
         requests.post(update, json={"delete": {"query": "*:*"}}, timeout=60).raise_for_status()
-        writer = writer_for(Settings(solr_url=cloud.url))
+        writer = writer_for(settings_with(solr_url=cloud.url))
         writer.add(documents)
         writer.commit()
         writer.close()

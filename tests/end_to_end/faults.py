@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from datafari_rag.adapters.solr.factory import writer_for
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from tests.cutting import Wire, wire_to
 from tests.end_to_end.processes import Running, service, stub_llm
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.real_solr import running
+from tests.settings import settings_with
 from tests.waiting import HANGS_S
 
 PATIENCE_S = 1.0
@@ -206,7 +206,7 @@ SETTINGS = {
 
 
 def _fill(url: str) -> None:
-    writer = writer_for(Settings(solr_url=url))
+    writer = writer_for(settings_with(solr_url=url))
     writer.add([{**document, "exactContent": document["content"]} for document in DOCUMENTS])
     writer.commit()
     writer.close()

@@ -51,7 +51,7 @@ def collection(solr_collection: Collection) -> Collection:
 
 def settings_for(collection: Collection, **changes: str) -> dict[str, str]:
     return {
-        "solr.url": collection.settings.solr_url,
+        "solr.url": collection.settings.solr.url,
         "security.identity": "header",
         "security.tokens.file": str(DEMO / "users.json"),
         "rag.api.endpoint": "builtin:extractive",

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from datafari_rag.bootstrap import writer_for
-from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import write_settings
+from tests.settings import settings_with
 from tests.stub import running_stub
 
 
 def test_the_first_words_are_printed_while_the_model_is_still_silent_about_the_rest(tmp_path: Path) -> None:
     index = f"embedded:{tmp_path / 'index'}"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     writer.add([{"id": "a", "title": "Cities", "exactContent": "Paris is nice.", "language": "en"}])
     writer.commit()
     writer.close()
@@ -35,7 +35,7 @@ def test_the_first_words_are_printed_while_the_model_is_still_silent_about_the_r
 
 def test_the_effort_is_taken_and_its_steps_are_printed(tmp_path: Path) -> None:
     index = f"embedded:{tmp_path / 'index'}"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     song = "The album Diamond Cut was recorded by Bonnie Tyler."
     born = "Gaynor Hopkins was born in June."
     writer.add([{"id": "a", "title": "Diamond Cut", "exactContent": song, "language": "en"}])

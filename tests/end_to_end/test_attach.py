@@ -15,6 +15,7 @@ from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for
 from datafari_rag.core.search_request import Browse, Content, Search, Step
 from datafari_rag.core.settings.table import Settings
 from tests.real_solr import OTHER
+from tests.settings import settings_with
 
 pytestmark = pytest.mark.solr
 
@@ -37,7 +38,7 @@ def asked(*words: str, content: Content = "exactContent") -> Search:
 
 @pytest.fixture
 def settings(solr_url: str) -> Settings:
-    return Settings(
+    return settings_with(
         solr_url=solr_url.replace("FileShare", OTHER), solr_handler="/find", solr_fields=NAMES, solr_facets=("size",)
     )
 
@@ -87,7 +88,7 @@ def test_the_doctor_says_what_works_and_what_is_left_out(
 ) -> None:
     conf = tmp_path / "rag.properties"
     lines = [f"solr.field.{name}={own}" for name, own in NAMES.items()]
-    conf.write_text("\n".join([f"solr.url={settings.solr_url}", "solr.handler=/find", *lines]))
+    conf.write_text("\n".join([f"solr.url={settings.solr.url}", "solr.handler=/find", *lines]))
 
     said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
 
@@ -102,7 +103,7 @@ def test_the_doctor_says_what_works_and_what_is_left_out(
 
 def test_the_doctor_says_that_the_names_do_not_fit(tmp_path: Path, settings: Settings) -> None:
     conf = tmp_path / "rag.properties"
-    conf.write_text(f"solr.url={settings.solr_url}\nsolr.handler=/find")
+    conf.write_text(f"solr.url={settings.solr.url}\nsolr.handler=/find")
 
     said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
 

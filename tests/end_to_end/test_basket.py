@@ -88,7 +88,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     url, load = "embedded:index", written
     if request.param == "solr":
         collection: Collection = request.getfixturevalue("solr_collection")
-        url, load = collection.settings.solr_url, collection.load
+        url, load = collection.settings.solr.url, collection.load
     load(EVERY)
     with stub_llm(folder) as model:
         endpoint = f"{model.url}/v1/chat/completions"

@@ -41,7 +41,7 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == "solr":
         collection: Collection = request.getfixturevalue("solr_collection")
         collection.load([])
-        url = collection.settings.solr_url
+        url = collection.settings.solr.url
     settings = {
         "solr.url": url,
         "rag.api.endpoint": "builtin:extractive",

@@ -20,7 +20,6 @@ from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import restriction_of
 from datafari_rag.core.search_request import Browse, Search, Step
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.handler_parameters import (
     SNIPPETS,
     reason_left,
@@ -29,6 +28,7 @@ from datafari_rag.core.solr.parameters import browse_params
 from datafari_rag.core.solr.schema import Schema
 from tests.datafari_solr import DATAFARI, ELEVATED
 from tests.end_to_end.test_handler_parameters import solr_parameters
+from tests.settings import settings_with
 
 pytestmark = pytest.mark.solr
 
@@ -55,7 +55,7 @@ class Datafari:
 
     def __init__(self, url: str, *, solr_url: str | None = None) -> None:
         self.url, self.solr_url = url, solr_url or url
-        self.engine = retriever_for(Settings(solr_url=self.solr_url))
+        self.engine = retriever_for(settings_with(solr_url=self.solr_url))
         self._session = requests.Session()
         self._session.trust_env = False
 
@@ -236,7 +236,7 @@ def test_a_text_is_read_where_it_is(datafari: Datafari) -> None:
 
 
 def test_a_title_that_the_collection_does_not_copy_is_found(datafari: Datafari) -> None:
-    writer = writer_for(Settings(solr_url=datafari.solr_url))
+    writer = writer_for(settings_with(solr_url=datafari.solr_url))
     manual = {"title": "Frobnicatorium manual", "url": "https://h/twist", "exactContent": "Turn the knob twice."}
     writer.add([{"id": "en", "language": "en", **manual}, {"id": "it", "language": "it", **manual}])
     writer.commit()

@@ -28,7 +28,6 @@ from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchError, SearchTimeout
 from datafari_rag.core.search_request import Search, Step
 from datafari_rag.core.settings.records import SolrLimits
-from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.faults import (
     CANARY,
     PATIENCE_S,
@@ -45,6 +44,7 @@ from tests.end_to_end.faults import (
 )
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, service
+from tests.settings import settings_with
 from tests.waiting import until
 
 pytestmark = [pytest.mark.solr, pytest.mark.slow]
@@ -202,7 +202,7 @@ def readiness_of(fault: Fault, parts: Scene) -> dict[str, Any]:
 
 def test_a_search_of_a_paused_solr_says_that_it_was_late_and_the_next_one_finds(parts: Scene) -> None:
     """The retriever itself, without the service between it and a Solr that is really paused."""
-    retriever = retriever_for(Settings(solr_url=parts.solr.url, solr_limits=SolrLimits(wait_s=PATIENCE_S)))
+    retriever = retriever_for(settings_with(solr_url=parts.solr.url, solr_limits=SolrLimits(wait_s=PATIENCE_S)))
     try:
         parts.pause_solr()
         with pytest.raises(SearchTimeout):

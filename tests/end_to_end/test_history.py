@@ -32,12 +32,12 @@ from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.search_request import Search, Step
 from datafari_rag.core.settings.records import SolrLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from tests.end_to_end.history import Anomaly, Read, Write, anomalies, rows, unexcused
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.test_solr_cloud_killed import nodes_of, wait_until_missed, wait_until_whole
 from tests.real_solr import running
+from tests.settings import settings_with
 
 MINUTES = float(os.environ.get("HISTORY_MINUTES", "1"))
 PLACE = os.environ.get("HISTORY_FILE", "")
@@ -133,7 +133,7 @@ class History:
 
     def write_all(self, url: str, number: int) -> None:
         """Change the documents of one writer until it is over; a change that failed is made again."""
-        rng, writer = random.Random(f"{self.seed} {number}"), writer_for(Settings(solr_url=url))
+        rng, writer = random.Random(f"{self.seed} {number}"), writer_for(settings_with(solr_url=url))
         versions = {f"d{one:02}": 0 for one in range(DOCUMENTS) if one % WRITERS == number}
         while not self.is_over.wait(self.pause_s):
             document = rng.choice(sorted(versions))
@@ -159,7 +159,7 @@ class History:
     def read_all(self, url: str, token: str) -> None:
         """Ask for everything with *token* until it is over."""
         access = filter_for(User("ann", frozenset({token})), mode="tokens", anonymous="public")
-        retriever = retriever_for(Settings(solr_url=url, solr_limits=SolrLimits(wait_s=5.0)))
+        retriever = retriever_for(settings_with(solr_url=url, solr_limits=SolrLimits(wait_s=5.0)))
         while not self.is_over.wait(self.pause_s):
             sent_s = time.monotonic()
             try:

@@ -11,8 +11,8 @@ import pytest
 import requests
 
 from datafari_rag.bootstrap import writer_for
-from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import Running, free_port, running, service
+from tests.settings import settings_with
 from tests.stub import Stub, running_stub
 
 TEXT = "The plane for Nice takes off at 15:50 from terminal 2. Bring one bag."
@@ -22,7 +22,7 @@ QUESTION = "/search/select?action=rag&q=when+does+the+plane+for+Nice+take+off"
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = f"embedded:{tmp_path_factory.mktemp('index')}"
-    writer = writer_for(Settings(solr_url=url))
+    writer = writer_for(settings_with(solr_url=url))
     writer.add([{"id": "pass", "title": "Boarding pass", "exactContent": TEXT, "content_en": TEXT, "language": "en"}])
     writer.commit()
     writer.close()

@@ -18,9 +18,9 @@ from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.processes import Running, service
+from tests.settings import settings_with
 from tests.stub import Stub, running_stub
 
 MANY = 50
@@ -87,7 +87,7 @@ def test_fifty_at_once_never_mix(stub: Stub, is_streamed: bool) -> None:
 def front(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The real server over fifty documents, each of which one user alone may read."""
     folder = tmp_path_factory.mktemp("front")
-    writer = writer_for(Settings(solr_url=f"embedded:{folder / 'index'}"))
+    writer = writer_for(settings_with(solr_url=f"embedded:{folder / 'index'}"))
     texts = {number: f"The secret number is {1000 + number}." for number in range(MANY)}
     writer.add(
         [

@@ -24,6 +24,7 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell
+from tests.settings import settings_with
 from tests.stub import Stub, running_stub
 
 pytestmark = pytest.mark.slow
@@ -130,10 +131,9 @@ def nobody() -> str:
 @pytest.fixture(scope="module")
 def client(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Any:
     from datafari_rag.bootstrap import writer_for
-    from datafari_rag.core.settings.table import Settings
 
     folder = tmp_path_factory.mktemp("faults")
-    writer = writer_for(Settings(solr_url=f"embedded:{folder / 'index'}"))
+    writer = writer_for(settings_with(solr_url=f"embedded:{folder / 'index'}"))
     writer.add([{"id": "paris", "title": "Cities", "exactContent": TEXT, "content_en": TEXT, "language": "en"}])
     writer.commit()
     writer.close()

@@ -32,7 +32,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory, solr_collection: Collec
     """The demo pages, put into Solr by the command that an administrator would use."""
     folder = tmp_path_factory.mktemp("documents")
     solr_collection.load([])
-    write_settings(folder, {"solr.url": solr_collection.settings.solr_url})
+    write_settings(folder, {"solr.url": solr_collection.settings.solr.url})
     (folder / "docs.jsonl").write_bytes(gzip.decompress((DEMO / "docs.jsonl.gz").read_bytes()))
     arguments = ["-m", "datafari_rag", "index", "docs.jsonl", "--conf", "rag.properties"]
     done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
@@ -49,7 +49,7 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def settings_for(collection: Collection, **changes: str) -> dict[str, str]:
     return {
-        "solr.url": collection.settings.solr_url,
+        "solr.url": collection.settings.solr.url,
         "security.identity": "header",
         "security.tokens.file": str(DEMO / "users.json"),
         "rag.maxJsonLength": "4000",

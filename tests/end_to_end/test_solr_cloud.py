@@ -12,9 +12,9 @@ from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.records import SolrLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr.process import Running
 from tests.end_to_end.conftest import Fill
+from tests.settings import settings_with
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]
 
@@ -36,7 +36,7 @@ def cloud(fill_cloud: Fill) -> Running:
 
 @pytest.fixture
 def retriever(cloud: Running) -> Iterator[SolrRetriever]:
-    engine = retriever_for(Settings(solr_url=cloud.url, solr_limits=SolrLimits(wait_s=5.0)))
+    engine = retriever_for(settings_with(solr_url=cloud.url, solr_limits=SolrLimits(wait_s=5.0)))
     yield engine
     engine.close()
 

@@ -31,13 +31,13 @@ from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.records import SolrLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.process import CONFIG_SET, Process, Running
 from tests.end_to_end.conftest import Fill
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running as Service
 from tests.end_to_end.processes import service
+from tests.settings import settings_with
 from tests.waiting import until
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]
@@ -74,7 +74,7 @@ def documents() -> list[dict[str, str]]:
 
 
 def _fill(url: str) -> None:
-    writer = writer_for(Settings(solr_url=url))
+    writer = writer_for(settings_with(solr_url=url))
     writer.add(documents())
     writer.commit()
     writer.close()
@@ -153,7 +153,7 @@ def counted(url: str) -> Iterator[Counted]:
         opened.auth = noted
         return opened
 
-    limits = Settings(solr_url=url, solr_limits=SolrLimits(wait_s=5.0))
+    limits = settings_with(solr_url=url, solr_limits=SolrLimits(wait_s=5.0))
     retriever = retriever_for(limits, machine=replace(MACHINE, session=session))
     try:
         retriever.search(PUMP, STAFF)  # the collection's description is asked for once
@@ -309,8 +309,10 @@ def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_
     folder: Path, thin: str, tmp_path: Path, record_property: Record
 ) -> None:
     settings = {"solr.url": thin, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
-    strict = retriever_for(Settings(solr_url=thin, solr_limits=SolrLimits(wait_s=5.0)))
-    tolerant = retriever_for(Settings(solr_url=thin, solr_limits=SolrLimits(wait_s=5.0), solr_shards_tolerant=True))
+    strict = retriever_for(settings_with(solr_url=thin, solr_limits=SolrLimits(wait_s=5.0)))
+    tolerant = retriever_for(
+        settings_with(solr_url=thin, solr_limits=SolrLimits(wait_s=5.0), solr_shards_tolerant=True)
+    )
     assert [engine.search(PUMP, STAFF).total for engine in (strict, tolerant)] == [DOCUMENTS] * 2
     assert not tolerant.search(PUMP, STAFF).is_partial
 
@@ -344,7 +346,7 @@ def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_
 
 def test_searches_go_on_while_zookeeper_is_away(cloud: Running) -> None:
     """The last one here: nodes may find long after it that their session with ZooKeeper has expired."""
-    retriever = retriever_for(Settings(solr_url=cloud.url, solr_limits=SolrLimits(wait_s=5.0)))
+    retriever = retriever_for(settings_with(solr_url=cloud.url, solr_limits=SolrLimits(wait_s=5.0)))
     assert retriever.search(PUMP, STAFF).total == DOCUMENTS
     keeper = next(process for process in cloud.processes if process.role == "zookeeper")
     solr_process.signalled(keeper, how=signal.SIGSTOP)

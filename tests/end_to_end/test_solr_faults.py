@@ -11,8 +11,8 @@ from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.search_request import Search, Step
 from datafari_rag.core.settings.records import SolrLimits
-from datafari_rag.core.settings.table import Settings
 from tests.real_solr import Collection
+from tests.settings import settings_with
 
 pytestmark = pytest.mark.solr
 
@@ -29,7 +29,9 @@ def retriever(solr_collection: Collection) -> Iterator[SolrRetriever]:
     writer.add([{"id": "long", "exactContent": LONG, "language": "en"}])
     writer.commit()
     writer.close()
-    engine = retriever_for(Settings(solr_url=solr_collection.settings.solr_url, solr_limits=SolrLimits(wait_s=20.0)))
+    engine = retriever_for(
+        settings_with(solr_url=solr_collection.settings.solr.url, solr_limits=SolrLimits(wait_s=20.0))
+    )
     yield engine
     engine.close()
     solr_collection.load([])

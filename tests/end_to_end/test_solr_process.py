@@ -16,19 +16,19 @@ from click.testing import CliRunner
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.search_request import Search, Step
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.command import solr
 from datafari_rag_trials.solr.jars import CannotRunSolr
 from datafari_rag_trials.solr.process import Process, Running
 from tests.real_solr import require_tools, running
+from tests.settings import settings_with
 from tests.waiting import until
 
 ACCESS = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 
 
 def found(url: str) -> list[str]:
-    engine = retriever_for(Settings(solr_url=url))
+    engine = retriever_for(settings_with(solr_url=url))
     try:
         return [document.id for document in engine.search(Search("x", Step("asked", ("pump",)), 5), ACCESS).documents]
     finally:
@@ -39,7 +39,7 @@ def found(url: str) -> list[str]:
 @pytest.mark.slow
 def test_a_solr_is_started_found_running_stopped_and_has_its_data_when_it_is_started_again(tmp_path: Path) -> None:
     with running(tmp_path) as first:
-        writer = writer_for(Settings(solr_url=first.url))
+        writer = writer_for(settings_with(solr_url=first.url))
         writer.add([{"id": "it", "exactContent": "a pump", "language": "en"}])
         writer.commit()
         writer.close()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.bootstrap import writer_for
-from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import service
+from tests.settings import settings_with
 from tests.stub import running_stub
 from tests.waiting import until
 
@@ -27,7 +27,7 @@ SENTENCE = "The supplier delivers the spare part number {} within nine days of t
 )
 def test_the_calls_of_a_summary_end_with_its_reader(tmp_path: Path, strategy: str, model: str, begun: int) -> None:
     index = f"embedded:{tmp_path / 'index'}"
-    writer = writer_for(Settings(solr_url=index))
+    writer = writer_for(settings_with(solr_url=index))
     writer.add([{"id": "long", "title": "L", "exactContent": "".join(map(SENTENCE.format, range(200)))}])
     writer.commit()
     writer.close()

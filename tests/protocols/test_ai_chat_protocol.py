@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from datafari_rag.core.events import Failed
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ai_chat_protocol
 from tests.protocols.values import ANSWER, asking, context, events, request
+from tests.settings import settings_with
 
 
 def test_the_whole_answer_has_only_the_later_spelling_of_the_state() -> None:
@@ -29,7 +29,7 @@ def test_the_stream_is_that_of_seed_003_with_the_later_spelling() -> None:
 
 
 def test_a_memory_is_issued_in_the_last_line() -> None:
-    memory = replace(Settings(), chat_memory_enabled=True)
+    memory = settings_with(chat_memory_enabled=True)
     lines: list[Any] = list(ai_chat_protocol.stream(iter(events()), context(memory)))
     assert lines[0]["sessionState"] is None
     assert lines[-1]["sessionState"] == ai_chat_protocol.reply(ANSWER, context(memory))["sessionState"]

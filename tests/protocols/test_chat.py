@@ -15,8 +15,9 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat
 from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events, request
+from tests.settings import settings_with
 
-MEMORY = replace(Settings(), chat_memory_enabled=True)
+MEMORY = settings_with(chat_memory_enabled=True)
 
 
 def test_the_whole_answer_has_the_seeds_keys() -> None:

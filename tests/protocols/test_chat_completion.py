@@ -12,6 +12,7 @@ from datafari_rag.core.events import Answer, Failed, Finished
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat_completion
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events, request
+from tests.settings import settings_with
 
 SEED_KEYS = {"choices", "created", "id", "model", "object", "prompt_filter_results", "system_fingerprint", "usage"}
 SEED_CHOICE = {"content_filter_results", "context", "finish_reason", "index", "message", "session_state"}
@@ -67,7 +68,7 @@ def test_a_cut_answer_has_its_finish_reason() -> None:
 
 
 def test_a_memory_is_issued_in_the_last_chunk() -> None:
-    memory = replace(Settings(), chat_memory_enabled=True)
+    memory = settings_with(chat_memory_enabled=True)
     chunks: list[Any] = list(chat_completion.stream(iter(events()), context(memory)))
     assert chunks[0]["choices"][0]["session_state"] is None
     assert "datafari_rag" in chunks[-1]["choices"][0]["session_state"]

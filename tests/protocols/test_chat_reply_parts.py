@@ -27,6 +27,7 @@ from datafari_rag.protocols.chat_reply_parts import (
     with_facts,
 )
 from tests.protocols.values import EXTRACT, FACTS, SOURCES, context, events
+from tests.settings import settings_with
 
 
 def test_a_data_point_is_one_line_of_label_and_text() -> None:
@@ -89,7 +90,7 @@ def test_text_that_fits_its_share_is_not_cut() -> None:
     assert fitted["data_points"]["text"][0] == data_points((EXTRACT,))["text"][0]
 
 
-MEMORY = replace(Settings(), chat_memory_enabled=True)
+MEMORY = settings_with(chat_memory_enabled=True)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
 from tests.fakes import FakeSigning
 from tests.protocols.values import asking, request
+from tests.settings import settings_with
 
 SETTINGS = Settings()
 
@@ -129,7 +129,7 @@ def test_a_blank_question_and_one_that_is_too_long_are_told_apart() -> None:
     ],
 )
 def test_a_question_larger_than_the_window_is_refused(counter: str, is_refused: bool) -> None:
-    settings = replace(SETTINGS, llm_context_window=512, token_counter=counter)
+    settings = settings_with(SETTINGS, llm_context_window=512, token_counter=counter)
     if is_refused:
         with pytest.raises(ContextTooLong):
             read(asking("word " * 500), settings)
@@ -139,28 +139,28 @@ def test_a_question_larger_than_the_window_is_refused(counter: str, is_refused: 
 
 def test_a_question_sure_to_be_larger_than_the_window_is_refused_by_an_estimate_too() -> None:
     with pytest.raises(ContextTooLong):
-        read(asking("word " * 790), replace(SETTINGS, llm_context_window=512))
+        read(asking("word " * 790), settings_with(SETTINGS, llm_context_window=512))
 
 
 def test_the_clients_system_message_is_left_out_and_named() -> None:
     body = turns(("system", "obey"), ("user", "q"))
     assert read(body).history == ()
     assert "system of chat.client" in read(body).overrides["system message"]
-    kept = read(body, replace(SETTINGS, chat_client=ChatClient(system=True)))
+    kept = read(body, settings_with(SETTINGS, chat_client=ChatClient(system=True)))
     assert kept.history == (ChatMessage("system", "obey"),)
     assert "system message" not in kept.overrides
 
 
 def test_the_oldest_turns_go_when_history_is_over_its_budget() -> None:
     body = turns(("user", "old " * 300), ("assistant", "new"), ("user", "q"))
-    assert read(body, replace(SETTINGS, chat_limits=ChatLimits(history_tokens=100))).history == (
+    assert read(body, settings_with(SETTINGS, chat_limits=ChatLimits(history_tokens=100))).history == (
         ChatMessage("assistant", "new"),
     )
 
 
 def test_history_never_takes_more_than_its_share_of_a_small_window() -> None:
     body = turns(("user", "old " * 300), ("assistant", "new"), ("user", "q"))
-    assert read(body, replace(SETTINGS, llm_context_window=400)).history == (ChatMessage("assistant", "new"),)
+    assert read(body, settings_with(SETTINGS, llm_context_window=400)).history == (ChatMessage("assistant", "new"),)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_both_spellings_of_the_state_are_read(body: object, state: object) -> No
     assert read(body).session_state == state
 
 
-MEMORY = replace(SETTINGS, chat_memory_enabled=True)
+MEMORY = settings_with(SETTINGS, chat_memory_enabled=True)
 TALK = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
 STATE = issued(TALK, FakeSigning(), now_s=990.0, limits=memory_limits(MEMORY))
 
@@ -201,7 +201,7 @@ def test_another_users_memory_is_refused() -> None:
 
 
 def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be() -> None:
-    roomy = replace(
+    roomy = settings_with(
         MEMORY, chat_limits=ChatLimits(memory_bytes=200_000, history_tokens=1_000_000), llm_context_window=1_000_000
     )
     talk = (ChatMessage("user", "q" * 100_000), ChatMessage("assistant", "a"))
@@ -229,4 +229,4 @@ def test_the_browsers_language_is_kept() -> None:
 
 def test_failures_that_are_answers_follow_the_setting() -> None:
     assert softened(Ask("q"), SETTINGS) == (NoDocuments, NoAnswer)
-    assert softened(Ask("q"), replace(SETTINGS, chat_client=ChatClient(no_documents="error"))) == ()
+    assert softened(Ask("q"), settings_with(SETTINGS, chat_client=ChatClient(no_documents="error"))) == ()

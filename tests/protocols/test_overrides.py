@@ -13,6 +13,7 @@ from datafari_rag.core.query.plan import instructed
 from datafari_rag.core.settings.records import ChatClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.overrides import SENTENCES, SearchSteps, affected, applied, read_steps
+from tests.settings import settings_with
 
 SETTINGS = Settings()
 
@@ -166,7 +167,7 @@ def test_no_override_can_widen_rights() -> None:
     [(True, "Be brief.", "Be brief."), (True, "", None), (False, "Be brief.", None)],
 )
 def test_the_template_needs_a_setting(is_allowed: bool, template: str, expected: str | None) -> None:
-    settings = replace(SETTINGS, chat_client=ChatClient(prompt_template=is_allowed))
+    settings = settings_with(SETTINGS, chat_client=ChatClient(prompt_template=is_allowed))
     ask = applied(Ask("q"), {"prompt_template": template}, settings)
     assert ask.prompt_template == expected
     assert is_allowed or "prompt_template of chat.client" in ask.overrides["prompt_template"]
@@ -233,5 +234,5 @@ BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
 def test_in_use_is_said_of_what_reaches_the_model(
     name: str, value: object, settings: dict[str, Any], is_used: bool
 ) -> None:
-    said = applied(Ask("q"), {name: value}, replace(SETTINGS, **settings)).overrides[name]
+    said = applied(Ask("q"), {name: value}, settings_with(SETTINGS, **settings)).overrides[name]
     assert said.startswith("In use: " if is_used else "Not in use here: ")

@@ -13,6 +13,7 @@ from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.request import Incoming, ReplyContext
+from tests.settings import settings_with
 
 
 def incoming(**params: str) -> Incoming:
@@ -52,7 +53,7 @@ def test_the_seeds_valid_response_has_its_keys_and_types() -> None:
     ],
 )
 def test_line_breaks_follow_the_setting_whole_and_streamed(linebreaks: Any, message: str) -> None:
-    settings = replace(Settings(), rag_reply=ReplyShape(linebreaks=linebreaks))
+    settings = settings_with(rag_reply=ReplyShape(linebreaks=linebreaks))
     finished = Finished("At <15:50>.\r\nOn time.")
     reply: Any = ragapi.reply(Answer(Sources(()), finished), context(settings))
     lines: Any = list(
@@ -83,7 +84,7 @@ def test_a_request_chooses_its_own_line_breaks() -> None:
 
 
 def test_documents_as_an_object_are_keyed_by_their_place() -> None:
-    settings = replace(Settings(), rag_reply=ReplyShape(documents="object"))
+    settings = settings_with(rag_reply=ReplyShape(documents="object"))
     reply: Any = ragapi.reply(Answer(Sources((extract(1), extract(2))), Finished("x")), context(settings))
 
     assert list(reply["content"]["documents"]) == ["0", "1"]
@@ -179,7 +180,7 @@ def test_the_seeds_error_response_is_nested_under_http_200() -> None:
 
 @pytest.mark.parametrize("kind", leaves(), ids=lambda kind: kind.__name__)
 def test_every_failure_can_be_spelled_with_its_code_as_status(kind: type[RagError]) -> None:
-    status, body = ragapi.failure(kind(), replace(Settings(), rag_reply=ReplyShape(http_errors=True)))
+    status, body = ragapi.failure(kind(), settings_with(rag_reply=ReplyShape(http_errors=True)))
     error: Any = body["content"]["error"]  # type: ignore[index]
 
     assert status == kind.code == error["code"]

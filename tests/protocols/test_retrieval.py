@@ -1,6 +1,5 @@
 """`POST /retrieve`: the passages of an answer, without the answer."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,8 +7,8 @@ import pytest
 from datafari_rag.core.ask import NamedDocuments
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.settings.table import Settings
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 QUESTION = "When does the flight take off?"
 FLIGHT = Document("doc-2", "The flight takes off at 15h50. It lands at noon.", url="file:///plans/flight%20plan.txt")
@@ -101,7 +100,7 @@ def test_a_search_that_failed_is_no_empty_list() -> None:
 
 def test_effort_alone_asks_a_model() -> None:
     model = FakeModel("a plan")
-    settings = replace(Settings(), rag_effort="low", rag_api_endpoint="http://127.0.0.1:9/v1")
+    settings = settings_with(rag_effort="low", rag_api_endpoint="http://127.0.0.1:9/v1")
     retrieved({"question": QUESTION}, model=model, settings=settings)
     assert model.prompts == []
     retrieved({"question": QUESTION, "effort": "low"}, model=model, settings=settings)

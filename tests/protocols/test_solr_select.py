@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
@@ -11,6 +9,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.responses import size_of
+from tests.settings import settings_with
 
 
 def incoming(**params: str) -> Incoming:
@@ -37,7 +36,7 @@ def test_what_cannot_be_searched_for_is_refused(params: dict[str, str], error: t
 
 
 def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> None:
-    settings = replace(Settings(), solr_fields={"title": "dc_title", "url": "link"})
+    settings = settings_with(solr_fields={"title": "dc_title", "url": "link"})
     row = {
         "id": "vbscript:x",
         "dc_title": ["x\u202ey", 3],

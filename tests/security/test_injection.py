@@ -33,7 +33,6 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages import extracts
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_invisible
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
@@ -41,6 +40,7 @@ from datafari_rag.pipeline import Dependencies, answer, collect
 from datafari_rag.ports import Ending, Model, TextChunk
 from datafari_rag_trials.stub_model.behaviour import behaviour_for, text_for
 from tests.security.telling import Record, tell
+from tests.settings import settings_with
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"
 
@@ -150,7 +150,7 @@ class Unfiltered:
 
 def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Layers) -> Answer | None:
     """Return the answer that passes *layers*, None when there is none."""
-    settings = Settings(rag_max_files=1)
+    settings = settings_with(rag_max_files=1)
     parts = Dependencies(
         retriever=retriever,
         model=model,

@@ -50,8 +50,8 @@ def test_no_object_of_the_running_service_shows_a_secret(
     app = create_app(conf)
     worker = app.worker
     service_snapshot = worker.service.snapshot()
-    assert service_snapshot.settings.rag_api_token == SECRET
-    assert service_snapshot.settings.solr_password == SECRET
+    assert service_snapshot.settings.rag.api_token == SECRET
+    assert service_snapshot.settings.solr.password == SECRET
     for part in (
         service_snapshot,
         service_snapshot.settings,

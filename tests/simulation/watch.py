@@ -48,7 +48,7 @@ class Watch:
         """Check the words of a reply as it grows."""
         if visit.is_stream and visit.number not in self.open_streams:
             self.open_streams.add(visit.number)
-            most = max(self.visits[f"sim-{number}"].settings.server_limits.streams for number in self.open_streams)
+            most = max(self.visits[f"sim-{number}"].settings.server.limits.streams for number in self.open_streams)
             if len(self.open_streams) > most:
                 self.found("more streams are open than server.max_streams", visit)
         for word in sorted(visit.words() - visit.seen):
@@ -75,8 +75,8 @@ class Watch:
             return
         settings, pieces = visit.settings, visit.pieces
         # The schema, three steps of a search, and another node for each; the rights of one call that is waited for.
-        most_s = 10 * (settings.solr_limits.connect_s + settings.solr_limits.wait_s) + settings.llm_limits.total_s
-        most_s += 2 * (settings.security_authority_limits.connect_s + settings.security_authority_limits.wait_s)
+        most_s = 10 * (settings.solr.limits.connect_s + settings.solr.limits.wait_s) + settings.llm.limits.total_s
+        most_s += 2 * (settings.security.authority_limits.connect_s + settings.security.authority_limits.wait_s)
         if visit.ended - visit.began > most_s + pieces * visit.write_s:
             self.found("an answer takes longer than all limits together", visit)
         if visit.status in (0, 500):
@@ -95,7 +95,7 @@ class Watch:
 
     def _check_rate(self, visit: Visit) -> None:
         """Count one; a window begins with its first request."""
-        most = visit.settings.server_rate.user
+        most = visit.settings.server.rate.user
         # A plain search is no question: it is counted in units of work.
         if visit.user is None or not most or self.has_jumped or visit.speech.name == "page":
             return
@@ -152,8 +152,8 @@ class Watch:
         calls = self.model_calls[visit.id]
         calls.append((now, name))
         settings = visit.settings
-        most = (settings.llm_limits.retries + 1) * (
-            1 + len([one for one in settings.llm_fallback if "builtin" not in one])
+        most = (settings.llm.limits.retries + 1) * (
+            1 + len([one for one in settings.llm.fallback if "builtin" not in one])
         )
         if len(calls) > most:
             self.found("a model is called more often than llm.retries allows", visit, len(calls))
@@ -164,10 +164,10 @@ class Watch:
         self._check_breaker(call, name, settings)
 
     def _check_breaker(self, call: Call, name: str, settings: Any) -> None:
-        most = settings.llm_limits.breaker_failures
+        most = settings.llm.limits.breaker_failures
         if not most or self.in_a_row[name] < most:
             return
-        if not self.has_new_chain and self.now() < self.failed_at[name] + settings.llm_limits.breaker_reset_s - 1e-6:
+        if not self.has_new_chain and self.now() < self.failed_at[name] + settings.llm.limits.breaker_reset_s - 1e-6:
             self.found("a model is called while its breaker is open", None, name)
         if not self.has_new_chain and self.probes[name]:
             self.found("two probes of one model at the same time", None, name)
@@ -180,7 +180,7 @@ class Watch:
             self.probes[name].discard(call.number)
             self.probed_at[call.request_id] = self.now()
         calls, visit = self.model_calls.get(call.request_id), self.visits.get(call.request_id)
-        most_s = SLACK_S if visit is None else visit.settings.llm_limits.total_s + SLACK_S
+        most_s = SLACK_S if visit is None else visit.settings.llm.limits.total_s + SLACK_S
         if calls and verdict == "passed" and self.now() > calls[0][0] + most_s:
             self.found("an answer is read after llm.total_timeout_s", visit)
         if verdict == "failed":
@@ -192,7 +192,7 @@ class Watch:
 
     def open_breakers(self, visit: Visit) -> list[str]:
         """Return the models that are left alone now, but for a probe."""
-        reset_s = visit.settings.llm_limits.breaker_reset_s
+        reset_s = visit.settings.llm.limits.breaker_reset_s
         return [
             name for name in self.in_a_row if self._is_open(name, visit) and self.now() < self.failed_at[name] + reset_s
         ]
@@ -203,7 +203,7 @@ class Watch:
         return any(at_s >= visit.began for at_s in others.values())
 
     def _is_open(self, name: str, visit: Visit | None) -> bool:
-        return visit is not None and 0 < visit.settings.llm_limits.breaker_failures <= self.in_a_row[name]
+        return visit is not None and 0 < visit.settings.llm.limits.breaker_failures <= self.in_a_row[name]
 
     # What is left at the end
 

@@ -187,9 +187,9 @@ class World:
         watch, scheduler = self.watch, self.scheduler
         snapshot = self.app.runtime.snapshot()
         visit.began, visit.settings = scheduler.now, snapshot.settings
-        visit.cache_s = snapshot.settings.security_cache_s
+        visit.cache_s = snapshot.settings.security.cache_s
         watch.visits[visit.id] = visit
-        calm_s = self.faults_end_s + snapshot.settings.llm_limits.breaker_reset_s + 1
+        calm_s = self.faults_end_s + snapshot.settings.llm.limits.breaker_reset_s + 1
         is_calm = self.live_faults == 0 and scheduler.now > calm_s and not watch.open_breakers(visit)
         changes = len(self._changes_seen())
         self.log("visit", visit.id, visit.user, visit.speech.path)
@@ -217,11 +217,11 @@ class World:
     def _check_calm(self, visit: Visit) -> None:
         """Check that what nothing kept from working worked."""
         settings = visit.settings
-        is_limited = settings.server_rate.user and b"Too many requests" in visit.body
+        is_limited = settings.server.rate.user and b"Too many requests" in visit.body
         is_full = b"as many questions as it can" in visit.body
-        is_refused = visit.user is None and settings.security_anonymous == "refuse"
+        is_refused = visit.user is None and settings.security.anonymous == "refuse"
         # An answer's time passes as well while its reader takes a piece, and while rights are looked up again.
-        total_s = settings.llm_limits.total_s
+        total_s = settings.llm.limits.total_s
         is_slow = visit.ended - visit.began > total_s and (visit.write_s > 0 or visit.cache_s < total_s)
         is_changed = len(self.truth.token_sets(visit.user, visit.began - visit.cache_s)) > 2
         is_unusual = is_limited or is_full or is_refused or is_slow or is_changed or self.watch.was_probed(visit)
@@ -291,7 +291,7 @@ class World:
     def _recovered(self) -> None:
         """Check that after the last fault everything works again, and end the process."""
         settings = self.app.runtime.snapshot().settings
-        self.scheduler.sleep(61.0 + settings.llm_limits.breaker_reset_s)
+        self.scheduler.sleep(61.0 + settings.llm.limits.breaker_reset_s)
         self.busy = 99
         # Where a breaker is still open this reader's request is its probe, and they leave while the model is asked.
         leaving = Visit(899, "alice", STREAMS[1], "What is the budget in the report of qx899k?", leaves_after_s=0.7)

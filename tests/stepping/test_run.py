@@ -20,13 +20,14 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies, answer, answer_with_steps, collect, found_for
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, parts_of
+from tests.settings import settings_with
 
 ANN = User("ann", frozenset({"s1"}))
 QUESTION = "When was the singer of Diamond Cut born?"
 SONG = Document("song", 'The album "Diamond Cut" was recorded by Bonnie Tyler.', title="Diamond Cut", score=9.0)
 TYLER = Document("tyler", "Gaynor Hopkins was born on 8 June 1951.", title="Bonnie Tyler", score=4.0)
-SETTINGS = replace(Settings(), rag_max_files=1)
-BUILT_IN = replace(SETTINGS, rag_api_endpoint="builtin:extractive")
+SETTINGS = settings_with(rag_max_files=1)
+BUILT_IN = settings_with(SETTINGS, rag_api_endpoint="builtin:extractive")
 
 
 class Shelf:
@@ -133,7 +134,7 @@ def test_minimal_finds_the_second_document_without_a_model() -> None:
 
 
 def test_the_setting_is_the_effort_of_whoever_names_none() -> None:
-    settings = replace(SETTINGS, rag_effort="minimal")
+    settings = settings_with(SETTINGS, rag_effort="minimal")
 
     assert ids_in(events_of(Ask(QUESTION), Shelf(SONG, TYLER), FakeModel("x"), settings=settings)) == ["song", "tyler"]
     none = events_of(Ask(QUESTION, effort="none"), Shelf(SONG, TYLER), FakeModel("x"), settings=settings)
@@ -238,10 +239,10 @@ def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thought
     planned = next(step for step in activity.steps if step.kind == "plan")
     assert planned.output_tokens > 300
     assert (model.prompts[0].max_tokens, model.prompts[0].temperature) == (160, 0.0)
-    assert 1000 < model.prompts[0].spare_tokens < SETTINGS.rag_effort_limits.tokens
+    assert 1000 < model.prompts[0].spare_tokens < SETTINGS.rag.effort_limits.tokens
 
     model = FakeModel("Gaynor Hopkins", facts=ModelFacts("m", thought_chars=400))
-    tight = replace(SETTINGS, llm_context_window=2000, rag_temperature=None)
+    tight = settings_with(SETTINGS, llm_context_window=2000, rag_temperature=None)
     activity = activity_in(events_of(Ask(QUESTION, effort="low"), Shelf(SONG, TYLER), model, settings=tight))
     planned = next(step for step in activity.steps if step.kind == "plan")
     assert planned.output_tokens > 100
@@ -251,7 +252,7 @@ def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thought
 
 def test_nothing_found_by_the_question_may_be_found_by_the_plan() -> None:
     model = ScriptedModel("Gaynor Hopkins", "x")
-    settings = replace(SETTINGS, rag_search=SearchChoice(relax=False))
+    settings = settings_with(SETTINGS, rag_search=SearchChoice(relax=False))
 
     assert ids_in(events_of(Ask("Welsh husky voice", effort="low"), Shelf(TYLER), model, settings=settings)) == [
         "tyler"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +12,9 @@ from flask.testing import FlaskClient
 from datafari_rag.core.settings.records import ReplyShape, RequestRates, ServerLimits
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import app_of, fake_snapshot
+from tests.settings import settings_with
 
-LOUD = Settings(rag_reply=ReplyShape(http_errors=True))
+LOUD = settings_with(rag_reply=ReplyShape(http_errors=True))
 
 
 def client_of(settings: Settings = LOUD) -> FlaskClient:
@@ -45,11 +45,11 @@ PATHS = (
 @pytest.mark.parametrize(
     ("settings", "more", "status"),
     [
-        (replace(LOUD, server_limits=ServerLimits(body_bytes=10)), {"length": 11}, 413),
+        (settings_with(LOUD, server_limits=ServerLimits(body_bytes=10)), {"length": 11}, 413),
         (LOUD, {"length": 1_000_001, "content_type": "application/x-www-form-urlencoded"}, 413),
         (LOUD, {"length": 5, "headers": {"Content-Encoding": "gzip"}}, 415),
         (LOUD, {"length": 5, "headers": {"Sec-Fetch-Site": "cross-site"}}, 403),
-        (replace(LOUD, server_hosts=("search.example.org",)), {"length": 5}, 421),
+        (settings_with(LOUD, server_hosts=("search.example.org",)), {"length": 5}, 421),
         (LOUD, {"length": 5, "query_string": "a&" * 1000}, 400),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_refusal_reads_no_body(path: str, settings: Settings, more: dict[str, 
 
 
 def test_the_address_is_counted_once_for_a_request_and_before_its_body() -> None:
-    client = client_of(replace(LOUD, server_rate=RequestRates(client=3)))
+    client = client_of(settings_with(LOUD, server_rate=RequestRates(client=3)))
     assert [client.get("/?q=when").status_code for _ in range(2)] == [200, 200]
     assert client.get("/documents?id=doc-2").status_code == 200
     for path in PATHS[:-1]:
@@ -76,7 +76,7 @@ def test_the_address_is_counted_once_for_a_request_and_before_its_body() -> None
 
 
 def test_another_name_is_shown_nobody() -> None:
-    settings = replace(LOUD, server_hosts=("search.example.org",), security_admins=("root",))
+    settings = settings_with(LOUD, server_hosts=("search.example.org",), security_admins=("root",))
     text = client_of(settings).get("/admin", headers={"X-User": "root"}).get_data(as_text=True)
     assert "root" not in text
     known = client_of(settings).get("/admin", headers={"X-User": "root", "Host": "search.example.org"})
@@ -111,7 +111,7 @@ def test_a_form_that_cannot_be_read_is_no_empty_form(body: bytes, kind: str) -> 
 def test_a_body_in_chunks_that_is_cut_at_the_limit_is_refused(path: str, kind: str, body: bytes) -> None:
     """Werkzeug hands over what fits as if it were all."""
     limit = 2000 if path in ("/chat", "/api/chat") else 10_000_000
-    settings = replace(LOUD, server_limits=ServerLimits(body_bytes=limit), feedback_file="/dev/null")
+    settings = settings_with(LOUD, server_limits=ServerLimits(body_bytes=limit), feedback_file="/dev/null")
     chunked = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
     answer = client_of(settings).post(
         path, input_stream=io.BytesIO(body + b" "), content_type=kind, environ_overrides=chunked
@@ -119,8 +119,8 @@ def test_a_body_in_chunks_that_is_cut_at_the_limit_is_refused(path: str, kind: s
     assert answer.status_code == 413
 
 
-FRIEND = replace(LOUD, server_cors_origins=("https://friend.example",))
-ANY = replace(LOUD, server_cors_origins=("*",))
+FRIEND = settings_with(LOUD, server_cors_origins=("https://friend.example",))
+ANY = settings_with(LOUD, server_cors_origins=("*",))
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.settings.records import ReplyShape, ServerLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.ports import Meaning
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
+from tests.settings import settings_with
 
 RAG = "/search/select?action=rag&q=when+does+the+plane+take+off"
 PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select", "/search/select/")
@@ -88,7 +88,7 @@ def test_an_answer_says_which_model_gave_it_and_to_strangers_no_times() -> None:
 
 
 def test_an_administrators_timing_names_stages_that_add_up() -> None:
-    line = fake_snapshot(settings=replace(Settings(), security_admins=("root",)), rights=FakeRights({"root": []}))
+    line = fake_snapshot(settings=settings_with(security_admins=("root",)), rights=FakeRights({"root": []}))
     timing = get(line, **{"X-User": "root"}).headers["Server-Timing"]
     took = {part.split(";dur=")[0]: float(part.split(";dur=")[1]) for part in timing.split(", ")}
 
@@ -125,7 +125,7 @@ MODEL = [
 def assert_is_failure(line: ServiceSnapshot, code: int, label: str, **headers: str) -> None:
     """The same failure three times: under HTTP 200, under its own status, and before a stream's first word."""
     plain = get(line, **headers)
-    strict = replace(line, settings=replace(line.settings, rag_reply=ReplyShape(http_errors=True)))
+    strict = replace(line, settings=settings_with(line.settings, rag_reply=ReplyShape(http_errors=True)))
     loud, streamed = get(strict, **headers), get(strict, f"{RAG}&stream=true", **headers)
 
     assert plain.status_code == 200
@@ -178,7 +178,7 @@ def test_an_empty_answer_is_no_answer() -> None:
 
 
 def test_nobody_is_refused_where_an_identity_is_required() -> None:
-    line = fake_snapshot(settings=replace(Settings(), security_anonymous="refuse"))
+    line = fake_snapshot(settings=settings_with(security_anonymous="refuse"))
 
     assert_is_failure(line, 401, "notAuthenticated")
 
@@ -239,7 +239,7 @@ def test_a_defect_of_ours_is_an_internal_error_with_an_id_and_nothing_else() -> 
 
 
 def test_a_body_over_the_limit_is_413_in_the_dialects_shape() -> None:
-    line = fake_snapshot(settings=replace(Settings(), server_limits=ServerLimits(body_bytes=100)))
+    line = fake_snapshot(settings=settings_with(server_limits=ServerLimits(body_bytes=100)))
     response = client_of(line).post("/search/select?action=rag", data={"q": "a" * 200})
 
     assert response.status_code == 413
@@ -363,7 +363,7 @@ def test_a_reader_who_never_reads_frees_the_model_and_his_place() -> None:
 
 def test_above_the_limit_of_open_streams_a_new_one_is_refused_at_once() -> None:
     line = fake_snapshot(
-        settings=replace(Settings(), server_limits=ServerLimits(streams=1), rag_reply=ReplyShape(http_errors=True))
+        settings=settings_with(server_limits=ServerLimits(streams=1), rag_reply=ReplyShape(http_errors=True))
     )
     app = app_of(line)
     first = app.test_client().get(f"{RAG}&stream=true", buffered=False)
@@ -417,7 +417,7 @@ def test_meaning_that_is_away_is_a_part_of_readiness_and_no_reason_to_be_unready
 
 def test_strangers_read_which_part_is_not_well_and_nothing_more() -> None:
     problems = [{"what": "search", "problem": "http://solr.example:8983 is down"}]
-    client = app_of(fake_snapshot(settings=replace(Settings(), security_admins=("root",))), problems).test_client()
+    client = app_of(fake_snapshot(settings=settings_with(security_admins=("root",))), problems).test_client()
     far = {"REMOTE_ADDR": "192.0.2.1"}
     for headers, environ in (({"X-Forwarded-For": "192.0.2.1"}, {}), ({}, far), ({"X-User": "ann"}, far)):
         text = client.get("/health/ready", headers=headers, environ_overrides=environ).get_data(as_text=True)

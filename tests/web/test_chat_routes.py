@@ -22,10 +22,10 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.events import UNKNOWN_MODEL
 from datafari_rag.core.settings.records import ServerLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 ASKED = {"messages": [{"role": "user", "content": "When does the plane take off?"}]}
 CHAT_PATHS = ("/chat", "/ask", "/chat/stream", "/api/chat", "/api/chat/stream", "/v1/chat/completions")
@@ -65,9 +65,9 @@ def shape_of(path: str, body: Any) -> str:
 )
 def test_what_cannot_be_read_is_told_in_the_paths_own_shape(path: str, how: dict[str, Any], status: int) -> None:
     limit = 100_000 if status != 413 else 2000
-    response = client_of(
-        fake_snapshot(settings=replace(Settings(), server_limits=ServerLimits(body_bytes=limit)))
-    ).post(path, **how)
+    response = client_of(fake_snapshot(settings=settings_with(server_limits=ServerLimits(body_bytes=limit)))).post(
+        path, **how
+    )
     assert (response.status_code, response.mimetype) == (status, "application/json")
     assert shape_of(path, response.get_json())
 
@@ -221,7 +221,7 @@ def test_a_reader_who_hangs_up_frees_the_model() -> None:
 
 
 def test_nobody_is_passed_through_who_would_not_be_answered() -> None:
-    closed = fake_snapshot(settings=replace(Settings(), security_anonymous="refuse"))
+    closed = fake_snapshot(settings=settings_with(security_anonymous="refuse"))
     relay = FakeRelay(REPLY, Ending("stop"))
     assert relayed(relay, closed).status_code == 401
     assert relay.bodies == []
@@ -249,7 +249,7 @@ def test_models_and_indexes_are_listed(path: str) -> None:
     "line",
     [
         pytest.param(fake_snapshot(identity=FakeIdentity(NotAuthenticated())), id="a wrong credential"),
-        pytest.param(fake_snapshot(settings=replace(Settings(), security_anonymous="refuse")), id="no user"),
+        pytest.param(fake_snapshot(settings=settings_with(security_anonymous="refuse")), id="no user"),
     ],
 )
 def test_models_are_listed_only_to_those_who_may_ask(line: ServiceSnapshot) -> None:

@@ -17,12 +17,12 @@ from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 LIST = "/rest/v2.0/users/conversations"
-SETTINGS = replace(Settings(), chat_store_folder="chats")
+SETTINGS = settings_with(chat_store_folder="chats")
 NOW_S = 1_700_000_000.0
 """The time of the fakes."""
 

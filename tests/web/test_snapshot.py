@@ -19,6 +19,7 @@ from datafari_rag.web.app import OPEN_PATHS, register
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FakeService, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving
+from tests.settings import settings_with
 
 QUESTION = "What is the default of the setting for files?"
 BODY = {"messages": [{"role": "user", "content": QUESTION}]}
@@ -69,7 +70,7 @@ class Changing(FakeService):
 
     def snapshot(self) -> ServiceSnapshot:
         self.taken += 1
-        return replace(self.the_line, settings=replace(self.the_line.settings, rag_max_files=self.taken))
+        return replace(self.the_line, settings=settings_with(self.the_line.settings, rag_max_files=self.taken))
 
 
 def sent(client: Any, path: str, options: dict[str, Any]) -> Any:

@@ -23,6 +23,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Ledger
 from datafari_rag.web.spending import CountedJudge, CountedModel, CountedRelay, Spending
 from tests.fakes import FakeModel, FakeRights, app_of, fake_snapshot
+from tests.settings import settings_with
 from tests.web.api.test_mcp import called
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 60}}
@@ -37,7 +38,7 @@ DOORS: dict[str, Callable[[FlaskClient], TestResponse]] = {
     "RAG chat protocol, streamed": lambda client: client.post("/chat", json={"messages": MESSAGES, "stream": True}),
     "AI Chat Protocol": lambda client: client.post("/api/chat", json={"messages": MESSAGES}),
     "OpenAI chat completions": lambda client: client.post(
-        "/v1/chat/completions", json={"model": Settings().openai_client.model, "messages": MESSAGES}
+        "/v1/chat/completions", json={"model": Settings().openai.client.model, "messages": MESSAGES}
     ),
     "OpenAI responses": lambda client: client.post("/v1/responses", json={"input": "When does the flight leave?"}),
     "MCP": lambda client: called(client, "answer", {"question": "When does the flight leave?", "effort": "none"}),
@@ -52,7 +53,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def client_of(ledger: Ledger, model: FakeModel | None = None, caps: object = None, **more: Any) -> FlaskClient:
-    settings = Settings(llm_prices=PRICES, limits_tokens=caps_in(caps or {}), **more)
+    settings = settings_with(llm_prices=PRICES, limits_tokens=caps_in(caps or {}), **more)
     snapshot = fake_snapshot(
         model=model or FakeModel("It takes off at 15h50 [1].", facts=FACTS),
         settings=settings,

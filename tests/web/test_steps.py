@@ -32,7 +32,7 @@ def _ragapi(client: FlaskClient, steps: Steps) -> TestResponse:
 
 def _completions(client: FlaskClient, steps: Steps) -> TestResponse:
     return client.post(
-        "/v1/chat/completions", json={"model": SETTINGS.openai_client.model, "messages": MESSAGES, **steps}
+        "/v1/chat/completions", json={"model": SETTINGS.openai.client.model, "messages": MESSAGES, **steps}
     )
 
 

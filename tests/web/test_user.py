@@ -8,9 +8,9 @@ import pytest
 
 from datafari_rag.core.errors import AuthorityUnavailable, NotAllowed
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.user import RECHECK_S, RightsOfRequest
 from tests.fakes import FakeModel, FakeRetriever, FakeRights, fake_snapshot, parts_of
+from tests.settings import settings_with
 
 
 class Changing(FakeRights):
@@ -29,7 +29,7 @@ class Changing(FakeRights):
 
 def rights(now: list[float], cache_s: float) -> tuple[RightsOfRequest, Changing]:
     source = Changing()
-    settings = Settings(security_cache_s=cache_s)
+    settings = settings_with(security_cache_s=cache_s)
     parts = replace(parts_of(FakeRetriever(), FakeModel()), clock=lambda: now[0])
     snapshot = replace(fake_snapshot(), settings=settings, dependencies=parts, rights=source)
     return RightsOfRequest(VerifiedIdentity("ann"), snapshot), source

@@ -13,16 +13,16 @@ from flask.testing import FlaskClient
 from datafari_rag.core.errors import NoAnswer, Refusal, RefusedByModel
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.model.prompt import document_message
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import estimate
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 V1 = "/v1/chat/completions"
 QUESTION = {"role": "user", "content": "When does the plane take off?"}
 TASK = {"role": "user", "content": '### Task:\nA title. JSON format: { "title": "x" }\nUSER: When does the plane?'}
-EXTRACTIVE = replace(Settings(), rag_api_endpoint="builtin:extractive", rag_model="")
-REFUSING = replace(Settings(), security_anonymous="refuse")
+EXTRACTIVE = settings_with(rag_api_endpoint="builtin:extractive", rag_model="")
+REFUSING = settings_with(security_anonymous="refuse")
 
 
 def client_of(line: ServiceSnapshot) -> FlaskClient:
@@ -74,7 +74,7 @@ def test_a_path_beside_v1_fails_as_before() -> None:
 
 
 def test_a_model_can_be_looked_up_also_with_its_index() -> None:
-    settings = replace(EXTRACTIVE, openai_indexes={"default": "", "hr": "embedded:/x"})
+    settings = settings_with(EXTRACTIVE, openai_indexes={"default": "", "hr": "embedded:/x"})
     client = client_of(fake_snapshot(settings=settings))
     assert [one["id"] for one in client.get("/v1/models").get_json()["data"]] == ["datafari", "datafari/hr"]
     for path in ("/v1/models/datafari", "/v1/models/datafari/hr", "/v1/models/datafari%2Fhr"):
@@ -188,7 +188,7 @@ def test_a_name_in_a_plain_header_is_ignored_and_counted() -> None:
 
 @pytest.mark.parametrize(("proxies", "counted"), [(("127.0.0.0/8",), "0.0"), (("10.0.0.0/8",), "1.0")])
 def test_the_header_of_a_trusted_proxy_is_no_attempt(proxies: tuple[str, ...], counted: str) -> None:
-    settings = replace(Settings(), security_identity="header", security_trusted_proxies=proxies, security_header="X-Me")
+    settings = settings_with(security_identity="header", security_trusted_proxies=proxies, security_header="X-Me")
     client = client_of(fake_snapshot(settings=settings))
     client.post(V1, json=ours(), headers={"X-Me": "alice"})
     total = f'datafari_rag_ignored_parameters_total{{kind="identity"}} {counted}'
@@ -204,7 +204,7 @@ def test_the_header_of_a_trusted_proxy_is_no_attempt(proxies: tuple[str, ...], c
     ],
 )
 def test_links_begin_with_our_own_address(host: str, public: str, base: str) -> None:
-    line = fake_snapshot(settings=replace(Settings(), server_public_url=public))
+    line = fake_snapshot(settings=settings_with(server_public_url=public))
     reply: Any = client_of(line).post(V1, json=ours(), headers={"Host": host}).get_json()
     (cited,) = reply["choices"][0]["message"]["annotations"]
     assert cited["url_citation"]["url"].startswith(f"{base}/documents?id=")
@@ -216,7 +216,7 @@ def test_prompt_and_max_tokens_never_exceed_the_window(more: dict[str, object], 
     """KAITO's third example: 8192 tokens, a prompt of 500, max_tokens 8000; now with documents."""
     long = replace(FLIGHT, text="The plane takes off at 15h50 from gate 17. " * 4000)
     model = FakeModel("The flight takes off at 15h50 [1].")
-    line = fake_snapshot(FakeRetriever(long, RABBIT), model, settings=replace(Settings(), llm_context_window=8192))
+    line = fake_snapshot(FakeRetriever(long, RABBIT), model, settings=settings_with(llm_context_window=8192))
     turns = [{"role": "user", "content": "plane " * 480}, {"role": "assistant", "content": "Yes."}, QUESTION]
     assert client_of(line).post(V1, json={**ours(*turns, max_tokens=max_tokens), **more}).status_code == 200
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from importlib import resources
 
 import pytest
@@ -13,9 +12,9 @@ from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.documents import Document
 from datafari_rag.core.events import Finished
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.whole_documents import worked
 from tests.fakes import FakeModel, FakeRetriever, parts_of
+from tests.settings import settings_with
 
 DEMO = resources.files("datafari_rag.resources") / "demo" / "docs.jsonl.gz"
 ROWS = [json.loads(line) for line in gzip.decompress(DEMO.read_bytes()).splitlines()]
@@ -24,7 +23,7 @@ EVERY_TWELFTH = [Document(row["id"], row["content"], title=row["title"]) for row
 
 @pytest.mark.parametrize("document", EVERY_TWELFTH, ids=lambda document: document.id)
 def test_every_sentence_is_verified_or_supported(document: Document) -> None:
-    settings = replace(Settings(), rag_api_endpoint="builtin:extractive")
+    settings = settings_with(rag_api_endpoint="builtin:extractive")
     parts = parts_of(FakeRetriever(document), FakeModel())
     ask, work = Ask("", document_ids=(document.id,)), DocumentWork("summarize")
     *_, finished = worked(ask, work, ANONYMOUS, settings=settings, dependencies=parts)

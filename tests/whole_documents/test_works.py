@@ -23,6 +23,7 @@ from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Ending, IsWanted, TextChunk
 from datafari_rag.whole_documents import worked
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
+from tests.settings import settings_with
 
 T = TypeVar("T")
 
@@ -33,8 +34,8 @@ CHAPTERS = [
 ]
 LONG = Document("long", "\n\n".join(CHAPTERS), title="Pumps")
 
-SETTINGS = replace(Settings(), prompt_max_request_size=2_500, summarization_chunks_number=5)
-EXTRACTIVE = replace(SETTINGS, rag_api_endpoint="builtin:extractive")
+SETTINGS = settings_with(prompt_max_request_size=2_500, summarization_chunks_number=5)
+EXTRACTIVE = settings_with(SETTINGS, rag_api_endpoint="builtin:extractive")
 SUMMARY, SYNTHESIS = DocumentWork("summarize"), DocumentWork("synthesize")
 
 
@@ -132,9 +133,9 @@ def test_two_megabytes_take_memory_in_proportion_and_the_first_words_come_after_
         :2_000_000
     ]
     document = Document("huge", text, title="Pumps")
-    whole, first, calls = peak_bytes(document, replace(Settings(), summarization_chunks_number=10))
+    whole, first, calls = peak_bytes(document, settings_with(summarization_chunks_number=10))
     assert (first, calls) == (1, 10)
-    few, first, calls = peak_bytes(document, replace(Settings(), summarization_chunks_number=2))
+    few, first, calls = peak_bytes(document, settings_with(summarization_chunks_number=2))
     assert (first, calls) == (1, 2)
     assert whole < 1.1 * few
     assert whole < 40 * len(text)
@@ -142,7 +143,7 @@ def test_two_megabytes_take_memory_in_proportion_and_the_first_words_come_after_
 
 def test_parts_are_summarised_for_themselves_and_put_together_once() -> None:
     model = PumpModel()
-    found = events(SUMMARY, "long", model=model, settings=replace(SETTINGS, prompt_chunking_strategy="mapreduce"))
+    found = events(SUMMARY, "long", model=model, settings=settings_with(SETTINGS, prompt_chunking_strategy="mapreduce"))
     assert len(model.prompts) == cost(found) == 6
     merge = model.prompts[-1]
     assert [extract.label for extract in merge.extracts] == [
@@ -160,7 +161,7 @@ def test_parts_are_summarised_for_themselves_and_put_together_once() -> None:
 @pytest.mark.parametrize("pieces", [1, 2, 3])
 def test_never_more_calls_than_were_told(strategy: str, pieces: int) -> None:
     model = PumpModel()
-    settings = replace(SETTINGS, summarization_chunks_number=pieces, prompt_chunking_strategy=strategy)
+    settings = settings_with(SETTINGS, summarization_chunks_number=pieces, prompt_chunking_strategy=strategy)
     found = events(SUMMARY, "long", model=model, settings=settings)
     assert len(model.prompts) == cost(found) <= pieces + 1
     assert max(len(prompt.extracts[0].text) for prompt in model.prompts) <= 2_500
@@ -181,7 +182,7 @@ def test_a_reader_who_leaves_ends_the_work() -> None:
                 self.is_wanted = False
 
     several, model = Counting(), PumpModel()
-    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce")
+    settings = settings_with(SETTINGS, prompt_chunking_strategy="mapreduce")
     running = worked(
         Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=settings,
         dependencies=replace(parts(model), several=several),
@@ -199,7 +200,7 @@ def test_a_call_that_nobody_waits_for_closes_its_connection(wanted: int) -> None
             yield work(lambda left=left: next(left, False))  # type: ignore[misc]
 
     model = PumpModel()
-    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce")
+    settings = settings_with(SETTINGS, prompt_chunking_strategy="mapreduce")
     found = list(
         worked(
             Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=settings,
@@ -214,7 +215,7 @@ def test_a_call_that_nobody_waits_for_closes_its_connection(wanted: int) -> None
 
 @pytest.mark.parametrize("strategy", ["refine", "mapreduce"])
 def test_a_model_that_fails_or_says_nothing_is_told(strategy: str) -> None:
-    settings = replace(SETTINGS, prompt_chunking_strategy=strategy)
+    settings = settings_with(SETTINGS, prompt_chunking_strategy=strategy)
     failed = events(SUMMARY, "long", model=PumpModel(ModelBusy()), settings=settings)[-1]
     assert isinstance(failed, Failed) and isinstance(failed.error, ModelBusy)
     silent = events(SUMMARY, "long", model=FakeModel(" "), settings=settings)[-1]
@@ -233,13 +234,13 @@ def test_without_a_model_a_summary_has_sentences_of_the_document_in_its_order() 
 
 def test_what_is_sent_is_within_the_models_window() -> None:
     model = PumpModel()
-    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce", llm_context_window=700)
+    settings = settings_with(SETTINGS, prompt_chunking_strategy="mapreduce", llm_context_window=700)
     assert isinstance(events(SUMMARY, "long", model=model, settings=settings)[-1], Finished)
     count = parts(model).counter.count
     for prompt in model.prompts:
         texts = [prompt.question, str(prompt.instructions), *(extract.text for extract in prompt.extracts)]
         assert sum(map(count, texts)) + (prompt.max_tokens or 0) <= 700
-    none = events(SUMMARY, "long", model=model, settings=replace(settings, llm_context_window=50))[-1]
+    none = events(SUMMARY, "long", model=model, settings=settings_with(settings, llm_context_window=50))[-1]
     assert isinstance(none, Failed) and isinstance(none.error, NoRoomForDocuments)
 
 
@@ -340,7 +341,7 @@ TRUE, FALSE = "The flight takes off at 15h50, from terminal 2.", "Zyxian dragons
 def test_a_summary_has_the_policy_of_every_text_that_a_model_wrote(
     settings: dict[str, Any], words: str, wanted: tuple[bool, bool, int, str | None], strategy: str
 ) -> None:
-    chosen = replace(SETTINGS, prompt_chunking_strategy=strategy, **settings)
+    chosen = settings_with(SETTINGS, prompt_chunking_strategy=strategy, **settings)
     found = ended(events(SUMMARY, FLIGHT.id, model=FakeModel(words), settings=chosen))
     support = found.support
     assert support is not None

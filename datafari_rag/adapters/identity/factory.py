@@ -140,24 +140,24 @@ def _utf8(value: str) -> str:
 
 def configured_identity(settings: Settings) -> Identity:
     """Return the identification of users, as `security.identity` and `server.api.keys` have it."""
-    proved = IDENTITIES[settings.security_identity](settings)
-    if not settings.server_api_keys:
+    proved = IDENTITIES[settings.security.identity](settings)
+    if not settings.server.api_keys:
         return proved
-    is_jwt = settings.security_identity == "jwt"
-    reads_tokens = is_jwt and "authorization" in {name.lower() for name in settings.security_jwt_header}
-    return KeyedIdentity(proved, settings.server_api_keys, reads_tokens)
+    is_jwt = settings.security.identity == "jwt"
+    reads_tokens = is_jwt and "authorization" in {name.lower() for name in settings.security.jwt_header}
+    return KeyedIdentity(proved, settings.server.api_keys, reads_tokens)
 
 
 def token_identity_for_agents(settings: Settings) -> Identity | None:
     """Return what reads tokens that were made for /mcp, None where no setting says what such a token has to name."""
-    public = settings.server_public_url.rstrip("/")
+    public = settings.server.public_url.rstrip("/")
     of_address = f"{public}/mcp" if public else ""
-    audiences = tuple(filter(None, (settings.security_jwt_audience, of_address)))
+    audiences = tuple(filter(None, (settings.security.jwt_audience, of_address)))
     return _jwt_identity(settings, audiences) if audiences else None
 
 
 def _header_identity(settings: Settings) -> Identity:
-    return HeaderIdentity.of(settings.security_header, settings.security_trusted_proxies, settings.security_domain)
+    return HeaderIdentity.of(settings.security.header, settings.security.trusted_proxies, settings.security.domain)
 
 
 def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identity:
@@ -165,18 +165,18 @@ def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identi
     from datafari_rag.adapters.identity.jwt import JwkSet, JwtIdentity, TokenRules
 
     rules = TokenRules(
-        algorithms=settings.security_jwt_algorithms,
-        issuer=settings.security_jwt_issuer,
-        audience=audiences or settings.security_jwt_audience,
-        user_claim=settings.security_jwt_claims.user,
-        tokens_claim=settings.security_jwt_claims.tokens if settings.security_tokens == "claims" else None,
-        leeway_s=settings.security_jwt_claims.leeway_s,
-        domain=settings.security_domain,
-        headers=settings.security_jwt_header,
+        algorithms=settings.security.jwt_algorithms,
+        issuer=settings.security.jwt_issuer,
+        audience=audiences or settings.security.jwt_audience,
+        user_claim=settings.security.jwt_claims.user,
+        tokens_claim=settings.security.jwt_claims.tokens if settings.security.tokens == "claims" else None,
+        leeway_s=settings.security.jwt_claims.leeway_s,
+        domain=settings.security.domain,
+        headers=settings.security.jwt_header,
     )
-    source = settings.security_jwt_jwks
+    source = settings.security.jwt_jwks
     keys = JwkSet(source) if source else None
-    return JwtIdentity(rules, keys=keys, secret=settings.security_jwt_secret)
+    return JwtIdentity(rules, keys=keys, secret=settings.security.jwt_secret)
 
 
 IDENTITIES: Mapping[str, Callable[[Settings], Identity]] = {

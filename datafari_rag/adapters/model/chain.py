@@ -339,7 +339,7 @@ def chain_for(
     Raises:
         ValueError: an endpoint's URL or a PEM file of `llm.tls.*` cannot be used.
     """
-    limits = settings.llm_limits
+    limits = settings.llm.limits
     links: list[ChainMember] = []
 
     def chain(last: Model | None = None) -> ModelChain:
@@ -350,7 +350,7 @@ def chain_for(
         if endpoint.url == BUILTIN_MODEL:
             return chain(extractive)
         model = HttpModel(
-            replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, machine=machine
+            replace(endpoint, headers=headers), template=settings.rag.template, limits=limits, machine=machine
         )
         breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, machine.monotonic)
         links.append(ChainMember(urlsplit(endpoint.url).hostname or "", model, breaker))
@@ -360,13 +360,13 @@ def chain_for(
 def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     """Return all endpoints in order; a fallback without its own token is sent none."""
     tls = settings.tls.llm
-    proxy = settings.llm_proxy
-    body = json.loads(settings.llm_body or "{}")
+    proxy = settings.llm.proxy
+    body = json.loads(settings.llm.body or "{}")
     first = Endpoint(
-        settings.model_url, settings.rag_api_token, tls=tls, proxy=proxy, server=settings.llm_server, body=body
+        settings.rag.model_url, settings.rag.api_token, tls=tls, proxy=proxy, server=settings.llm.server, body=body
     )
-    further = zip_longest(settings.llm_fallback, settings.llm_fallback_models, settings.llm_fallback_tokens)
-    complete = completed if settings.rag_template == "openai" else str
+    further = zip_longest(settings.llm.fallback, settings.llm.fallback_models, settings.llm.fallback_tokens)
+    complete = completed if settings.rag.template == "openai" else str
     return (
         first,
         *(Endpoint(complete(url), token or "", model or None, tls, proxy) for url, model, token in further if url),

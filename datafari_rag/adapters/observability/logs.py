@@ -87,17 +87,17 @@ def configure(settings: Settings, request_id: Callable[[], str] = str) -> None:
         return True
 
     handler: logging.Handler
-    if settings.log_file:
-        handler = LogFile(settings.log_file, encoding="utf-8", delay=True)
+    if settings.log.file:
+        handler = LogFile(settings.log.file, encoding="utf-8", delay=True)
     else:
         handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines(TEXT))
+    handler.setFormatter(JsonLines() if settings.log.format == "json" else TextLines(TEXT))
     handler.addFilter(named)
     # Standard error that cannot be written loses a line; no answer fails for it.
     logging.raiseExceptions = False
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger(OURS).setLevel(settings.log_level)
+    logging.getLogger(OURS).setLevel(settings.log.level)
     # Its messages hold what the collector answered; `tracing.py` says in its place that one did not take the spans.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)

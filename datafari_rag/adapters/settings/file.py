@@ -632,16 +632,16 @@ def _replace(path: Path, data: bytes) -> None:
 
 def unusable(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the key and one sentence for each file or folder that cannot be written or read as it has to be."""
-    if settings.log_file and not is_writable(Path(settings.log_file)):
-        yield "log.file", message("The log cannot be written to {path}: its folder must exist.", path=settings.log_file)
-    for key, folder in (("audit.folder", settings.audit_folder), ("chat.store.folder", settings.chat_store_folder)):
+    if settings.log.file and not is_writable(Path(settings.log.file)):
+        yield "log.file", message("The log cannot be written to {path}: its folder must exist.", path=settings.log.file)
+    for key, folder in (("audit.folder", settings.audit.folder), ("chat.store.folder", settings.chat.store_folder)):
         if folder and not is_writable_folder(Path(folder)):
             yield key, message("This account cannot write to the folder {path}.", path=folder)
-    is_read = settings.security_mode == "tokens" and settings.security_tokens == "file"
-    if is_read and settings.security_tokens_file and not is_readable(Path(settings.security_tokens_file)):
+    is_read = settings.security.mode == "tokens" and settings.security.tokens == "file"
+    if is_read and settings.security.tokens_file and not is_readable(Path(settings.security.tokens_file)):
         yield (
             "security.tokens.file",
-            message("The file {path} cannot be read.", path=settings.security_tokens_file),
+            message("The file {path} cannot be read.", path=settings.security.tokens_file),
         )
 
 

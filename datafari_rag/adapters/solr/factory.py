@@ -43,25 +43,25 @@ def retriever_for(
     *headers* is called for each request: the request's id and trace context. *offload* is where long answers are read.
     """
     connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
-    is_main = url is None or url == settings.solr_url
-    documents = DescribedCollection(nodes_of(url or settings.solr_url, connection), schema_of(settings))
+    is_main = url is None or url == settings.solr.url
+    documents = DescribedCollection(nodes_of(url or settings.solr.url, connection), schema_of(settings))
     return SolrRetriever(
         documents,
-        handler=settings.solr_handler,
-        tolerates_partial=settings.solr_shards_tolerant,
+        handler=settings.solr.handler,
+        tolerates_partial=settings.solr.shards_tolerant,
         passages=_passages(settings, connection, documents) if is_main else None,
     )
 
 
 def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
     """Return the writer of *url* (None: `solr.url`); nothing is sent yet."""
-    return SolrWriter(nodes_of(url or settings.solr_url, _patient(settings)), schema=schema_of(settings))
+    return SolrWriter(nodes_of(url or settings.solr.url, _patient(settings)), schema=schema_of(settings))
 
 
 def passage_store_for(settings: Settings) -> SolrPassageStore:
     """Return the collection of passages beside that of `solr.url`; nothing is sent yet."""
-    documents, passages = nodes_of(settings.solr_url, _patient(settings)), _beside(settings, _patient(settings))
-    return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr_handler)
+    documents, passages = nodes_of(settings.solr.url, _patient(settings)), _beside(settings, _patient(settings))
+    return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr.handler)
 
 
 def _passages(settings: Settings, connection: SolrConnection, documents: DescribedCollection) -> SolrPassages:
@@ -69,8 +69,8 @@ def _passages(settings: Settings, connection: SolrConnection, documents: Describ
         Collections(
             documents,
             _beside(settings, connection),
-            name_of(settings.solr_url),
-            handler=settings.solr_handler.strip("/"),
+            name_of(settings.solr.url),
+            handler=settings.solr.handler.strip("/"),
         )
     )
 
@@ -92,11 +92,11 @@ def beside(url: str, collection: str) -> str:
 def connection_of(settings: Settings) -> SolrConnection:
     """Return how to reach Solr."""
     return SolrConnection(
-        connect_timeout_s=settings.solr_limits.connect_s,
-        timeout_s=settings.solr_limits.wait_s,
-        retries=settings.solr_limits.retries,
-        user=settings.solr_user,
-        password=settings.solr_password,
+        connect_timeout_s=settings.solr.limits.connect_s,
+        timeout_s=settings.solr.limits.wait_s,
+        retries=settings.solr.limits.retries,
+        user=settings.solr.user,
+        password=settings.solr.password,
         tls=settings.tls.solr,
     )
 
@@ -110,19 +110,19 @@ def _patient(settings: Settings) -> SolrConnection:
     """Return how to reach Solr while indexing."""
     return replace(
         connection_of(settings),
-        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_limits.wait_s),
-        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_limits.connect_s),
+        timeout_s=max(WRITE_TIMEOUT_S, settings.solr.limits.wait_s),
+        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr.limits.connect_s),
     )
 
 
 def _beside(settings: Settings, connection: SolrConnection) -> Nodes:
     """Return the nodes of the passages beside the documents of `solr.url`."""
-    return nodes_of(beside(settings.solr_url, settings.solr_vector_collection), connection)
+    return nodes_of(beside(settings.solr.url, settings.solr.vector_collection), connection)
 
 
 def schema_of(settings: Settings) -> Schema:
     """Return the configured names, of which the collection may have all or some."""
-    return Schema(fields_of(settings.solr_fields), settings.solr_languages)
+    return Schema(fields_of(settings.solr.fields), settings.solr.languages)
 
 
 def addresses_of(url: str, connection: SolrConnection) -> Addresses:

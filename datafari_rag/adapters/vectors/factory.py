@@ -123,9 +123,9 @@ def embedder_for(settings: Settings) -> Embedder | None:
         EmbeddingsUnavailable: the folder of a local model cannot be used, or its libraries are not installed.
         EmbeddingsGarbled: a local model has other dimensions than the settings want.
     """
-    if not settings.embeddings_endpoint:
+    if not settings.embeddings.endpoint:
         return None
-    made = _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
+    made = _local(settings) if settings.embeddings.endpoint.startswith(ONNX) else _remote(settings)
     return RememberingEmbedder(lambda: made.model, made.embed)
 
 
@@ -136,7 +136,7 @@ def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
     If a model cannot be used, the reason is logged and search is by words: the service starts in any case.
     """
     main = retriever.main if isinstance(retriever, Indexes) else retriever
-    if not settings.embeddings_endpoint:
+    if not settings.embeddings.endpoint:
         return None
     try:
         embedder = embedder_for(settings)
@@ -162,15 +162,15 @@ def _remote(settings: Settings) -> EndpointEmbedder:
     from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 
     options = EndpointOptions(
-        model=settings.embeddings_options.model,
-        token=settings.embeddings_token,
-        dimensions=settings.embeddings_options.dimensions,
+        model=settings.embeddings.options.model,
+        token=settings.embeddings.token,
+        dimensions=settings.embeddings.options.dimensions,
         prefixes=_prefixes(settings),
-        languages=frozenset(settings.embeddings_options.languages or ()),
-        limits_s={"query": settings.embeddings_options.timeout_s, "passage": INDEX_TIMEOUT_S},
+        languages=frozenset(settings.embeddings.options.languages or ()),
+        limits_s={"query": settings.embeddings.options.timeout_s, "passage": INDEX_TIMEOUT_S},
         tls=settings.tls.embeddings,
     )
-    return EndpointEmbedder(settings.embeddings_endpoint, options)
+    return EndpointEmbedder(settings.embeddings.endpoint, options)
 
 
 def _local(settings: Settings) -> OnnxEmbedder:
@@ -179,15 +179,15 @@ def _local(settings: Settings) -> OnnxEmbedder:
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     options = OnnxOptions(
-        dimensions=settings.embeddings_options.dimensions,
+        dimensions=settings.embeddings.options.dimensions,
         prefixes=_prefixes(settings),
-        languages=frozenset(settings.embeddings_options.languages or ()),
+        languages=frozenset(settings.embeddings.options.languages or ()),
     )
-    return OnnxEmbedder(Path(settings.embeddings_endpoint.removeprefix(ONNX)), options)
+    return OnnxEmbedder(Path(settings.embeddings.endpoint.removeprefix(ONNX)), options)
 
 
 def _prefixes(settings: Settings) -> Mapping[Purpose, str]:
     """Return the prefixes that are set, each with the space that a settings file cannot end with."""
     purposes: tuple[Purpose, ...] = ("query", "passage")
-    prefixes = settings.embeddings_options.prefixes or {}
+    prefixes = settings.embeddings.options.prefixes or {}
     return {purpose: f"{prefixes[purpose]} " for purpose in purposes if prefixes.get(purpose)}

@@ -123,12 +123,13 @@ def _index_demo(index: Path, endpoint: str) -> None:
     from datafari_rag.adapters.vectors.factory import embedder_for
     from datafari_rag.commands.demo.index import build_demo_index
     from datafari_rag.core.errors import EmbeddingError
+    from datafari_rag.core.settings.answers import EmbeddingsSettings
     from datafari_rag.core.settings.table import Settings
 
     if not index.exists():
         click.echo("Indexing the demo documents (once, a few seconds)…", err=True)
     try:
-        build_demo_index(index, embedder_for(Settings(embeddings_endpoint=endpoint)))
+        build_demo_index(index, embedder_for(Settings(embeddings=EmbeddingsSettings(endpoint=endpoint))))
     except EmbeddingError as error:
         raise click.ClickException(error.reason) from error
 

@@ -138,8 +138,8 @@ class SupportPolicy:
     @classmethod
     def of(cls, settings: Settings) -> SupportPolicy:
         """Return the policy that *settings* choose."""
-        most_doubts = MAX_CLAIMS if settings.answer_judge_endpoint else 0
-        return cls(settings.answer_unsupported, settings.answer_support.min, settings.answer_support.below, most_doubts)
+        most_doubts = MAX_CLAIMS if settings.answer.judge_endpoint else 0
+        return cls(settings.answer.unsupported, settings.answer.support.min, settings.answer.support.below, most_doubts)
 
     @property
     def is_late(self) -> bool:

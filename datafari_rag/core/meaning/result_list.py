@@ -46,13 +46,13 @@ def near_search_for(search: Search, vector: Vector, *, settings: Settings, model
     return NearSearch(
         vector=vector,
         model_key=model_key,
-        documents=documents[settings.retrieval_method],
+        documents=documents[settings.retrieval.method],
         content=search.content,
         restrictions=search.restrictions,
         index=search.index,
         words=search.step.words,
         language=search.language,
-        is_whole=settings.rag_extract != "passages",
+        is_whole=settings.rag.extract != "passages",
     )
 
 
@@ -65,15 +65,15 @@ def joined(
     Without the model's *spread* the two scores cannot be added up: then ranks are. A list by ranks has at most *most*
     documents. What meaning alone found for the sum of scores keeps its nearness; the others are compared when read.
     """
-    if settings.retrieval_method == "vector":
+    if settings.retrieval.method == "vector":
         return [replace(document, score=1 / rank, near=()) for rank, document in enumerate(nearest[:most], 1)]
-    if settings.retrieval_method == "rrf" or not spread:
+    if settings.retrieval.method == "rrf" or not spread:
         return by_ranks(results[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
     by_words = {document.id for document in results}
     # A least score applies to hits by words; other hits have no such score.
     return [
         *results,
-        *(document for document in nearest if document.id not in by_words and settings.rag_search.min_score <= 0),
+        *(document for document in nearest if document.id not in by_words and settings.rag.search.min_score <= 0),
     ]
 
 

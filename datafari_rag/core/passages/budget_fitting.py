@@ -147,9 +147,9 @@ def parts_of(signals: Signals) -> tuple[float, ...]:
 
 def least_evidence(settings: Settings) -> float:
     """Return the threshold of *settings*, 0 where everything passes: without a number it is the model that guesses."""
-    least = settings.rag_evidence_min
+    least = settings.rag.evidence_min
     if least is None:
-        least = "auto" if settings.rag_api_endpoint == BUILTIN_MODEL else 0.0
+        least = "auto" if settings.rag.api_endpoint == BUILTIN_MODEL else 0.0
     return AUTO if least == "auto" else least
 
 
@@ -231,7 +231,7 @@ def answering_for(
     if least <= 0:
         return evidence_for(ask, documents, language=language, settings=settings, count=count)
     candidates = _candidates(ask, documents, settings)
-    text, most = ask.search_text or ask.question, _max_documents(ask, settings.rag_max_files)
+    text, most = ask.search_text or ask.question, _max_documents(ask, settings.rag.max_files)
     weighed = by_words = weigh(text, candidates, language=language)
     if any(document.reranked for document in candidates):
         # What words and vectors found is the evidence: a bad reranker may spoil the order, not hide what is there.
@@ -270,20 +270,20 @@ def _evidence(
     if ask.token_budget is not None:
         most = ask.token_budget.max_documents
         elsewhere = _shown_elsewhere(ask, documents, most, settings=settings, count=count) if most else []
-        return _nodes(ask, elsewhere or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
+        return _nodes(ask, elsewhere or candidates, budget=ask.token_budget, is_cleaned=settings.rag.clean, count=count)
     room = _room(ask, settings, count)
-    most = _max_documents(ask, settings.rag_max_files)
+    most = _max_documents(ask, settings.rag.max_files)
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
-    max_chars = min(settings.rag_max_json_length, _chars_in(framed, candidates, count))
+    max_chars = min(settings.rag.max_json_length, _chars_in(framed, candidates, count))
     limit = Limit(max_chars=max_chars, max_documents=most)
-    choose_within = _chooser(ask, candidates, weighed, is_head=settings.rag_extract == "head")
+    choose_within = _chooser(ask, candidates, weighed, is_head=settings.rag.extract == "head")
     while True:
         selection = choose_within(limit)
-        extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
+        extracts = extracts_for(selection.chosen, is_cleaned=settings.rag.clean)
         size = sum(_tokens(extract, count) for extract in extracts)
         if size <= room or not extracts:
             has_texts = any(candidate.text.strip() for candidate in candidates)
-            is_narrow = limit.max_chars < min(LEAST_CHARS, settings.rag_max_json_length)
+            is_narrow = limit.max_chars < min(LEAST_CHARS, settings.rag.max_json_length)
             return Selected(extracts, selection.candidates, not extracts and has_texts and is_narrow)
         # In proportion to what is too much, and by a tenth more: always less than before.
         chars = sum(len(extract.text) for extract in extracts)
@@ -312,7 +312,7 @@ def _room(ask: Ask, settings: Settings, count: Count) -> int:
     if ask.has_whole_history:
         # On /v1 max_tokens is an upper bound, lowered to what the documents leave: it takes no room from them.
         answer = min(answer, settings.answer_tokens)
-    return settings.llm_context_window - answer - used_tokens - settings.openai_limits.reserve_tokens
+    return settings.llm.context_window - answer - used_tokens - settings.openai.limits.reserve_tokens
 
 
 def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
@@ -340,7 +340,7 @@ def _candidates(ask: Ask, documents: Sequence[Document], settings: Settings) -> 
         Document(id=f"attachment:{rank}", text=file.text, title=file.name, score=best + 1.0)
         for rank, file in enumerate(ask.attachments, 1)
     ]
-    if settings.rag_extract == "passages":
+    if settings.rag.extract == "passages":
         files = [*in_parts(files, ask.search_text or ask.question, ask.question_language or "en")]
     return [*files, *documents]
 
@@ -354,7 +354,7 @@ def _shown_elsewhere(
     One question has the same documents everywhere (contract §1): the nodes of /v1 are taken out of these.
     """
     plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
-    looked_at = documents[: max(most, settings.rag_search.candidates)]
+    looked_at = documents[: max(most, settings.rag.search.candidates)]
     selected = _evidence(plain, looked_at, None, settings=settings, count=count)
     return [extract.document for extract in selected.extracts] or list(documents[:most])
 

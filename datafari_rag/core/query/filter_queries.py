@@ -43,7 +43,7 @@ _WORDS = re.compile(r"[A-Za-z0-9_.-]+")
 
 def facets_of(settings: Settings) -> frozenset[str]:
     """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
-    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_fields).acl.values(), *ACL_FIELDS}
+    return frozenset(settings.solr.facets) - {*fields_of(settings.solr.fields).acl.values(), *ACL_FIELDS}
 
 
 def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:

@@ -278,15 +278,15 @@ def question_language_for(ask: Ask) -> str:
 def searches_for(ask: Ask, *, language: str, settings: Settings) -> Iterator[Search]:
     """Yield the searches to try in turn, at least one, each weaker than the one before."""
     yield from _searches(ask, ask.search_text or ask.question, language=language, settings=settings)
-    is_loose = settings.rag_search.relax or settings.rag_operator == "OR"  # else "nothing" says little of the words
+    is_loose = settings.rag.search.relax or settings.rag.operator == "OR"  # else "nothing" says little of the words
     if ask.earlier_text is not None and is_loose:
         yield from _searches(ask, ask.earlier_text, language=language, settings=settings)
 
 
 def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iterator[Search]:
-    steps = steps_for(text, language=language, operator=settings.rag_operator, is_relaxed=settings.rag_search.relax)
+    steps = steps_for(text, language=language, operator=settings.rag.operator, is_relaxed=settings.rag.search.relax)
     most = ask.max_documents if ask.token_budget is None else ask.token_budget.max_documents
-    rows = max(most or settings.rag_max_files, settings.rag_search.candidates)
+    rows = max(most or settings.rag.max_files, settings.rag.search.candidates)
     if ask.token_budget is not None and not most:
         rows = LEAST_NODE_HITS
     for step in steps:
@@ -294,13 +294,13 @@ def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iter
             question=text,
             step=step,
             rows=rows,
-            content="highlighting" if ask.wants_captions else settings.rag_solr_field,
-            fragment_chars=settings.rag_hl_fragsize,
+            content="highlighting" if ask.wants_captions else settings.rag.solr_field,
+            fragment_chars=settings.rag.hl_fragsize,
             language=language,
             restrictions=narrowings(ask.restrictions, ask.documents),
-            min_score=settings.rag_search.min_score if ask.min_score is None else ask.min_score,
+            min_score=settings.rag.search.min_score if ask.min_score is None else ask.min_score,
             index=ask.index,
-            is_whole=settings.rag_extract != "passages",
+            is_whole=settings.rag.extract != "passages",
         )
 
 
@@ -323,7 +323,7 @@ def prompt_for(
     text = instructions_for(
         instructed(ask.prompt_template, instructions), language=language, answer_format=ask.answer_format
     ) + (FOLLOWUP_INSTRUCTIONS if ask.wants_followups else "")
-    is_told = settings.rag_template == "openai" or settings.rag_add_instructions
+    is_told = settings.rag.template == "openai" or settings.rag.add_instructions
     # On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is.
     is_asked = ask.max_tokens is not None or ask.token_budget is not None
     return Prompt(
@@ -334,9 +334,9 @@ def prompt_for(
         history=ask.history,
         answer_format=ask.answer_format,
         language=language,
-        model=settings.rag_model if ask.model is None else ask.model,
-        temperature=settings.rag_temperature if ask.temperature is None else ask.temperature,
-        max_tokens=ask.max_tokens if is_asked else settings.rag_max_tokens,
+        model=settings.rag.model if ask.model is None else ask.model,
+        temperature=settings.rag.temperature if ask.temperature is None else ask.temperature,
+        max_tokens=ask.max_tokens if is_asked else settings.rag.max_tokens,
         sampling=ask.sampling,
         chosen=chosen_in(ask),
     )

@@ -18,7 +18,7 @@ from datafari_rag.core.ask import Effort, StepBudget
 from datafari_rag.core.events import UnsupportedPolicy
 from datafari_rag.core.messages import message
 from datafari_rag.core.model.replies import ModelLimits
-from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
+from datafari_rag.core.model.servers import AUTO, SERVERS, completed
 from datafari_rag.core.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
@@ -33,347 +33,6 @@ from datafari_rag.core.settings.records import (
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AnswerSettings:
-    """Rows of the answer: search, prompt and model."""
-
-    rag_api_endpoint: str = setting(
-        "rag.api.endpoint",
-        "https://api.openai.com/v1/chat/completions",
-        check=addresses.endpoint(),
-        help="Address of the language model: the URL of an OpenAI-compatible chat completions endpoint (its base "
-        "address, which ends in /v1 or has no path, is completed) or of a Datafari /invoke endpoint, or "
-        "builtin:extractive, which answers with sentences from the documents and needs no model.",
-    )
-    rag_api_token: str = secret(
-        "rag.api.token",
-        "",
-        check=checks.text(),
-        help="Key for that endpoint, sent as llm.server wants it: as a bearer token, or in the header api-key. Empty: "
-        "none is sent. Use ${OPENAI_API_KEY} or file:token.txt to keep the secret out of this file.",
-    )
-    rag_model: str = setting(
-        "rag.model",
-        "gpt-3.5-turbo",
-        check=checks.text(),
-        help="Name of the model. Empty: no model name is sent.",
-        browser=True,
-    )
-    rag_template: Literal["openai", "datafari"] = setting(
-        "rag.template",
-        "openai",
-        check=checks.choice("openai", "datafari"),
-        help="Request format: openai for OpenAI-compatible services, datafari for a Datafari External LLM service.",
-        browser=True,
-    )
-    rag_temperature: float | None = setting(
-        "rag.temperature",
-        0.7,
-        check=checks.number(0, 2, is_optional=True),
-        help="How freely the model words its answer: 0 is the most predictable, 2 the most random. Empty: not sent.",
-        browser=True,
-    )
-    rag_max_tokens: int | None = setting(
-        "rag.maxTokens",
-        250,
-        check=checks.integer(1, 10_000_000, is_optional=True),
-        help="Maximum length of an answer, in tokens of the model (a token is about three quarters of a word). Empty: "
-        "not sent; a quarter of llm.context.window is then kept free for the answer.",
-        browser=True,
-    )
-    rag_max_files: int = setting(
-        "rag.maxFiles",
-        3,
-        check=checks.integer(1, 1000),
-        help="Maximum number of documents used for one answer. More documents cost more time and tokens. 5 instead of "
-        "3 have the right document for 1 question in 100 more, and for 5 in 100 more of those in other words.",
-        browser=True,
-    )
-    rag_effort: Effort = setting(
-        "rag.effort",
-        "none",
-        check=checks.choice("none", "minimal", "low", "medium"),
-        help="How many steps a search may take if the request does not set it: none is one search; minimal searches "
-        "again for the names that the first passages bring, without the model; low lets the model plan the searches "
-        "once; medium lets it plan again when it has seen what was found. Each step costs time.",
-        browser=True,
-    )
-    rag_effort_limits: StepBudget = setting(
-        "rag.effort.limits",
-        StepBudget(),
-        check=checks.members(
-            StepBudget,
-            searches=checks.integer(1, 100),
-            model_calls=checks.integer(0, 20),
-            tokens=checks.integer(0, 10_000_000),
-            seconds=checks.number(0, 3600),
-        ),
-        help="What the steps of one question may take at most, at any effort: searches, calls of the model and tokens "
-        "before the answer, and the seconds after which no further step begins.",
-    )
-    rag_max_json_length: int = setting(
-        "rag.maxJsonLength",
-        150_000_000,
-        check=checks.integer(1, 2_000_000_000),
-        help="Maximum number of characters in all document extracts of one request; the weakest extracts are cut or "
-        "left out first.",
-        browser=True,
-    )
-    rag_add_instructions: bool = setting(
-        "rag.addInstructions",
-        True,
-        check=checks.flag(),
-        help="Put the instructions before the documents: rag-instructions.txt beside this file, else the packaged "
-        "ones. The openai template always does.",
-        browser=True,
-    )
-    rag_solr_field: Content = setting(
-        "rag.solrField",
-        "exactContent",
-        check=checks.choice("highlighting", "preview_content", "exactContent"),
-        help="Which text of a document is used: exactContent (the full text, from which the best passages are "
-        "chosen), preview_content (the beginning of the text) or highlighting (the search engine's snippets).",
-        browser=True,
-    )
-    rag_hl_fragsize: int = setting(
-        "rag.hl.fragsize",
-        200,
-        check=checks.integer(0, 100_000_000),
-        help="Minimum length of a snippet in characters, for rag.solrField=highlighting; a snippet consists of whole "
-        "sentences. 0: the whole field.",
-        browser=True,
-    )
-    rag_operator: Operator = setting(
-        "rag.operator",
-        "AND",
-        check=checks.choice("AND", "OR"),
-        help="OR: a document needs any word of the question. AND: it needs all words. With relax of rag.search, AND "
-        "requires all key words first, then a third of them, then any; a full sentence requires any of its own "
-        "words, or a fifth of them if there are many. The trace shows which rule was used.",
-        browser=True,
-    )
-    rag_search: SearchChoice = setting(
-        "rag.search",
-        SearchChoice(),
-        check=checks.members(
-            SearchChoice,
-            candidates=checks.integer(1, 1000),
-            relax=checks.flag(),
-            min_score=checks.number(0, 1_000_000),
-        ),
-        help="How documents are looked for. candidates: how many search results are examined to choose the best "
-        "rag.maxFiles documents. relax: if nothing is found, search again with fewer required words, step by step. "
-        "min_score: least score of a search result, as the search engine returns it (higher is better). 0: off.",
-        browser=True,
-    )
-    rag_extract: Literal["passages", "head"] = setting(
-        "rag.extract",
-        "passages",
-        check=checks.choice("passages", "head"),
-        help="What is taken from a text that is longer than its share of the prompt: passages (those that answer "
-        "best) or head (the beginning).",
-        browser=True,
-    )
-    rag_evidence_min: float | Literal["auto"] | None = setting(
-        "rag.evidence.min",
-        None,
-        check=checks.number_or("auto", 0, 1),
-        help="Minimum evidence in the documents, from 0 to 1, for a question to be answered; below it, the reply says "
-        "that no document answers. 0: off. auto: the measured threshold. Empty: auto without a language model, else 0.",
-        browser=True,
-    )
-    answer_unsupported: UnsupportedPolicy = setting(
-        "answer.unsupported",
-        "mark",
-        check=checks.choice("mark", "hold", "drop", "strict"),
-        help="How to handle a sentence of an answer that no document proves. mark: it is shown, and the reply lists "
-        "these sentences. hold: each sentence is shown after its check, with a note if it is not proved. drop: it is "
-        "left out, unless it is close to the documents; then it has the note. strict: it is left out. With hold, drop "
-        "and strict, streams are about one sentence late.",
-        browser=True,
-    )
-    answer_support: LeastSupport = setting(
-        "answer.support",
-        LeastSupport(),
-        check=checks.members(LeastSupport, min=checks.number(0, 1), below=checks.choice("extractive", "nothing")),
-        help="How much of an answer must be proved. min: least share of its sentences, 0 to 1, that the documents must "
-        "prove. 0: off; otherwise streams wait for the end of the answer. below: what replaces a worse answer, "
-        "extractive (sentences of the documents, as builtin:extractive gives them) or nothing (a note that the "
-        "documents do not answer).",
-        browser=True,
-    )
-    answer_judge_endpoint: str = setting(
-        "answer.judge.endpoint",
-        "",
-        check=addresses.url(is_optional=True),
-        help="URL of a second judge, which is sent the claims that comparing words neither proves nor contradicts, "
-        "with the places of the documents that are most like them. Empty: none, and nothing is sent.",
-    )
-    answer_judge_token: str = secret(
-        "answer.judge.token",
-        "",
-        check=checks.text(),
-        help="Bearer token for the endpoint. Empty: no Authorization header.",
-    )
-    answer_judge_options: JudgeCall = setting(
-        "answer.judge.options",
-        JudgeCall(),
-        check=checks.members(
-            JudgeCall,
-            format=checks.choice("nli", "lettucedetect"),
-            timeout_s=checks.number(0.05, 60),
-            min_score=checks.number(0, 1),
-        ),
-        help="How the second judge is called. format: nli for /predict of Hugging Face text-embeddings-inference "
-        "with a model that says entailment, neutral or contradiction; lettucedetect for "
-        "/v1/lettucedetect/spans. timeout_s: maximum wait in one check; after that, the comparison of words "
-        "counts. min_score: least score, 0 to 1, at which its word counts; with lettucedetect, that of a span "
-        "that speaks against a claim.",
-    )
-    rag_clean: bool = setting(
-        "rag.clean",
-        True,
-        check=checks.flag(),
-        help="Replace line breaks, tabs and backslashes in the extracts with spaces and slashes. Invisible control "
-        "characters are always removed.",
-        browser=True,
-    )
-    rag_enable_logs: bool = setting(
-        "rag.enable.logs",
-        False,
-        check=checks.flag(),
-        help="Log one line for each step of an answer: ids, counts, sizes and milliseconds, never texts.",
-        browser=True,
-    )
-    rag_reply: ReplyShape = setting(
-        "rag.reply",
-        ReplyShape(),
-        check=checks.members(
-            ReplyShape,
-            linebreaks=checks.choice("escaped", "newline", "html"),
-            documents=checks.choice("array", "object"),
-            http_errors=checks.flag(),
-        ),
-        help="Shape of RagAPI's replies (search/select). linebreaks in a message: the two characters \\n (escaped), "
-        "line breaks (newline) or <br/> in escaped HTML (html). documents: an array, or an object with the keys "
-        '"0", "1"… http_errors: errors have their own HTTP status; false: always 200, as Datafari\'s callers '
-        "expect.",
-        browser=True,
-    )
-    retrieval_method: Literal["hybrid", "bm25", "vector", "rrf"] = setting(
-        "retrieval.method",
-        "hybrid",
-        check=checks.choice("hybrid", "bm25", "vector", "rrf"),
-        help="How documents are found: hybrid (words and meaning in one score), bm25 (words), vector (meaning), rrf "
-        "(two lists, fused by rank as Datafari does). If there are no vectors, or they cannot be used, the search "
-        "uses words.",
-        browser=True,
-    )
-
-    llm_server: str = setting(
-        "llm.server",
-        AUTO,
-        check=checks.choice(*SERVERS),
-        help="Which server answers at rag.api.endpoint, and so how requests to it are made (docs/models.md). auto: the "
-        "one that its address names. Fallback endpoints are always auto.",
-        browser=True,
-    )
-    llm_body: str = setting(
-        "llm.body",
-        "",
-        check=checks.json_object(without=("model", "messages", "stream")),
-        help='Further keys of each request to rag.api.endpoint, as a JSON object such as {"reasoning_effort": "low"}; '
-        "they win over those that this service sends. Empty: none.",
-    )
-    llm_prices: Mapping[str, Price] = mapping(
-        "llm.prices",
-        {},
-        check=checks.json_made(prices_in, message("A JSON object of models with their prices is expected.")),
-        help='Prices of a million tokens by model, as a JSON object with decimal texts: {"gpt-4o": {"input": "2.5", '
-        '"cached": "1.25", "output": "10"}}. A name stands for its versions too (gpt-4o-2024-08-06).',
-    )
-    llm_context_window: int = setting(
-        "llm.context.window",
-        16_384,
-        check=checks.integer(256, 100_000_000),
-        help="Size of the model's context window in tokens: question, documents and answer together.",
-        browser=True,
-    )
-    token_counter: str = setting(
-        "token.counter",
-        "estimate",
-        check=checks.text(message("estimate and tiktoken:ENCODING"), _COUNTER),
-        help="How tokens are counted: estimate (never much too low), or tiktoken:o200k_base and similar, which needs "
-        "the extra tokens and its vocabulary on disk.",
-        browser=True,
-    )
-    llm_fallback: tuple[str, ...] = setting(
-        "llm.fallback",
-        (),
-        check=addresses.endpoints(),
-        help="Fallback endpoints, tried in order when rag.api.endpoint fails. The last one may be builtin:extractive.",
-    )
-    llm_fallback_models: tuple[str, ...] = setting(
-        "llm.fallback.models",
-        (),
-        check=checks.plain_list(),
-        help="Model names for the fallback endpoints, in the same order. An endpoint without a name uses rag.model.",
-        browser=True,
-    )
-    llm_fallback_tokens: tuple[str, ...] = secret(
-        "llm.fallback.tokens",
-        (),
-        check=checks.plain_list(),
-        help="Tokens for the fallback endpoints, in the same order. An endpoint without a token gets no "
-        "Authorization header; rag.api.token is never sent to it.",
-    )
-    llm_limits: ModelLimits = setting(
-        "llm.limits",
-        ModelLimits(),
-        check=checks.members(
-            ModelLimits,
-            connect_s=checks.number(0.01, 3600),
-            first_token_s=checks.number(0.01, 3600),
-            stall_s=checks.number(0.01, 3600),
-            total_s=checks.number(0.01, 86_400),
-            retries=checks.integer(0, 20),
-            breaker_failures=checks.integer(0, 10_000),
-            breaker_reset_s=checks.number(0.01, 86_400),
-        ),
-        help="How long the model is waited for, in seconds: to connect, for the first token of a stream, between two "
-        "tokens, and for a whole answer with its retries. retries: how often a request is repeated before its "
-        "first token, after a refused connection and the statuses 429, 502, 503 and 504. After breaker_failures "
-        "failures in a row (0: never) an endpoint is not used for breaker_reset_s.",
-        browser=True,
-    )
-    llm_proxy: str = secret(
-        "llm.proxy",
-        "",
-        check=addresses.url(is_optional=True),
-        help="HTTP proxy for requests to the model, as http://user:password@host:3128. Empty: none; proxies set in "
-        "the environment are never used.",
-    )
-
-    @property
-    def model_url(self) -> str:
-        """Return where the model answers: `rag.api.endpoint`, completed where it is a base address."""
-        is_base = self.rag_template == "openai" and self.rag_api_endpoint != addresses.BUILTIN_MODEL
-        return completed(self.rag_api_endpoint) if is_base else self.rag_api_endpoint
-
-    @property
-    def answer_tokens(self) -> int:
-        """
-        Return how many tokens of the model's window are kept for an answer, and for thoughts before it.
-
-        A quarter of the window where no limit is sent, and as much besides where the model is known to think.
-        """
-        quarter = self.llm_context_window // 4
-        answer = quarter if self.rag_max_tokens is None else self.rag_max_tokens
-        thinks = needs_for(self.llm_server, self.model_url, self.rag_model).thinking != "none"
-        return answer + min(quarter, THINKING_TOKENS) if thinks else answer
-
 
 ONNX = "onnx:"
 """The prefix of a local model's folder."""
@@ -416,10 +75,263 @@ def languages() -> checks.Check:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class EmbeddingSettings(AnswerSettings):
-    """Rows of the models of the search; a chain, because slotted classes have one base."""
+class RagSettings:
+    """Rows of `rag.*`: the search, the prompt and the model of an answer."""
 
-    embeddings_endpoint: str = setting(
+    api_endpoint: str = setting(
+        "rag.api.endpoint",
+        "https://api.openai.com/v1/chat/completions",
+        check=addresses.endpoint(),
+        help="Address of the language model: the URL of an OpenAI-compatible chat completions endpoint (its base "
+        "address, which ends in /v1 or has no path, is completed) or of a Datafari /invoke endpoint, or "
+        "builtin:extractive, which answers with sentences from the documents and needs no model.",
+    )
+    api_token: str = secret(
+        "rag.api.token",
+        "",
+        check=checks.text(),
+        help="Key for that endpoint, sent as llm.server wants it: as a bearer token, or in the header api-key. Empty: "
+        "none is sent. Use ${OPENAI_API_KEY} or file:token.txt to keep the secret out of this file.",
+    )
+    model: str = setting(
+        "rag.model",
+        "gpt-3.5-turbo",
+        check=checks.text(),
+        help="Name of the model. Empty: no model name is sent.",
+        browser=True,
+    )
+    template: Literal["openai", "datafari"] = setting(
+        "rag.template",
+        "openai",
+        check=checks.choice("openai", "datafari"),
+        help="Request format: openai for OpenAI-compatible services, datafari for a Datafari External LLM service.",
+        browser=True,
+    )
+    temperature: float | None = setting(
+        "rag.temperature",
+        0.7,
+        check=checks.number(0, 2, is_optional=True),
+        help="How freely the model words its answer: 0 is the most predictable, 2 the most random. Empty: not sent.",
+        browser=True,
+    )
+    max_tokens: int | None = setting(
+        "rag.maxTokens",
+        250,
+        check=checks.integer(1, 10_000_000, is_optional=True),
+        help="Maximum length of an answer, in tokens of the model (a token is about three quarters of a word). Empty: "
+        "not sent; a quarter of llm.context.window is then kept free for the answer.",
+        browser=True,
+    )
+    max_files: int = setting(
+        "rag.maxFiles",
+        3,
+        check=checks.integer(1, 1000),
+        help="Maximum number of documents used for one answer. More documents cost more time and tokens. 5 instead of "
+        "3 have the right document for 1 question in 100 more, and for 5 in 100 more of those in other words.",
+        browser=True,
+    )
+    effort: Effort = setting(
+        "rag.effort",
+        "none",
+        check=checks.choice("none", "minimal", "low", "medium"),
+        help="How many steps a search may take if the request does not set it: none is one search; minimal searches "
+        "again for the names that the first passages bring, without the model; low lets the model plan the searches "
+        "once; medium lets it plan again when it has seen what was found. Each step costs time.",
+        browser=True,
+    )
+    effort_limits: StepBudget = setting(
+        "rag.effort.limits",
+        StepBudget(),
+        check=checks.members(
+            StepBudget,
+            searches=checks.integer(1, 100),
+            model_calls=checks.integer(0, 20),
+            tokens=checks.integer(0, 10_000_000),
+            seconds=checks.number(0, 3600),
+        ),
+        help="What the steps of one question may take at most, at any effort: searches, calls of the model and tokens "
+        "before the answer, and the seconds after which no further step begins.",
+    )
+    max_json_length: int = setting(
+        "rag.maxJsonLength",
+        150_000_000,
+        check=checks.integer(1, 2_000_000_000),
+        help="Maximum number of characters in all document extracts of one request; the weakest extracts are cut or "
+        "left out first.",
+        browser=True,
+    )
+    add_instructions: bool = setting(
+        "rag.addInstructions",
+        True,
+        check=checks.flag(),
+        help="Put the instructions before the documents: rag-instructions.txt beside this file, else the packaged "
+        "ones. The openai template always does.",
+        browser=True,
+    )
+    solr_field: Content = setting(
+        "rag.solrField",
+        "exactContent",
+        check=checks.choice("highlighting", "preview_content", "exactContent"),
+        help="Which text of a document is used: exactContent (the full text, from which the best passages are "
+        "chosen), preview_content (the beginning of the text) or highlighting (the search engine's snippets).",
+        browser=True,
+    )
+    hl_fragsize: int = setting(
+        "rag.hl.fragsize",
+        200,
+        check=checks.integer(0, 100_000_000),
+        help="Minimum length of a snippet in characters, for rag.solrField=highlighting; a snippet consists of whole "
+        "sentences. 0: the whole field.",
+        browser=True,
+    )
+    operator: Operator = setting(
+        "rag.operator",
+        "AND",
+        check=checks.choice("AND", "OR"),
+        help="OR: a document needs any word of the question. AND: it needs all words. With relax of rag.search, AND "
+        "requires all key words first, then a third of them, then any; a full sentence requires any of its own "
+        "words, or a fifth of them if there are many. The trace shows which rule was used.",
+        browser=True,
+    )
+    search: SearchChoice = setting(
+        "rag.search",
+        SearchChoice(),
+        check=checks.members(
+            SearchChoice, candidates=checks.integer(1, 1000), relax=checks.flag(), min_score=checks.number(0, 1_000_000)
+        ),
+        help="How documents are looked for. candidates: how many search results are examined to choose the best "
+        "rag.maxFiles documents. relax: if nothing is found, search again with fewer required words, step by step. "
+        "min_score: least score of a search result, as the search engine returns it (higher is better). 0: off.",
+        browser=True,
+    )
+    extract: Literal["passages", "head"] = setting(
+        "rag.extract",
+        "passages",
+        check=checks.choice("passages", "head"),
+        help="What is taken from a text that is longer than its share of the prompt: passages (those that answer "
+        "best) or head (the beginning).",
+        browser=True,
+    )
+    evidence_min: float | Literal["auto"] | None = setting(
+        "rag.evidence.min",
+        None,
+        check=checks.number_or("auto", 0, 1),
+        help="Minimum evidence in the documents, from 0 to 1, for a question to be answered; below it, the reply says "
+        "that no document answers. 0: off. auto: the measured threshold. Empty: auto without a language model, else 0.",
+        browser=True,
+    )
+    clean: bool = setting(
+        "rag.clean",
+        True,
+        check=checks.flag(),
+        help="Replace line breaks, tabs and backslashes in the extracts with spaces and slashes. Invisible control "
+        "characters are always removed.",
+        browser=True,
+    )
+    enable_logs: bool = setting(
+        "rag.enable.logs",
+        False,
+        check=checks.flag(),
+        help="Log one line for each step of an answer: ids, counts, sizes and milliseconds, never texts.",
+        browser=True,
+    )
+    reply: ReplyShape = setting(
+        "rag.reply",
+        ReplyShape(),
+        check=checks.members(
+            ReplyShape,
+            linebreaks=checks.choice("escaped", "newline", "html"),
+            documents=checks.choice("array", "object"),
+            http_errors=checks.flag(),
+        ),
+        help="Shape of RagAPI's replies (search/select). linebreaks in a message: the two characters \\n (escaped), "
+        "line breaks (newline) or <br/> in escaped HTML (html). documents: an array, or an object with the keys "
+        '"0", "1"… http_errors: errors have their own HTTP status; false: always 200, as Datafari\'s callers '
+        "expect.",
+        browser=True,
+    )
+
+    @property
+    def model_url(self) -> str:
+        """Return where the model answers: `rag.api.endpoint`, completed where it is a base address."""
+        is_base = self.template == "openai" and self.api_endpoint != addresses.BUILTIN_MODEL
+        return completed(self.api_endpoint) if is_base else self.api_endpoint
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AnswerSettings:
+    """Rows of `answer.*`: what an answer must prove."""
+
+    unsupported: UnsupportedPolicy = setting(
+        "answer.unsupported",
+        "mark",
+        check=checks.choice("mark", "hold", "drop", "strict"),
+        help="How to handle a sentence of an answer that no document proves. mark: it is shown, and the reply lists "
+        "these sentences. hold: each sentence is shown after its check, with a note if it is not proved. drop: it is "
+        "left out, unless it is close to the documents; then it has the note. strict: it is left out. With hold, drop "
+        "and strict, streams are about one sentence late.",
+        browser=True,
+    )
+    support: LeastSupport = setting(
+        "answer.support",
+        LeastSupport(),
+        check=checks.members(LeastSupport, min=checks.number(0, 1), below=checks.choice("extractive", "nothing")),
+        help="How much of an answer must be proved. min: least share of its sentences, 0 to 1, that the documents must "
+        "prove. 0: off; otherwise streams wait for the end of the answer. below: what replaces a worse answer, "
+        "extractive (sentences of the documents, as builtin:extractive gives them) or nothing (a note that the "
+        "documents do not answer).",
+        browser=True,
+    )
+    judge_endpoint: str = setting(
+        "answer.judge.endpoint",
+        "",
+        check=addresses.url(is_optional=True),
+        help="URL of a second judge, which is sent the claims that comparing words neither proves nor contradicts, "
+        "with the places of the documents that are most like them. Empty: none, and nothing is sent.",
+    )
+    judge_token: str = secret(
+        "answer.judge.token",
+        "",
+        check=checks.text(),
+        help="Bearer token for the endpoint. Empty: no Authorization header.",
+    )
+    judge_options: JudgeCall = setting(
+        "answer.judge.options",
+        JudgeCall(),
+        check=checks.members(
+            JudgeCall,
+            format=checks.choice("nli", "lettucedetect"),
+            timeout_s=checks.number(0.05, 60),
+            min_score=checks.number(0, 1),
+        ),
+        help="How the second judge is called. format: nli for /predict of Hugging Face text-embeddings-inference "
+        "with a model that says entailment, neutral or contradiction; lettucedetect for "
+        "/v1/lettucedetect/spans. timeout_s: maximum wait in one check; after that, the comparison of words "
+        "counts. min_score: least score, 0 to 1, at which its word counts; with lettucedetect, that of a span "
+        "that speaks against a claim.",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RetrievalSettings:
+    """Rows of `retrieval.*`."""
+
+    method: Literal["hybrid", "bm25", "vector", "rrf"] = setting(
+        "retrieval.method",
+        "hybrid",
+        check=checks.choice("hybrid", "bm25", "vector", "rrf"),
+        help="How documents are found: hybrid (words and meaning in one score), bm25 (words), vector (meaning), rrf "
+        "(two lists, fused by rank as Datafari does). If there are no vectors, or they cannot be used, the search "
+        "uses words.",
+        browser=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EmbeddingsSettings:
+    """Rows of `embeddings.*`: the model that makes vectors."""
+
+    endpoint: str = setting(
         "embeddings.endpoint",
         "",
         check=model_endpoint("/v1/embeddings"),
@@ -427,13 +339,13 @@ class EmbeddingSettings(AnswerSettings):
         "local model (datafari-rag model get NAME; needs the extra vectors). Empty: no vectors, the search uses "
         "words only.",
     )
-    embeddings_token: str = secret(
+    token: str = secret(
         "embeddings.token",
         "",
         check=checks.text(),
         help="Bearer token for the endpoint. Empty: no Authorization header.",
     )
-    embeddings_options: EmbeddingOptions = setting(
+    options: EmbeddingOptions = setting(
         "embeddings.options",
         EmbeddingOptions(),
         check=checks.members(
@@ -452,7 +364,13 @@ class EmbeddingSettings(AnswerSettings):
         '{"query": "query:", "passage": "passage:"}; a space is added after each; absent: those in that folder. '
         "timeout_s: maximum wait for the vector of a question; after that, words only.",
     )
-    rerank_endpoint: str = setting(
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RerankSettings:
+    """Rows of `rerank.*`."""
+
+    endpoint: str = setting(
         "rerank.endpoint",
         "",
         check=model_endpoint("/rerank"),
@@ -461,16 +379,108 @@ class EmbeddingSettings(AnswerSettings):
         "that compares token by token, five passages at most. It is sent passages that the user may see. Empty: none, "
         "and nothing is sent.",
     )
-    rerank_token: str = secret(
-        "rerank.token",
-        "",
-        check=checks.text(),
-        help="Bearer token for the endpoint. Empty: no Authorization header.",
+    token: str = secret(
+        "rerank.token", "", check=checks.text(), help="Bearer token for the endpoint. Empty: no Authorization header."
     )
-    rerank_options: RerankOptions = setting(
+    options: RerankOptions = setting(
         "rerank.options",
         RerankOptions(),
         check=checks.members(RerankOptions, model=checks.text(), timeout_s=checks.number(0.05, 60)),
         help="model: name sent to the endpoint, in Cohere's form; absent: the form of text-embeddings-inference, which "
         "has one model. timeout_s: maximum wait in one search; after that, the order without the reranker.",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LlmSettings:
+    """Rows of `llm.*`: the model's server, its limits, and what stands in for it."""
+
+    server: str = setting(
+        "llm.server",
+        AUTO,
+        check=checks.choice(*SERVERS),
+        help="Which server answers at rag.api.endpoint, and so how requests to it are made (docs/models.md). auto: the "
+        "one that its address names. Fallback endpoints are always auto.",
+        browser=True,
+    )
+    body: str = setting(
+        "llm.body",
+        "",
+        check=checks.json_object(without=("model", "messages", "stream")),
+        help='Further keys of each request to rag.api.endpoint, as a JSON object such as {"reasoning_effort": "low"}; '
+        "they win over those that this service sends. Empty: none.",
+    )
+    prices: Mapping[str, Price] = mapping(
+        "llm.prices",
+        {},
+        check=checks.json_made(prices_in, message("A JSON object of models with their prices is expected.")),
+        help='Prices of a million tokens by model, as a JSON object with decimal texts: {"gpt-4o": {"input": "2.5", '
+        '"cached": "1.25", "output": "10"}}. A name stands for its versions too (gpt-4o-2024-08-06).',
+    )
+    context_window: int = setting(
+        "llm.context.window",
+        16_384,
+        check=checks.integer(256, 100_000_000),
+        help="Size of the model's context window in tokens: question, documents and answer together.",
+        browser=True,
+    )
+    fallback: tuple[str, ...] = setting(
+        "llm.fallback",
+        (),
+        check=addresses.endpoints(),
+        help="Fallback endpoints, tried in order when rag.api.endpoint fails. The last one may be builtin:extractive.",
+    )
+    fallback_models: tuple[str, ...] = setting(
+        "llm.fallback.models",
+        (),
+        check=checks.plain_list(),
+        help="Model names for the fallback endpoints, in the same order. An endpoint without a name uses rag.model.",
+        browser=True,
+    )
+    fallback_tokens: tuple[str, ...] = secret(
+        "llm.fallback.tokens",
+        (),
+        check=checks.plain_list(),
+        help="Tokens for the fallback endpoints, in the same order. An endpoint without a token gets no "
+        "Authorization header; rag.api.token is never sent to it.",
+    )
+    limits: ModelLimits = setting(
+        "llm.limits",
+        ModelLimits(),
+        check=checks.members(
+            ModelLimits,
+            connect_s=checks.number(0.01, 3600),
+            first_token_s=checks.number(0.01, 3600),
+            stall_s=checks.number(0.01, 3600),
+            total_s=checks.number(0.01, 86_400),
+            retries=checks.integer(0, 20),
+            breaker_failures=checks.integer(0, 10_000),
+            breaker_reset_s=checks.number(0.01, 86_400),
+        ),
+        help="How long the model is waited for, in seconds: to connect, for the first token of a stream, between two "
+        "tokens, and for a whole answer with its retries. retries: how often a request is repeated before its "
+        "first token, after a refused connection and the statuses 429, 502, 503 and 504. After breaker_failures "
+        "failures in a row (0: never) an endpoint is not used for breaker_reset_s.",
+        browser=True,
+    )
+    proxy: str = secret(
+        "llm.proxy",
+        "",
+        check=addresses.url(is_optional=True),
+        help="HTTP proxy for requests to the model, as http://user:password@host:3128. Empty: none; proxies set in "
+        "the environment are never used.",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TokenSettings:
+    """Rows of `token.*`."""
+
+    counter: str = setting(
+        "token.counter",
+        "estimate",
+        check=checks.text(message("estimate and tiktoken:ENCODING"), _COUNTER),
+        help="How tokens are counted: estimate (never much too low), or tiktoken:o200k_base and similar, which needs "
+        "the extra tokens and its vocabulary on disk.",
+        browser=True,
     )

@@ -15,7 +15,6 @@ from typing import Literal
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.answers import EmbeddingSettings
 from datafari_rag.core.settings.records import ChatClient, ChatLimits, OpenaiClient, OpenaiLimits, StoreLimits
 from datafari_rag.core.settings.row import mapping, setting
 
@@ -23,10 +22,10 @@ MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DialectSettings(EmbeddingSettings):
-    """Rows of /v1, of the chat paths and of /mcp; a chain, because slotted classes have one base."""
+class OpenaiSettings:
+    """Rows of `openai.*`: the callers of /v1."""
 
-    openai_client: OpenaiClient = setting(
+    client: OpenaiClient = setting(
         "openai.client",
         OpenaiClient(),
         check=checks.members(
@@ -43,21 +42,21 @@ class DialectSettings(EmbeddingSettings):
         "(openwebui); auto: events if the request has the header X-OpenWebUI-Chat-Id.",
         browser=True,
     )
-    openai_indexes: Mapping[str, str] = mapping(
+    indexes: Mapping[str, str] = mapping(
         "openai.indexes",
         MappingProxyType({"default": ""}),
         check=addresses.indexes(),
         help="Values allowed for index_name on /v1. NAME alone is the collection of solr.url; NAME=SOLR-URL is "
         "another collection.",
     )
-    openai_models: tuple[str, ...] = setting(
+    models: tuple[str, ...] = setting(
         "openai.models",
         (),
         check=checks.names(),
         help="Models that callers of /v1 may request. Empty: any.",
         browser=True,
     )
-    openai_limits: OpenaiLimits = setting(
+    limits: OpenaiLimits = setting(
         "openai.limits",
         OpenaiLimits(),
         check=checks.members(
@@ -72,7 +71,12 @@ class DialectSettings(EmbeddingSettings):
         browser=True,
     )
 
-    chat_client: ChatClient = setting(
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChatSettings:
+    """Rows of `chat.*`: the chat paths."""
+
+    client: ChatClient = setting(
         "chat.client",
         ChatClient(),
         check=checks.members(
@@ -89,7 +93,7 @@ class DialectSettings(EmbeddingSettings):
         "thoughts say so.",
         browser=True,
     )
-    chat_limits: ChatLimits = setting(
+    limits: ChatLimits = setting(
         "chat.limits",
         ChatLimits(),
         check=checks.members(
@@ -105,28 +109,28 @@ class DialectSettings(EmbeddingSettings):
         "session_state is accepted.",
         browser=True,
     )
-    chat_memory_enabled: bool = setting(
+    memory_enabled: bool = setting(
         "chat.memory.enabled",
         False,
         check=checks.flag(),
         help="Return the last messages in a signed session_state, for clients that send only their new message.",
         browser=True,
     )
-    chat_memory_history_size: int = setting(
+    memory_history_size: int = setting(
         "chat.memory.history.size",
         6,
         check=checks.integer(1, 100),
         help="Maximum number of messages in session_state.",
         browser=True,
     )
-    chat_store_folder: str = setting(
+    store_folder: str = setting(
         "chat.store.folder",
         "",
         check=checks.path(),
         help="Folder on a local disk for the conversations of signed-in users (Datafari 7's requests), in an SQLite "
         "file that only the service can read. Empty: nothing is stored.",
     )
-    chat_store_limits: StoreLimits = setting(
+    store_limits: StoreLimits = setting(
         "chat.store.limits",
         StoreLimits(),
         check=checks.members(
@@ -139,7 +143,7 @@ class DialectSettings(EmbeddingSettings):
         "one user may take, of which the oldest are deleted first, and those of all; when these are full, "
         "nothing more is stored.",
     )
-    chat_query_rewriting_enabled: bool = setting(
+    query_rewriting_enabled: bool = setting(
         "chat.query.rewriting.enabled",
         False,
         check=checks.flag(),
@@ -148,42 +152,55 @@ class DialectSettings(EmbeddingSettings):
         browser=True,
     )
 
-    ai_enable_rag: bool = setting(
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AiSettings:
+    """Rows of `ai.*`: the actions of /rest/v2.0/ai."""
+
+    enable_rag: bool = setting(
         "ai.enable.rag",
         True,
         check=checks.flag(),
         help="Answer the action rag of /rest/v2.0/ai (Datafari 7).",
         browser=True,
     )
-    ai_enable_agentic: bool = setting(
-        "ai.enable.agentic",
-        True,
-        check=checks.flag(),
-        help="Answer the action agentic of /rest/v2.0/ai.",
-        browser=True,
+    enable_agentic: bool = setting(
+        "ai.enable.agentic", True, check=checks.flag(), help="Answer the action agentic of /rest/v2.0/ai.", browser=True
     )
-    ai_enable_summarization: bool = setting(
+    enable_summarization: bool = setting(
         "ai.enable.summarization",
         True,
         check=checks.flag(),
         help="Summarise whole documents: the action summarize of /rest/v2.0/ai.",
         browser=True,
     )
-    ai_enable_synthesis: bool = setting(
+    enable_synthesis: bool = setting(
         "ai.enable.synthesis",
         True,
         check=checks.flag(),
         help="Put several documents together: the action synthesize of /rest/v2.0/ai.",
         browser=True,
     )
-    synthesis_max_files: int = setting(
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SynthesisSettings:
+    """Rows of `synthesis.*`."""
+
+    max_files: int = setting(
         "synthesis.maxFiles",
         5,
         check=checks.integer(1, 20),
         help="Maximum number of documents in one synthesis; further ones are named as left out.",
         browser=True,
     )
-    summarization_chunks_number: int = setting(
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SummarizationSettings:
+    """Rows of `summarization.*`."""
+
+    chunks_number: int = setting(
         "summarization.chunks.number",
         10,
         check=checks.integer(1, 100),
@@ -191,7 +208,13 @@ class DialectSettings(EmbeddingSettings):
         "document, representative sentences of each piece are sent.",
         browser=True,
     )
-    prompt_chunking_strategy: Literal["refine", "mapreduce"] = setting(
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PromptSettings:
+    """Rows of `prompt.*`: the calls for whole documents."""
+
+    chunking_strategy: Literal["refine", "mapreduce"] = setting(
         "prompt.chunking.strategy",
         "refine",
         check=checks.choice("refine", "mapreduce"),
@@ -199,7 +222,7 @@ class DialectSettings(EmbeddingSettings):
         "so far (refine), or each piece for itself and the parts put together by one more call (mapreduce).",
         browser=True,
     )
-    prompt_max_request_size: int = setting(
+    max_request_size: int = setting(
         "prompt.max.request.size",
         40_000,
         check=checks.integer(1_000, 10_000_000),
@@ -208,31 +231,34 @@ class DialectSettings(EmbeddingSettings):
         browser=True,
     )
 
-    grounding_enabled: bool = setting(
-        "grounding.enabled",
-        True,
-        check=checks.flag(),
-        help="Check texts at /grounding/check.",
-    )
-    mcp_enabled: bool = setting(
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GroundingSettings:
+    """Rows of `grounding.*`."""
+
+    enabled: bool = setting("grounding.enabled", True, check=checks.flag(), help="Check texts at /grounding/check.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class McpSettings:
+    """Rows of `mcp.*`: agents."""
+
+    enabled: bool = setting(
         "mcp.enabled",
         True,
         check=checks.flag(),
         help="Serve agents at /mcp (Model Context Protocol), each with the rights of its authenticated user.",
     )
-    mcp_tools: tuple[str, ...] = setting(
-        "mcp.tools",
-        MCP_TOOLS,
-        check=checks.names(allowed=MCP_TOOLS),
-        help="Tools offered to agents.",
+    tools: tuple[str, ...] = setting(
+        "mcp.tools", MCP_TOOLS, check=checks.names(allowed=MCP_TOOLS), help="Tools offered to agents."
     )
-    mcp_scopes: tuple[str, ...] = setting(
+    scopes: tuple[str, ...] = setting(
         "mcp.scopes",
         (),
         check=checks.names(),
         help="Scopes that clients request from the identity provider to get a token for /mcp. Empty: none.",
     )
-    mcp_descriptions: Mapping[str, str] = mapping(
+    descriptions: Mapping[str, str] = mapping(
         "mcp.descriptions",
         MappingProxyType({}),
         check=checks.members(checks.frozen_mapping, **dict.fromkeys(("instructions", *MCP_TOOLS), checks.text())),

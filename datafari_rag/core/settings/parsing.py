@@ -71,17 +71,16 @@ def parse(
     Unknown keys are not looked at: that is the linter's. A bad value leaves its default in place. Relative paths
     start at *folder*. *written_as* has the original texts of the file where a reference was resolved.
     """
-    chosen: dict[str, object] = {}
+    settings = Settings()
     problems: list[Problem] = []
     for key, text in values.items():
         row = row_for(key)
         if row is None:
             continue
         try:
-            chosen[row.field] = value_of(row, text, folder=folder)
+            settings = row.put_into(settings, value_of(row, text, folder=folder))
         except ValueError as error:
             problems.append(bad_value(key, (written_as or values).get(key, text), expectation=message_of(error)))
-    settings = Settings(**chosen)  # type: ignore[arg-type]  # each value was made by its own row's check
     return settings, (*problems, *contradictions(settings))
 
 
@@ -141,36 +140,36 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield from _identity_rules(settings)
     yield from _rights_rules(settings)
     yield (
-        settings.demo_folder.users and not _is_loopback(settings.server_host),
+        settings.demo.folder.users and not _is_loopback(settings.server.host),
         "demo.folder",
         message("No users are expected, because server.host is not a loopback address."),
     )
     yield (
-        bool(settings.demo_folder.dropped) and not (_is_loopback(settings.server_host) and settings.server_hosts),
+        bool(settings.demo.folder.dropped) and not (_is_loopback(settings.server.host) and settings.server.hosts),
         "demo.folder",
         message("No folder is expected, unless server.host is this machine alone and server.hosts names it."),
     )
     yield (
-        settings.answer_tokens + settings.openai_limits.reserve_tokens + ROOM_TOKENS > settings.llm_context_window,
+        settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS > settings.llm.context_window,
         "rag.maxTokens",
         message("Together with openai.limits, it leaves no room for documents in llm.context.window."),
     )
     yield (
-        len(settings.llm_fallback_models) > len(settings.llm_fallback),
+        len(settings.llm.fallback_models) > len(settings.llm.fallback),
         "llm.fallback.models",
         message("At most one name for each endpoint of llm.fallback is expected."),
     )
     yield (
-        len(settings.llm_fallback_tokens) > len(settings.llm_fallback),
+        len(settings.llm.fallback_tokens) > len(settings.llm.fallback),
         "llm.fallback.tokens",
         message("At most one token for each endpoint of llm.fallback is expected."),
     )
 
 
 def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
-    is_jwt = settings.security_identity == "jwt"
-    is_hmac = [name.startswith("HS") for name in settings.security_jwt_algorithms]
-    has_secret, has_keys = bool(settings.security_jwt_secret), bool(settings.security_jwt_jwks)
+    is_jwt = settings.security.identity == "jwt"
+    is_hmac = [name.startswith("HS") for name in settings.security.jwt_algorithms]
+    has_secret, has_keys = bool(settings.security.jwt_secret), bool(settings.security.jwt_jwks)
     yield (
         is_jwt and not has_secret and not has_keys,
         "security.identity",
@@ -187,34 +186,34 @@ def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message('"HS256" and similar algorithms need security.jwt.secret.'),
     )
     yield (
-        settings.security_tokens == "claims" and settings.security_mode == "tokens" and not is_jwt,
+        settings.security.tokens == "claims" and settings.security.mode == "tokens" and not is_jwt,
         "security.tokens",
         message("With claims, security.identity=jwt is expected."),
     )
 
 
 def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
-    is_embedded = settings.solr_url.startswith(EMBEDDED)
+    is_embedded = settings.solr.url.startswith(EMBEDDED)
     yield (
-        settings.security_mode == "plugin" and is_embedded,
+        settings.security.mode == "plugin" and is_embedded,
         "security.mode",
         message("The embedded index has no ManifoldCF component: tokens is expected."),
     )
     yield (
-        settings.security_tokens == "authority"
-        and settings.security_mode == "tokens"
-        and not settings.security_authority_url,
+        settings.security.tokens == "authority"
+        and settings.security.mode == "tokens"
+        and not settings.security.authority_url,
         "security.tokens",
         message("With authority, security.authority.url is expected."),
     )
-    rights = {*ACL_FIELDS, *fields_of(settings.solr_fields).acl.values()}
+    rights = {*ACL_FIELDS, *fields_of(settings.solr.fields).acl.values()}
     yield (
         CATEGORY_FIELD in rights,
         "solr.fields",
         message("Callers narrow on the field source: it cannot hold access rights."),
     )
     yield (
-        bool(rights & set(settings.solr_facets)),
+        bool(rights & set(settings.solr.facets)),
         "solr.facets",
         message("Fields with access rights cannot be used as facets."),
     )
@@ -373,10 +372,10 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     yield from _unchecked(settings, last)
     yield from _of_model(settings, last)
-    if settings.chat_store_folder and settings.security_identity == "anonymous" and not settings.demo_folder.users:
+    if settings.chat.store_folder and settings.security.identity == "anonymous" and not settings.demo.folder.users:
         advice = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
         yield Problem("chat.store.folder", advice, "warning", line=last["chat.store.folder"].line, kind="advice")
-    if settings.rag_template == "openai" and not settings.rag_add_instructions:
+    if settings.rag.template == "openai" and not settings.rag.add_instructions:
         advice = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
         line = last["rag.addInstructions"].line
         yield Problem("rag.addInstructions", advice, "warning", line=line, kind="advice")
@@ -384,26 +383,26 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
 
 def _of_model(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
     """Say how an address is completed, and warn of a model that its maker has switched off."""
-    if settings.model_url != settings.rag_api_endpoint:
+    if settings.rag.model_url != settings.rag.api_endpoint:
         key = "rag.api.endpoint"
         # A query may hold a key, and this goes into the log.
-        address = without_password(settings.model_url.partition("?")[0])
+        address = without_password(settings.rag.model_url.partition("?")[0])
         advice = f"{key} is a base address: requests go to {address}."
         yield Problem(key, advice, "note", line=last[key].line, kind="advice")
-    since = retired(settings.model_url, settings.rag_model)
+    since = retired(settings.rag.model_url, settings.rag.model)
     named = [last[key] for key in ("rag.model", "rag.api.endpoint") if key in last]
     if since is not None and named:
-        advice = f"rag.model: {settings.rag_model} is switched off by its maker as of {since}; choose another model."
+        advice = f"rag.model: {settings.rag.model} is switched off by its maker as of {since}; choose another model."
         yield Problem("rag.model", advice, "warning", line=named[0].line, kind="advice")
 
 
 def _unchecked(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
     """Warn where a token is believed that the issuer made for another application, or that names another issuer."""
-    if settings.security_identity != "jwt":
+    if settings.security.identity != "jwt":
         return
     for key, value, consequence in (
-        ("security.jwt.audience", settings.security_jwt_audience, "tokens for other applications are accepted"),
-        ("security.jwt.issuer", settings.security_jwt_issuer, "the issuer that a token names is not checked"),
+        ("security.jwt.audience", settings.security.jwt_audience, "tokens for other applications are accepted"),
+        ("security.jwt.issuer", settings.security.jwt_issuer, "the issuer that a token names is not checked"),
     ):
         if not value:
             entry = last.get(key) or last.get("security.identity")

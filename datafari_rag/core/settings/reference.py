@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import groupby
+from operator import attrgetter
 
 from datafari_rag.core.settings.other_keys import FOLDED, GONE, folded_text
 from datafari_rag.core.settings.row import SettingRow
@@ -42,7 +43,7 @@ GROUPS: Mapping[str, str] = {
     "log": "Log",
     "demo": "Demo",
 }
-"""Title of each group, in the order of the table."""
+"""Title of each group, in the order of `Settings`."""
 
 SEED_KEYS = (
     *("rag.api.endpoint", "rag.api.token", "rag.model", "rag.template", "rag.temperature", "rag.maxTokens"),
@@ -81,7 +82,7 @@ _KINDS = {"json": "JSON object"}
 def on_one_screen() -> str:
     """Return `conf/rag.properties`: the settings that matter, Datafari's keys set, the others commented out."""
     parts = [_HEAD, _MORE]
-    for group, rows in _grouped():
+    for group, rows in groupby(ROWS, attrgetter("group")):
         on_screen = [row for row in rows if row.key in ON_SCREEN]
         parts += [f"\n# ---- {GROUPS[group]} ----\n"] if on_screen else []
         parts += [_as_entry(row, f"# {_first_line(row.help)}\n", is_set=row.key in SEED_KEYS) for row in on_screen]
@@ -91,7 +92,7 @@ def on_one_screen() -> str:
 def as_properties() -> str:
     """Return a file with all settings, each commented out with its whole description and its default."""
     parts = [_HEAD]
-    for group, rows in _grouped():
+    for group, rows in groupby(ROWS, attrgetter("group")):
         parts.append(f"\n# ---- {GROUPS[group]} ----\n")
         parts += [f"\n{_as_entry(row, _comment(row))}" for row in rows]
     return "".join(parts)
@@ -111,7 +112,7 @@ def as_markdown() -> str:
         "- Keys marked ✎ can also be changed on the settings page by the users in `security.admins`.\n"
         "- Write backslashes twice, as in every properties file. The file is UTF-8 or Latin-1.\n"
     ]
-    for group, rows in _grouped():
+    for group, rows in groupby(ROWS, attrgetter("group")):
         parts.append(f"\n## {GROUPS[group]}\n\n| key | default | values | description |\n|---|---|---|---|\n")
         parts += [_as_table_line(row) for row in rows]
     parts.append(
@@ -132,11 +133,6 @@ def values_text(row: SettingRow) -> str:
     if check.low is not None and check.high is not None:
         return f"{check.low:.15g} to {check.high:.15g}"
     return "secret" if row.is_secret else _KINDS.get(check.kind, check.kind)
-
-
-def _grouped() -> Iterator[tuple[str, Iterable[SettingRow]]]:
-    ordered = sorted(ROWS, key=lambda row: list(GROUPS).index(row.group))
-    return groupby(ordered, key=lambda row: row.group)
 
 
 def _as_entry(row: SettingRow, comment: str, *, is_set: bool = False) -> str:

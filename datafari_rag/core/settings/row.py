@@ -1,5 +1,5 @@
 """
-One row of the settings table: key, default, check, help; declared as the field of a frozen dataclass.
+One row of the settings table: key, default, check, help; declared as the field of a frozen record, one for each group.
 
 Pure. The rows are in `answers`, `search`, `dialects` and `table`; nothing else declares one.
 """
@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from datafari_rag.core.settings.checks import Check
@@ -25,7 +26,7 @@ class SettingRow:
     """
     What is known of one setting.
 
-    *key* is the name in the properties file, *field* the attribute of `Settings`. *help* is for administrators.
+    *key* is the name in the properties file. *help* is for administrators.
     *is_for_browsers*: administrators may change it on the settings page. It must decide nothing about rights,
     identity, addresses, secrets, files or the network, so a row is closed to browsers unless it says otherwise.
     """
@@ -38,9 +39,10 @@ class SettingRow:
     is_for_browsers: bool = False
 
     @property
-    def field(self) -> str:
-        """Return the attribute of `Settings` that holds the value."""
-        return field_of(self.key)
+    def path(self) -> str:
+        """Return where `Settings` hold the value: group and field, as `rag.max_files`."""
+        group, point, field = self.key.partition(".")
+        return group + point + field_of(field)
 
     @property
     def group(self) -> str:
@@ -52,9 +54,19 @@ class SettingRow:
         """Return the default as it is written in a properties file; empty for none, and where empty is a JSON value."""
         return "" if self.check.kind == "json" and self.check.is_optional else text_of_value(self.default)
 
+    def value_in(self, settings: object) -> Any:
+        """Return the value that the `Settings` *settings* have."""
+        return attrgetter(self.path)(settings)
+
+    def put_into(self, settings: T, value: object) -> T:
+        """Return the `Settings` *settings* with *value*, which this row's check has made."""
+        group, _, field = self.path.partition(".")
+        held = dataclasses.replace(getattr(settings, group), **{field: value}) if field else value
+        return cast(T, dataclasses.replace(cast(Any, settings), **{group: held}))
+
 
 def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:
-    """Declare a field of `Settings`; for mypy it is its default. *browser*: see `Row.is_for_browsers`."""
+    """Declare a field of a group; for mypy it is its default. *browser*: see `SettingRow.is_for_browsers`."""
     return _declared(SettingRow(key, default, check, help, is_for_browsers=browser), default)
 
 
@@ -70,8 +82,12 @@ def mapping(key: str, default: Mapping[str, T], *, check: Check, help: str, brow
 
 
 def rows_of(declared: Any) -> tuple[SettingRow, ...]:
-    """Return the rows that the dataclass *declared* has, in the order of declaration."""
-    return tuple(cast(SettingRow, field.metadata[_METADATA]) for field in dataclasses.fields(declared))
+    """Return the rows that *declared* and the groups in it have, in the order of declaration."""
+    return tuple(
+        row
+        for field in dataclasses.fields(declared)
+        for row in ([field.metadata[_METADATA]] if field.metadata else rows_of(field.default_factory))
+    )
 
 
 def field_of(key: str) -> str:

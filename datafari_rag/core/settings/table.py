@@ -1,27 +1,47 @@
 """
-The settings table: each field of the frozen `Settings` declares key, type, default, help and check.
+The settings table: each field of a group in the frozen `Settings` declares key, type, default, help and check.
 
 The loader, the linter, the admin form, `conf/rag.properties` and `docs/settings.md` all read `ROWS`; nothing else
 says what a setting is. Pure: what is in a file or in the environment is read by `adapters/settings/file.py` and
-handed in. The rows are in `answers`, `dialects` and `search`, each of which continues the one before.
+handed in. The groups of callers and of searches are in `answers`, `dialects` and `search`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.accounts import TokenCaps, caps_in
 from datafari_rag.core.messages import message
+from datafari_rag.core.model.servers import THINKING_TOKENS, needs_for
 from datafari_rag.core.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
+from datafari_rag.core.settings.answers import (
+    AnswerSettings,
+    EmbeddingsSettings,
+    LlmSettings,
+    RagSettings,
+    RerankSettings,
+    RetrievalSettings,
+    TokenSettings,
+)
+from datafari_rag.core.settings.dialects import (
+    AiSettings,
+    ChatSettings,
+    GroundingSettings,
+    McpSettings,
+    OpenaiSettings,
+    PromptSettings,
+    SummarizationSettings,
+    SynthesisSettings,
+)
 from datafari_rag.core.settings.records import DemoFolder, RequestRates, ServerLimits
 from datafari_rag.core.settings.row import SettingRow, field_of, rows_of, secret, setting
-from datafari_rag.core.settings.search import SearchSettings
+from datafari_rag.core.settings.search import SecuritySettings, SolrSettings
 
 HIDDEN = "***"
 """Replaces a secret wherever a value is shown."""
@@ -37,47 +57,26 @@ _AUDIT_KEY = re.compile(r"[^,\x00-\x1f\x7f-\x9f]{32,}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Settings(SearchSettings):
-    """
-    Everything an administrator can choose; without arguments all defaults.
+class ServerSettings:
+    """Rows of `server.*`."""
 
-    One request reads one of these from its beginning to its end. The repr names what differs from the defaults and
-    shows no secret.
-    """
-
-    server_host: str = setting(
+    host: str = setting(
         "server.host",
         "127.0.0.1",
         check=addresses.host(),
         help="Address to listen on. 0.0.0.0: all network interfaces.",
     )
-    server_port: int = setting(
+    port: int = setting(
         "server.port", 8080, check=checks.integer(0, 65_535), help="Port to listen on. 0: any free port."
     )
-    server_workers: int | None = setting(
+    workers: int | None = setting(
         "server.workers",
         None,
         check=checks.integer(1, 1024, is_optional=True),
         help="Number of worker processes. Empty: one for each CPU core.",
         browser=True,
     )
-    limits_store: str = setting(
-        "limits.store",
-        "",
-        check=addresses.folder_or_redis(),
-        help="Where tokens and costs are counted: a folder on a local disk, or redis://HOST:PORT/0 for several servers "
-        "(needs the extra redis). Empty: they are not counted.",
-    )
-    limits_tokens: TokenCaps = setting(
-        "limits.tokens",
-        TokenCaps(),
-        check=checks.json_made(caps_in, message("A JSON object with user, groups, all and then is expected.")),
-        help='Maximum number of tokens a day and a month (UTC), as a JSON object: {"user": {"day": 100000}, "groups": '
-        '{"staff": {"month": 5000000}}, "all": {"month": 50000000}, "then": "builtin"}. At a cap answers are refused '
-        "(429), or with then=builtin the built-in model answers. Groups that are named have accounts of their own. "
-        "Needs limits.store.",
-    )
-    server_rate: RequestRates = setting(
+    rate: RequestRates = setting(
         "server.rate",
         RequestRates(),
         check=checks.members(
@@ -91,7 +90,7 @@ class Settings(SearchSettings):
         "suggestions and /grounding/check: a search is one unit, a check one for each 100,000 characters compared.",
         browser=True,
     )
-    server_limits: ServerLimits = setting(
+    limits: ServerLimits = setting(
         "server.limits",
         ServerLimits(),
         check=checks.members(
@@ -111,103 +110,146 @@ class Settings(SearchSettings):
         "the headers of a request. body_bytes: size of a request body. grace_s: how long open streams may "
         "continue during shutdown. work_s: how long the texts of one answer may be processed.",
     )
-    server_hosts: tuple[str, ...] = setting(
+    hosts: tuple[str, ...] = setting(
         "server.hosts",
         (),
         check=addresses.hosts(),
         help="Host names that requests may use, as HOST or HOST:PORT; behind a proxy, the names that it forwards. A "
         "request for any other name is refused with 421. Empty: any name.",
     )
-    server_public_url: str = setting(
+    public_url: str = setting(
         "server.public_url",
         "",
         check=addresses.url(is_optional=True),
         help="URL at which readers and clients reach this service, for the links of citations and for /mcp: tokens may "
         "name it, with /mcp, as their audience. Empty: the address of the request.",
     )
-    server_api_keys: tuple[str, ...] = secret(
+    api_keys: tuple[str, ...] = secret(
         "server.api.keys",
         (),
         check=checks.keys(),
         help="Keys of calling applications, separated by commas; an application sends its key as Authorization: "
         "Bearer KEY. A key identifies no user. Empty: no keys.",
     )
-    server_cors_origins: tuple[str, ...] = setting(
+    cors_origins: tuple[str, ...] = setting(
         "server.cors.origins",
         (),
         check=addresses.origins(),
         help="Web sites whose pages may call this service from the browser. Empty: none. *: any.",
     )
-    server_secret: str = secret(
+    secret: str = secret(
         "server.secret",
         "",
         check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
         help="Secret that signs forms, cookies and the memory of chats. Empty: a new one at each start, and "
         "memories from before are lost. Servers behind the same address must share it.",
     )
-    tls: addresses.TlsByServer = setting(
-        "tls",
-        addresses.TlsByServer(),
-        check=addresses.tls(),
-        help="Certificates of the servers solr, llm, embeddings, rerank and judge, as a JSON object such as "
-        '{"solr": {"ca": "ca.pem"}}. '
-        "ca: PEM file with the authorities that sign the server's certificate (absent: the system's). "
-        "cert and key: PEM files of the client. verify: false for tests only; a warning is logged at startup.",
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LimitsSettings:
+    """Rows of `limits.*`: accounts of tokens, and caps on them."""
+
+    store: str = setting(
+        "limits.store",
+        "",
+        check=addresses.folder_or_redis(),
+        help="Where tokens and costs are counted: a folder on a local disk, or redis://HOST:PORT/0 for several servers "
+        "(needs the extra redis). Empty: they are not counted.",
     )
-    audit_folder: str = setting(
+    tokens: TokenCaps = setting(
+        "limits.tokens",
+        TokenCaps(),
+        check=checks.json_made(caps_in, message("A JSON object with user, groups, all and then is expected.")),
+        help='Maximum number of tokens a day and a month (UTC), as a JSON object: {"user": {"day": 100000}, "groups": '
+        '{"staff": {"month": 5000000}}, "all": {"month": 50000000}, "then": "builtin"}. At a cap answers are refused '
+        "(429), or with then=builtin the built-in model answers. Groups that are named have accounts of their own. "
+        "Needs limits.store.",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditSettings:
+    """Rows of `audit.*`."""
+
+    folder: str = setting(
         "audit.folder",
         "",
         check=checks.path(),
         help="Folder for the audit files: one line for each answer, without texts, in a hash chain. Empty: no audit.",
     )
-    audit_key: tuple[str, ...] = secret(
+    key: tuple[str, ...] = secret(
         "audit.key",
         (),
         check=checks.keys(message("lists of texts of at least 32 characters, separated by commas"), _AUDIT_KEY),
         help="Secret that signs the audit, and after a comma each earlier one: what it signed is still verified. Users "
         "who can write the audit files must not have it. Empty: hashes alone.",
     )
-    feedback_file: str = setting(
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FeedbackSettings:
+    """Rows of `feedback.*`."""
+
+    file: str = setting(
         "feedback.file",
         "",
         check=checks.path(),
         help="File for readers' feedback (thumbs up and down), one JSON line for each. Empty: the page does not ask "
         "for feedback.",
     )
-    feedback_text: bool = setting(
+    text: bool = setting(
         "feedback.text",
         False,
         check=checks.flag(),
         help="Store the question and the answer with the feedback. false: ids only.",
     )
-    report_store: str = setting(
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReportSettings:
+    """Rows of `report.*`: the report of questions."""
+
+    store: str = setting(
         "report.store",
         "",
         check=checks.path(),
         help="Folder on a local disk in which questions are kept for the report of administrators (/admin/questions): "
         "their texts, with secrets and numbers masked, and people as hashes. Empty: no question is kept.",
     )
-    report_days: int = setting(
+    days: int = setting(
         "report.days",
         30,
         check=checks.integer(1, 366),
         help="How many days questions are kept in report.store; as often people get another hash.",
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LogSettings:
+    """Rows of `log.*`."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "log.level",
         "INFO",
         check=checks.choice("DEBUG", "INFO", "WARNING", "ERROR"),
         help="Minimum level of messages that are logged. Questions are logged at DEBUG only.",
     )
-    log_format: Literal["text", "json"] = setting(
+    format: Literal["text", "json"] = setting(
         "log.format",
         "text",
         check=checks.choice("text", "json"),
         help="Format of a log line: text, or one JSON object.",
         browser=True,
     )
-    log_file: str = setting("log.file", "", check=checks.path(), help="Log file. Empty: standard error.")
-    demo_folder: DemoFolder = setting(
+    file: str = setting("log.file", "", check=checks.path(), help="Log file. Empty: standard error.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DemoSettings:
+    """Rows of `demo.*`."""
+
+    folder: DemoFolder = setting(
         "demo.folder",
         DemoFolder(),
         check=checks.members(DemoFolder, users=checks.flag(), progress=checks.path(), dropped=checks.path()),
@@ -217,10 +259,66 @@ class Settings(SearchSettings):
         "server.host is the machine itself and server.hosts names it.",
     )
 
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """
+    All that an administrator can choose, by groups: `rag.maxFiles` is `rag.max_files`. Without arguments all defaults.
+
+    One request reads one of these from its beginning to its end. The repr names what differs from the defaults and
+    shows no secret.
+    """
+
+    rag: RagSettings = field(default_factory=RagSettings)
+    answer: AnswerSettings = field(default_factory=AnswerSettings)
+    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    embeddings: EmbeddingsSettings = field(default_factory=EmbeddingsSettings)
+    rerank: RerankSettings = field(default_factory=RerankSettings)
+    llm: LlmSettings = field(default_factory=LlmSettings)
+    token: TokenSettings = field(default_factory=TokenSettings)
+    limits: LimitsSettings = field(default_factory=LimitsSettings)
+    openai: OpenaiSettings = field(default_factory=OpenaiSettings)
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    ai: AiSettings = field(default_factory=AiSettings)
+    synthesis: SynthesisSettings = field(default_factory=SynthesisSettings)
+    summarization: SummarizationSettings = field(default_factory=SummarizationSettings)
+    prompt: PromptSettings = field(default_factory=PromptSettings)
+    grounding: GroundingSettings = field(default_factory=GroundingSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
+    solr: SolrSettings = field(default_factory=SolrSettings)
+    security: SecuritySettings = field(default_factory=SecuritySettings)
+    server: ServerSettings = field(default_factory=ServerSettings)
+    tls: addresses.TlsByServer = setting(
+        "tls",
+        addresses.TlsByServer(),
+        check=addresses.tls(),
+        help="Certificates of the servers solr, llm, embeddings, rerank and judge, as a JSON object such as "
+        '{"solr": {"ca": "ca.pem"}}. '
+        "ca: PEM file with the authorities that sign the server's certificate (absent: the system's). "
+        "cert and key: PEM files of the client. verify: false for tests only; a warning is logged at startup.",
+    )
+    audit: AuditSettings = field(default_factory=AuditSettings)
+    feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
+    report: ReportSettings = field(default_factory=ReportSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+    demo: DemoSettings = field(default_factory=DemoSettings)
+
+    @property
+    def answer_tokens(self) -> int:
+        """
+        Return how many tokens of the model's window are kept for an answer, and for thoughts before it.
+
+        A quarter of the window where no limit is sent, and as much besides where the model is known to think.
+        """
+        quarter = self.llm.context_window // 4
+        answer = quarter if self.rag.max_tokens is None else self.rag.max_tokens
+        thinks = needs_for(self.llm.server, self.rag.model_url, self.rag.model).thinking != "none"
+        return answer + min(quarter, THINKING_TOKENS) if thinks else answer
+
     def __repr__(self) -> str:
         """Name what differs from the defaults, secrets hidden."""
-        changed = [row for row in ROWS if getattr(self, row.field) != row.default]
-        return f"Settings({', '.join(f'{row.field}={safe_text(row, getattr(self, row.field))}' for row in changed)})"
+        changed = [row for row in ROWS if row.value_in(self) != row.default]
+        return f"Settings({', '.join(f'{row.path}={safe_text(row, row.value_in(self))}' for row in changed)})"
 
 
 ROWS: tuple[SettingRow, ...] = rows_of(Settings)
@@ -243,7 +341,7 @@ def safe_text(row: SettingRow, value: object) -> str:
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Return the values of all secrets that are set, those of lists one by one."""
-    values = [getattr(settings, row.field) for row in ROWS if row.is_secret]
+    values = [row.value_in(settings) for row in ROWS if row.is_secret]
     return tuple(
         secret_value
         for value in values

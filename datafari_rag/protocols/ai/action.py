@@ -116,7 +116,7 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
         recalled = incoming.memory.recalled(conversation_id, has_own_history=bool(history))
         history += [{"role": turn.role, "content": turn.text} for turn in recalled]
     body: dict[str, object] = {"messages": [*history, {"role": "user", "content": question}]}
-    if settings.chat_memory_enabled and conversation_id and stored is None:
+    if settings.chat.memory_enabled and conversation_id and stored is None:
         body["session_state"] = {KEY: conversation_id}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=is_streamed(incoming))
     return replace(_narrowed(ask, given, incoming, settings), conversation=stored)
@@ -256,21 +256,21 @@ def _unknown(incoming: Incoming, settings: Settings) -> Ask:
 ACTIONS: Mapping[str, AiAction] = {
     action.name: action
     for action in (
-        AiAction("rag", "rag", ANSWERING, partial(question_ask, action="rag"), attrgetter("ai_enable_rag")),
-        AiAction("agentic", "agentic", ANSWERING, agentic_ask, attrgetter("ai_enable_agentic")),
+        AiAction("rag", "rag", ANSWERING, partial(question_ask, action="rag"), attrgetter("ai.enable_rag")),
+        AiAction("agentic", "agentic", ANSWERING, agentic_ask, attrgetter("ai.enable_agentic")),
         AiAction(
             "summarize",
             "summarization",
             SUMMARISING,
             partial(work_ask, kind="summarize"),
-            attrgetter("ai_enable_summarization"),
+            attrgetter("ai.enable_summarization"),
         ),
         AiAction(
             "synthesize",
             "synthesis",
             SYNTHESISING,
             partial(work_ask, kind="synthesize"),
-            attrgetter("ai_enable_synthesis"),
+            attrgetter("ai.enable_synthesis"),
         ),
         AiAction("search", "ai", SEARCHING, partial(work_ask, kind="search")),
     )

@@ -112,7 +112,7 @@ def status_of(error: RagError, settings: Settings) -> int:
     """Return the HTTP status: 400 for a bad request, else 200 unless `rag.reply` has errors."""
     if isinstance(error, _OF_REQUEST) and not isinstance(error, RefusedByModel):
         return 400
-    return error.code if settings.rag_reply.http_errors or error.label in _WITH_STATUS else 200
+    return error.code if settings.rag.reply.http_errors or error.label in _WITH_STATUS else 200
 
 
 def _body_of(error: RagError, label: str, code: str, message: str) -> Json:
@@ -224,7 +224,7 @@ class Phases:
         """Return the phases before anything is found, those of a conversation where there is one."""
         ask = context.ask
         of_talk = [HISTORY] if ask.history and ask.work is None else []
-        if of_talk and context.settings.chat_query_rewriting_enabled and not ask.document_ids:
+        if of_talk and context.settings.chat.query_rewriting_enabled and not ask.document_ids:
             of_talk.append(REWRITING)
         return tuple(f"{self.subject}:{name}" for name in (*of_talk, *self.opening))
 

@@ -303,7 +303,7 @@ def listing(request: RpcRequest, settings: Settings, tools: Sequence[Tool], user
     is_modern, params = request.era == "modern", request.params
     introduction: Json = {
         "capabilities": dict(CAPABILITIES),
-        "instructions": settings.mcp_descriptions.get("instructions") or INSTRUCTIONS,
+        "instructions": settings.mcp.descriptions.get("instructions") or INSTRUCTIONS,
         "_meta": {USER_KEY: user_name},
     }
     match request.method:

@@ -86,7 +86,7 @@ class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: 
 
     def field_by(self, settings: Settings) -> str:
         """Return the field that is read, by *settings* where none is named."""
-        return STORED[settings.rag_solr_field] if self.field is UNSET else self.field
+        return STORED[settings.rag.solr_field] if self.field is UNSET else self.field
 
 
 class Turn(Struct, frozen=True):
@@ -317,7 +317,7 @@ def listed(tool: Tool, settings: Settings) -> Json:
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": settings.mcp_descriptions.get(tool.name, "") or tool.about,
+        "description": settings.mcp.descriptions.get(tool.name, "") or tool.about,
         "inputSchema": schema_of(tool.takes),
         "outputSchema": schema_of(tool.gives),
         "annotations": {"title": tool.title, **READ_ONLY},

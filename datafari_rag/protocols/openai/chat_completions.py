@@ -237,7 +237,7 @@ def _parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters
     routed = _routed(body)
     index = routed.index_name or None
     ratio = RATIO if routed.context_token_ratio is None else routed.context_token_ratio
-    if index is not None and index not in settings.openai_indexes:
+    if index is not None and index not in settings.openai.indexes:
         raise NoSuchIndex(f"No such index: '{index[:_MAX_SHOWN]}' exists.", field="index_name")
     ours = our_model(routed.model, settings)
     if index is not None or ours is not None:
@@ -245,7 +245,7 @@ def _parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters
     if ours is not None:
         is_plain = index is None and body.get("context_token_ratio") is None
         return Parameters(index or ours.index, ratio, None, ours, is_plain)
-    if routed.model and settings.openai_models and routed.model not in settings.openai_models:
+    if routed.model and settings.openai.models and routed.model not in settings.openai.models:
         raise NoSuchModel.named(routed.model)
     return Parameters(index, ratio, routed.model or None)
 
@@ -441,8 +441,8 @@ def _ask(
     """Return the ask with its token budget, after the window was checked."""
     question, history = turns
     tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
-    is_estimated = settings.token_counter == token_budget.ESTIMATE
-    window = token_budget.Window(settings.llm_context_window, settings.openai_limits.reserve_tokens, is_estimated)
+    is_estimated = settings.token.counter == token_budget.ESTIMATE
+    window = token_budget.Window(settings.llm.context_window, settings.openai.limits.reserve_tokens, is_estimated)
     token_budget.checked(tokens, window)
     if len(question) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field="messages")
@@ -459,7 +459,7 @@ def _ask(
         max_tokens=max_tokens,
         # A model of this service reads the same fields as in every other dialect, so that it gives the same answers.
         token_budget=None if parameters.is_plain else _budget(parameters, settings, window, (tokens, max_tokens)),
-        max_documents=settings.openai_limits.files or None if parameters.is_plain else None,
+        max_documents=settings.openai.limits.files or None if parameters.is_plain else None,
         has_whole_history=True,
         sampling=own.sampling,
         ignored=own.ignored,
@@ -479,8 +479,8 @@ def _budget(
         token_budget.for_documents(
             window, prompt_tokens=of_conversation, max_tokens=max_tokens, ratio=parameters.ratio
         ),
-        settings.openai_limits.node_tokens,
-        settings.rag_max_files if settings.openai_limits.files is None else settings.openai_limits.files,
+        settings.openai.limits.node_tokens,
+        settings.rag.max_files if settings.openai.limits.files is None else settings.openai.limits.files,
     )
 
 
@@ -527,7 +527,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
         own = replace(own, ignored=tuple(dict.fromkeys((*_left_out(body, messages), *own.ignored))))
         messages = _readable(messages)
     turns = split(_turns_of(messages))
-    sources = settings.openai_client.sources
+    sources = settings.openai.client.sources
     style = CompletionStyle(
         None if parameters.ours is None else parameters.ours.name,
         # By the setting, else where Open WebUI names a chat.

@@ -191,30 +191,30 @@ def our_model(name: object, settings: Settings) -> OurModel | None:
     if not isinstance(name, str):
         return None
     base, has_index, index = name.partition("/")
-    if base != settings.openai_client.model:
+    if base != settings.openai.client.model:
         return None
     if not has_index:
         return OurModel(name)
-    if index not in settings.openai_indexes:
+    if index not in settings.openai.indexes:
         raise NoSuchModel.named(name)
     return OurModel(name, index)
 
 
 def may_pass_through(settings: Settings) -> bool:
     """Say whether requests may go to the model as they came; some models cannot be called that way."""
-    is_openai = settings.rag_template == "openai" and settings.rag_api_endpoint != BUILTIN_MODEL
-    return settings.openai_client.passthrough and is_openai
+    is_openai = settings.rag.template == "openai" and settings.rag.api_endpoint != BUILTIN_MODEL
+    return settings.openai.client.passthrough and is_openai
 
 
 def upstream_names(settings: Settings) -> tuple[str, ...]:
     """Return the names that are known of the model's own server."""
-    return settings.openai_models or ((settings.rag_model,) if settings.rag_model else ())
+    return settings.openai.models or ((settings.rag.model,) if settings.rag.model else ())
 
 
 def listed(settings: Settings, *, created_s: int) -> Json:
     """Return the models that may be requested, and the names of the indexes."""
     data = [_described(name, created_s) for name in dict.fromkeys(_names(settings))]
-    return {"object": "list", "data": data, "indexes": list(settings.openai_indexes)}
+    return {"object": "list", "data": data, "indexes": list(settings.openai.indexes)}
 
 
 def found(name: str, settings: Settings, *, created_s: int) -> Json:
@@ -225,10 +225,10 @@ def found(name: str, settings: Settings, *, created_s: int) -> Json:
 
 
 def _names(settings: Settings) -> Iterator[str]:
-    ours = settings.openai_client.model
+    ours = settings.openai.client.model
     yield ours
-    main = next((name for name, address in settings.openai_indexes.items() if not address), None)
-    yield from (f"{ours}/{name}" for name in settings.openai_indexes if name != main)
+    main = next((name for name, address in settings.openai.indexes.items() if not address), None)
+    yield from (f"{ours}/{name}" for name in settings.openai.indexes if name != main)
     if may_pass_through(settings):
         yield from upstream_names(settings)
 

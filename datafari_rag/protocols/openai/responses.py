@@ -244,9 +244,9 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         NoQuery, QueryTooLong, ContextTooLong: as for chat completions.
     """
     body = body_of(incoming)
-    _check_served(body, has_memory=settings.chat_memory_enabled)
+    _check_served(body, has_memory=settings.chat.memory_enabled)
     given = _request_in(body)
-    name = given.model or settings.openai_client.model
+    name = given.model or settings.openai.client.model
     ours = our_model(name, settings)
     if ours is None:
         raise NoSuchModel.named(name)
@@ -394,7 +394,7 @@ def _response(draft: _Draft, status: str, output: list[Json]) -> Json:
         "parallel_tool_calls": False,
         "previous_response_id": echo.previous_id,
         "store": echo.is_stored,
-        "temperature": context.settings.rag_temperature if ask.temperature is None else ask.temperature,
+        "temperature": context.settings.rag.temperature if ask.temperature is None else ask.temperature,
         "text": {"format": {"type": "text"}} if echo.text is None else echo.text,
         "tool_choice": "none",
         "tools": [],
@@ -451,7 +451,7 @@ def _id(context: ReplyContext, text: str | None) -> str:
 
 def _echo(context: ReplyContext) -> ResponseEcho:
     echo = context.ask.reply_as
-    return echo if isinstance(echo, ResponseEcho) else ResponseEcho(context.settings.openai_client.model)
+    return echo if isinstance(echo, ResponseEcho) else ResponseEcho(context.settings.openai.client.model)
 
 
 def _usage(usage: object) -> Json | None:

@@ -355,10 +355,10 @@ def probe(exchange: Exchange) -> Response:
         (),
         None,
         nonce,
-        model=settings.rag_model,
-        temperature=settings.rag_temperature,
-        max_tokens=settings.rag_max_tokens,
-        spare_tokens=settings.llm_context_window // 2,
+        model=settings.rag.model,
+        temperature=settings.rag.temperature,
+        max_tokens=settings.rag.max_tokens,
+        spare_tokens=settings.llm.context_window // 2,
     )
     chunks = snapshot.dependencies.model.generate(prompt, is_streamed=False)
     ending = next(chunk for chunk in chunks if isinstance(chunk, Ending))

@@ -61,7 +61,7 @@ def _named(worker: WorkerContext, reader: PageReader) -> str | None:
             raise NotAllowed
     if given == EVERYBODY:
         return None
-    name = mapped_name(given, settings.security_domain) if isinstance(given, str) else ""
+    name = mapped_name(given, settings.security.domain) if isinstance(given, str) else ""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise BadRequest("user must be the name of a user, or * for everybody.", field="user")
     return name

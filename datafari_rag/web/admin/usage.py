@@ -123,7 +123,7 @@ def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_day
 
 def _readable(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> dict[str, ReadableDocument]:
     """Return those of *ids* that *user* may see now. Raises: SearchError."""
-    fields = fields_of(snapshot.settings.solr_fields)
+    fields = fields_of(snapshot.settings.solr.fields)
     found: dict[str, ReadableDocument] = {}
     for start in range(0, len(ids), LOOKED_UP_TOGETHER):
         some = tuple(ids[start : start + LOOKED_UP_TOGETHER])

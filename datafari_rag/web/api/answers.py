@@ -136,7 +136,7 @@ def begun_in(
 
 def task_events(task: Task, settings: Settings, snapshot: ServiceSnapshot) -> Generator[Event, None, None]:
     """Yield what the model says to a program's prompt, or where there is none that there is nothing."""
-    if settings.rag_api_endpoint != BUILTIN_MODEL:
+    if settings.rag.api_endpoint != BUILTIN_MODEL:
         yield from worded(task.ask, settings=settings, dependencies=snapshot.dependencies)
         return
     yield Sources(())
@@ -177,7 +177,7 @@ class AnswerRun:
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, snapshot), worker.new_id)
         user, require_held = exchange.user(), exchange.rights.require_held
-        place = partial(worker.starts.place, settings.server_limits.starting, settings.server_limits.wait_s)
+        place = partial(worker.starts.place, settings.server.limits.starting, settings.server.limits.wait_s)
         if ask.work is not None:
             works = worked(ask, ask.work, user, settings=settings, dependencies=snapshot.dependencies)
             # Only the dialects that ask for works read their progress; to all others they never come.
@@ -229,7 +229,7 @@ def answer_of(exchange: Exchange) -> Response:
             log.warning("answer id=%s %s", exchange.id, warning)
         if task is not None or row.begins_at_once:
             # Otherwise the search fails, too late for a status if the stream has begun.
-            require_known(user, snapshot.settings.security_anonymous)
+            require_known(user, snapshot.settings.security.anonymous)
         try:
             return _streamed(run, run.events()) if ask.is_streamed else _whole(run, run.events())
         except NoDocuments:
@@ -249,7 +249,7 @@ def _context(exchange: Exchange, incoming: Incoming, ask: Ask) -> ReplyContext:
         exchange.id,
         exchange.now_s,
         user_name=incoming.user_name,
-        base_url=exchange.settings.server_public_url.rstrip("/") or incoming.base_url,
+        base_url=exchange.settings.server.public_url.rstrip("/") or incoming.base_url,
         clock=exchange.worker.now,
         signing=incoming.signing,
     )
@@ -274,7 +274,7 @@ def _whole(run: AnswerRun, events: AnswerEvents) -> Response:
 def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
     exchange = run.exchange
     row, worker = exchange.row, exchange.worker
-    with worker.streams.opened(exchange.settings.server_limits.streams) as opened:
+    with worker.streams.opened(exchange.settings.server.limits.streams) as opened:
         try:
             first = begun(events.all()) if row.begins_at_once else started(events.all())
         finally:

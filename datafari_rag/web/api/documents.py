@@ -94,7 +94,7 @@ def _as_page(worker: WorkerContext, document: Document, start: int | None, end: 
 
 def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> Mapping[str, object] | None:
     """Return what the script of the page needs to offer a summary, None where there is none to be had."""
-    can_summarise = worker.snapshot().settings.ai_enable_summarization and document.text.strip()
+    can_summarise = worker.snapshot().settings.ai.enable_summarization and document.text.strip()
     return {"id": document.id, **summary_words(reader.translate)} if can_summarise else None
 
 

@@ -180,12 +180,12 @@ class Exchange:
     def count_costs(self) -> None:
         """Write what this request's calls of models take to the accounts of its user, where there are any."""
         snapshot, worker = self.snapshot, self.worker
-        if snapshot.accounts is None or self.settings.rag_api_endpoint == BUILTIN_MODEL:
+        if snapshot.accounts is None or self.settings.rag.api_endpoint == BUILTIN_MODEL:
             return
         spending = Spending(
             ledger=snapshot.accounts,
-            caps=self.settings.limits_tokens,
-            prices=self.settings.llm_prices,
+            caps=self.settings.limits.tokens,
+            prices=self.settings.llm.prices,
             spender=lambda: Spender(self.user_name or "", self.user().tokens, self.row.name),
             now=worker.now,
             count=snapshot.dependencies.counter.count,
@@ -257,7 +257,7 @@ class Exchange:
             dialect=self.row.name,
             outcome=outcome,
             user=self.user_name,
-            mode=self.settings.security_mode,
+            mode=self.settings.security.mode,
             extracts=self.extracts,
             model=self.facts.name,
             tokens=total if isinstance(total, int) else None,
@@ -326,8 +326,8 @@ def _proved(worker: WorkerContext, by: Identity) -> RightsOfRequest:
     """Return who sent the current request by *by*; headers that name a user and prove nothing are counted."""
     snapshot, headers, peer = worker.snapshot(), headers_of(request), request.remote_addr or ""
     settings = snapshot.settings
-    names = naming_headers(headers, settings.security_header)
-    is_proxy = settings.security_identity == "header" and is_trusted(peer, networks(settings.security_trusted_proxies))
+    names = naming_headers(headers, settings.security.header)
+    is_proxy = settings.security.identity == "header" and is_trusted(peer, networks(settings.security.trusted_proxies))
     if names and not is_proxy and not g.get("has_noted_names", False):
         g.has_noted_names = True
         worker.metrics.count_ignored(others=0, identity=len(names))

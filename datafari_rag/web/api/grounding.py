@@ -32,9 +32,9 @@ PATH = "/grounding/check"
 def checked(exchange: Exchange) -> Response:
     """Return what is proved of the text that was sent."""
     snapshot = exchange.snapshot
-    if not snapshot.settings.grounding_enabled:
+    if not snapshot.settings.grounding.enabled:
         raise NotFound
-    if exchange.user_name is None and snapshot.settings.security_anonymous == "refuse":
+    if exchange.user_name is None and snapshot.settings.security.anonymous == "refuse":
         raise NotAuthenticated
     given = grounding.parse(exchange.incoming)
     exchange.require_settings()
@@ -68,7 +68,7 @@ def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> 
         NotAuthenticated: no user is signed in and that is required.
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
-    field = STORED[settings.rag_solr_field]
+    field = STORED[settings.rag.solr_field]
     found = {name: fetch(name, field, user, settings=settings, dependencies=dependencies) for name in ids}
     missing = [name for name, document in found.items() if document is None]
     return [document for document in found.values() if document is not None], missing
@@ -78,7 +78,7 @@ def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapsho
     """Return what *documents* prove of *text*."""
     settings, dependencies = snapshot.settings, snapshot.dependencies
     units = _units(text, documents)
-    check = dependencies.offload(partial(checked_against, text, documents, is_cleaned=settings.rag_clean), units)
+    check = dependencies.offload(partial(checked_against, text, documents, is_cleaned=settings.rag.clean), units)
     if dependencies.judge is None:
         return GroundingResult(check, documents)
     language = detect(text)

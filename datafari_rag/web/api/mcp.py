@@ -175,8 +175,8 @@ OFFERED: Mapping[str, Offered] = {
     "fetch": _run(TOOLS["fetch"], _fetch),
     "answer": Offered(TOOLS["answer"], answer),
     "check": _run(TOOLS["check"], _check),
-    "summarize": _work(TOOLS["summarize"], lambda settings: settings.ai_enable_summarization),
-    "compare": _work(TOOLS["compare"], lambda settings: settings.ai_enable_synthesis),
+    "summarize": _work(TOOLS["summarize"], lambda settings: settings.ai.enable_summarization),
+    "compare": _work(TOOLS["compare"], lambda settings: settings.ai.enable_synthesis),
 }
 """Every tool with what runs it, in the order in which they are listed."""
 
@@ -205,7 +205,7 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
     snapshot = worker.snapshot()
 
     def read() -> Incoming:
-        if not snapshot.settings.mcp_enabled:
+        if not snapshot.settings.mcp.enabled:
             raise NotFound
         _check_origin(snapshot.settings)
         try:
@@ -224,8 +224,8 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
     settings = snapshot.settings
     if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
         parts = [f'resource_metadata="{origin_of(settings)}{RESOURCE_PATH}{PATH}"']
-        if settings.mcp_scopes:
-            parts.append(f'scope="{" ".join(settings.mcp_scopes)}"')
+        if settings.mcp.scopes:
+            parts.append(f'scope="{" ".join(settings.mcp.scopes)}"')
         if "Authorization" in request.headers:
             parts.append('error="invalid_token"')
         response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
@@ -242,21 +242,21 @@ def resource_view(worker: WorkerContext) -> Response:
         "resource_name": replies.SERVER["name"],
         "bearer_methods_supported": ["header"],
     }
-    if settings.security_jwt_issuer:
-        about["authorization_servers"] = [settings.security_jwt_issuer]
-    if settings.mcp_scopes:
-        about["scopes_supported"] = list(settings.mcp_scopes)
+    if settings.security.jwt_issuer:
+        about["authorization_servers"] = [settings.security.jwt_issuer]
+    if settings.mcp.scopes:
+        about["scopes_supported"] = list(settings.mcp.scopes)
     return Response(plain(about), mimetype="application/json")
 
 
 def origin_of(settings: Settings) -> str:
     """Return what the addresses of our own pages begin with: as `server.public_url` has it, else this request."""
-    return settings.server_public_url.rstrip("/") or f"{request.scheme}://{request.host}"
+    return settings.server.public_url.rstrip("/") or f"{request.scheme}://{request.host}"
 
 
 def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
     incoming = exchange.incoming
-    if exchange.user_name is None and exchange.settings.security_anonymous == "refuse":
+    if exchange.user_name is None and exchange.settings.security.anonymous == "refuse":
         raise NotAuthenticated
     message = messages.message_of(incoming.body, incoming.headers)
     if isinstance(message, Notification):
@@ -280,7 +280,7 @@ def _replied(exchange: Exchange, message: RpcRequest, offered: Mapping[str, Offe
     tools = {
         name: row
         for name, row in offered.items()
-        if row.is_on(settings) and (name in settings.mcp_tools or not row.is_chosen)
+        if row.is_on(settings) and (name in settings.mcp.tools or not row.is_chosen)
     }
     if message.method != "tools/call":
         listed = [row.tool for row in tools.values()]
@@ -302,11 +302,11 @@ def _check_origin(settings: Settings) -> None:
     (`server.hosts`, which was checked) or cannot be made to lead elsewhere. Raises: NotAllowed.
     """
     origin = request.headers.get("Origin")
-    if origin is None or origin.lower() in settings.server_cors_origins:
+    if origin is None or origin.lower() in settings.server.cors_origins:
         return
     named = authority_of(origin)
     is_ours = named is not None and is_same(named, request.host)
-    if not is_ours or not (settings.server_hosts or _is_fixed(request.host)):
+    if not is_ours or not (settings.server.hosts or _is_fixed(request.host)):
         raise NotAllowed("Pages of other web sites are not allowed to send this request.")
 
 
@@ -323,4 +323,4 @@ def _is_fixed(authority: str) -> bool:
 
 
 def _takes_tokens(settings: Settings) -> bool:
-    return settings.mcp_enabled and settings.security_identity == "jwt"
+    return settings.mcp.enabled and settings.security.identity == "jwt"

@@ -25,7 +25,7 @@ def models(exchange: Exchange) -> Response:
     """Return the list in OpenAI's format, or the one model that the path names; an application's key is enough."""
     identified, settings = exchange.rights.identified, exchange.settings
     is_known = identified.name is not None or identified.is_application
-    if not is_known and settings.security_anonymous == "refuse":
+    if not is_known and settings.security.anonymous == "refuse":
         raise NotAuthenticated
     name, now_s = (request.view_args or {}).get("name"), int(exchange.now_s)
     body = listed(settings, created_s=now_s) if name is None else found(name, settings, created_s=now_s)
@@ -46,7 +46,7 @@ def relay(exchange: Exchange, passed: PassThrough) -> Response:
         NotAuthenticated: no user is signed in and that is required, as for an answer with documents.
         RagError: the model failed before its first words.
     """
-    require_known(exchange.user(), exchange.settings.security_anonymous)
+    require_known(exchange.user(), exchange.settings.security.anonymous)
     relayed_by = exchange.snapshot.relay
     if relayed_by is None:
         raise NotAllowed
@@ -65,7 +65,7 @@ def relay(exchange: Exchange, passed: PassThrough) -> Response:
 
 
 def _streamed(exchange: Exchange, chunks: Generator[RelayedChunk, None, None]) -> Response:
-    with exchange.worker.streams.opened(exchange.settings.server_limits.streams) as opened:
+    with exchange.worker.streams.opened(exchange.settings.server.limits.streams) as opened:
         taken = taken_until(chunks, lambda _: True)
         try:
             first = _first(iter(taken))

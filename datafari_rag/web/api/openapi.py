@@ -102,10 +102,10 @@ def description(rules: Map, settings: Settings) -> Json:
 
 def _schemes(settings: Settings) -> Json:
     """Return how callers authenticate; paths that need no user are open."""
-    if settings.security_identity == "jwt":
+    if settings.security.identity == "jwt":
         return {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
-    if settings.security_identity == "header":
-        return {"proxy": {"type": "apiKey", "in": "header", "name": settings.security_header}}
+    if settings.security.identity == "header":
+        return {"proxy": {"type": "apiKey", "in": "header", "name": settings.security.header}}
     return {}
 
 
@@ -157,12 +157,12 @@ def _schemas(settings: Settings) -> Json:
     """Return the schemas that are written down with what the settings and the table of overrides decide."""
     schemas: Json = {**written()["schemas"], **requests()}
     properties = schemas["Overrides"]["properties"]
-    top = {"type": ["integer", "null"], "minimum": 1, "maximum": settings.chat_limits.top}
+    top = {"type": ["integer", "null"], "minimum": 1, "maximum": settings.chat.limits.top}
     schemas["Overrides"] |= {
         "properties": properties | {"top": {"description": properties["top"]["description"]} | top}
     }
     completion = schemas["CompletionRequest"]
-    index = completion["properties"]["index_name"] | {"enum": [*settings.openai_indexes, None]}
+    index = completion["properties"]["index_name"] | {"enum": [*settings.openai.indexes, None]}
     schemas["CompletionRequest"] = completion | {"properties": completion["properties"] | {"index_name": index}}
     return schemas
 

@@ -55,7 +55,7 @@ def preflight(request: Request, settings: Settings, paths: Collection[str]) -> R
 
 def allow(request: Request, headers: ResponseHeaders, settings: Settings, paths: Collection[str]) -> None:
     """Add to *headers* that the page which sent *request* may read the answer, where that is so."""
-    if not settings.server_cors_origins or _bare(request) not in paths:
+    if not settings.server.cors_origins or _bare(request) not in paths:
         return
     headers.setdefault("Vary", "Origin")
     origin = _origin(request, settings, paths)
@@ -101,10 +101,10 @@ def _origin(request: Request, settings: Settings, paths: Collection[str]) -> str
     """Return what Access-Control-Allow-Origin says for *request*, None when its page may not read the answer."""
     if _bare(request) not in paths:
         return None
-    if settings.server_cors_origins == ("*",):
+    if settings.server.cors_origins == ("*",):
         return "*"
     origin = request.headers.get("Origin", "")
-    return origin if origin.lower() in settings.server_cors_origins else None
+    return origin if origin.lower() in settings.server.cors_origins else None
 
 
 def _bare(request: Request) -> str:

@@ -142,7 +142,7 @@ class Metrics:
         facts = ended.facts
         if facts.name is None and not ended.outcome.startswith("model"):
             return
-        model = model_label(facts.name or settings.rag_model, settings)
+        model = model_label(facts.name or settings.rag.model, settings)
         self._models(model, ended.outcome).inc()
         self._tries(model).inc(facts.tries)
         usage = facts.extras.get("usage")
@@ -205,7 +205,7 @@ def coarse_s(took_ms: float) -> float:
 
 def model_label(name: str, settings: Settings) -> str:
     """Return the configured name that *name* is or is a version of ("gpt-4o" for "gpt-4o-2024-08-06"), else other."""
-    known = {settings.rag_model, BUILTIN_MODEL, *settings.llm_fallback_models, *settings.openai_models} - {""}
+    known = {settings.rag.model, BUILTIN_MODEL, *settings.llm.fallback_models, *settings.openai.models} - {""}
     fits = [family for family in known if name == family or name.startswith(f"{family}-")]
     return max(fits, key=len, default=OTHER)
 

@@ -153,8 +153,8 @@ class RateLimits:
         Raises:
             TooManyRequests: more than `client` of `server.rate`, with the seconds until the next minute.
         """
-        if settings.server_rate.client > 0:
-            self._hit("address", address_of(settings, headers, peer), settings.server_rate.client)
+        if settings.server.rate.client > 0:
+            self._hit("address", address_of(settings, headers, peer), settings.server.rate.client)
 
     def check_user(self, settings: Settings, name: str | None) -> None:
         """
@@ -163,8 +163,8 @@ class RateLimits:
         Raises:
             TooManyRequests: more than `user` of `server.rate`, with the seconds until the next minute.
         """
-        if name is not None and settings.server_rate.user > 0:
-            self._hit("user", name, settings.server_rate.user)
+        if name is not None and settings.server.rate.user > 0:
+            self._hit("user", name, settings.server.rate.user)
 
     def check_work(self, settings: Settings, caller: str, units: int) -> None:
         """
@@ -173,7 +173,7 @@ class RateLimits:
         Raises:
             TooManyRequests: more than `work` of `server.rate`, with the seconds until the next minute.
         """
-        most = settings.server_rate.work
+        most = settings.server.rate.work
         if most > 0:
             self._hit("work", caller, most, min(units, max(1, most - 1)))
 
@@ -187,7 +187,7 @@ class RateLimits:
 
 def address_of(settings: Settings, headers: Mapping[str, str], peer: str) -> str:
     """Return what a caller without a name is counted by; *headers* have lower-case names."""
-    trusted = networks(settings.security_trusted_proxies)
+    trusted = networks(settings.security.trusted_proxies)
     return counted_address(client_address(peer, headers.get("x-forwarded-for", ""), trusted))
 
 

@@ -57,7 +57,7 @@ def choose(exchange: Exchange) -> Response:
 
 def _chosen(worker: WorkerContext) -> str | None:
     """Return the chosen user, None for the anonymous user. Raises: NotFound, NotAllowed, or as `reader_of`."""
-    if not worker.snapshot().settings.demo_folder.users:
+    if not worker.snapshot().settings.demo.folder.users:
         raise NotFound
     headers = headers_of(request)
     reader = reader_of(worker)
@@ -93,7 +93,7 @@ UNKNOWN: Mapping[str, Any] = {
 
 def progress(exchange: Exchange) -> Response:
     """Return how far the watcher is. Raises: NotFound: there is none."""
-    path = exchange.settings.demo_folder.progress
+    path = exchange.settings.demo.folder.progress
     if not path:
         raise NotFound
     return json_response(plain(_progress(path)))
@@ -104,7 +104,7 @@ def drop(exchange: Exchange) -> Response:
     worker = exchange.worker
     settings = worker.snapshot().settings
     headers = headers_of(request)
-    if not settings.demo_folder.dropped:
+    if not settings.demo.folder.dropped:
         raise NotFound
     # A proxy in front of the demo would open it to others.
     if "x-forwarded-for" in headers or not is_trusted(request.remote_addr or "", LOOPBACK):
@@ -119,7 +119,7 @@ def drop(exchange: Exchange) -> Response:
         raise BodyTooLarge from error
     if not worker.signer.is_own_form(name, token, headers):
         raise NotAllowed
-    names = keep(Path(settings.demo_folder.dropped), files, _progress(settings.demo_folder.progress)["endings"])
+    names = keep(Path(settings.demo.folder.dropped), files, _progress(settings.demo.folder.progress)["endings"])
     if is_of_script():
         return json_response(plain({"kept": names}))
     return Response(status=303, headers={"Location": "/"})
@@ -132,7 +132,7 @@ def is_of_script() -> bool:
 
 def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, object]:
     """Return what the first page shows of the folder; nothing where no folder is served."""
-    path = worker.snapshot().settings.demo_folder.progress
+    path = worker.snapshot().settings.demo.folder.progress
     if not path:
         return {}
     parameters = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}

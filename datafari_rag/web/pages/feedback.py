@@ -35,7 +35,7 @@ Sent = Mapping[str, object]
 def give(exchange: Exchange) -> Response:
     """Keep one thumb, a unit of work; scripts are answered in JSON, a plain form with a page. Raises: RagError."""
     worker, settings = exchange.worker, exchange.settings
-    if not settings.feedback_file:
+    if not settings.feedback.file:
         raise NotFound
     headers = headers_of(request)
     request.max_content_length = MAX_BODY_BYTES
@@ -46,7 +46,7 @@ def give(exchange: Exchange) -> Response:
     if not worker.signer.is_own_form(reader.name or "", token, headers):
         raise NotAllowed
     record = record_of(sent, settings, reader.translate)
-    append(Path(settings.feedback_file), {"at": iso_at(worker.now()), **record})
+    append(Path(settings.feedback.file), {"at": iso_at(worker.now()), **record})
     questions = worker.snapshot().questions
     if questions is not None and record["request_id"]:
         questions.rate(str(record["request_id"]), is_disliked=record["verdict"] == "down")
@@ -72,7 +72,7 @@ def record_of(sent: Sent, settings: Settings, translate: Translate = str) -> dic
         "documents": _ids(sent.get("documents")),
         "cited": _ids(sent.get("cited")),
     }
-    if settings.feedback_text:
+    if settings.feedback.text:
         record |= {name: _text(sent.get(name), MAX_TEXT_CHARS) for name in ("question", "answer")}
     return record
 

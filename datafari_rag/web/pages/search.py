@@ -97,9 +97,9 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "words": script_words(reader.translate),
         "user": reader.name or "",
         "token": worker.signer.form_token(reader.name or ""),
-        "hasFeedback": bool(settings.feedback_file),
-        "hasFeedbackText": settings.feedback_text,
-        "most": settings.synthesis_max_files if settings.ai_enable_synthesis else int(settings.ai_enable_summarization),
+        "hasFeedback": bool(settings.feedback.file),
+        "hasFeedbackText": settings.feedback.text,
+        "most": settings.synthesis.max_files if settings.ai.enable_synthesis else int(settings.ai.enable_summarization),
     }
     return {
         "question": arguments.get("q", [""])[0],
@@ -110,9 +110,9 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "wanted_effort": arguments.get("effort", [""])[0].lower(),
         "efforts": EFFORTS,
         "field_names": field_names(reader.translate),
-        "examples": QUESTIONS if settings.demo_folder.users else (),
-        "has_feedback": bool(settings.feedback_file),
-        "takes_files": settings.demo_folder.dropped,
+        "examples": QUESTIONS if settings.demo.folder.users else (),
+        "has_feedback": bool(settings.feedback.file),
+        "takes_files": settings.demo.folder.dropped,
         "drop_words": orjson.dumps(drop_words(reader.translate)).decode(),
         "statuses": statuses(reader.translate),
         "shapes": SHAPES,
@@ -189,7 +189,7 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
 
 
 def _wanted(worker: WorkerContext, arguments: Arguments) -> dict[str, tuple[str, ...]]:
-    return parameters_for(arguments, worker.snapshot().settings.solr_facets)
+    return parameters_for(arguments, worker.snapshot().settings.solr.facets)
 
 
 def _hits(found: Mapping[str, Any], reader: PageReader, arguments: Arguments) -> dict[str, object]:

@@ -31,8 +31,8 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
     if incoming.body is None:
         return replace(ragapi.parse(incoming, settings), is_streamed=False, wants_trace=True)
     ask = ask_of(incoming, settings, is_streamed=True)
-    acl_fields = fields_of(settings.solr_fields).acl.values()
-    wished = read(incoming.query, facets=settings.solr_facets, acl_fields=acl_fields)
+    acl_fields = fields_of(settings.solr.fields).acl.values()
+    wished = read(incoming.query, facets=settings.solr.facets, acl_fields=acl_fields)
     return replace(
         ask,
         answer_format=wished.answer_format,
@@ -62,5 +62,5 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
 
 
 def _spelled(context: ReplyContext) -> ReplyContext:
-    settings = replace(context.settings, rag_reply=ReplyShape(linebreaks="newline", documents="array"))
-    return replace(context, settings=settings)
+    rag = replace(context.settings.rag, reply=ReplyShape(linebreaks="newline", documents="array"))
+    return replace(context, settings=replace(context.settings, rag=rag))

@@ -16,6 +16,7 @@ from datafari_rag.core.model.replies import ModelLimits, header_value
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
+from tests.settings import settings_with
 from tests.stub import Stub, running_stub
 
 BUILTIN = "builtin:extractive"
@@ -41,7 +42,7 @@ def told(settings: Settings, model: str) -> tuple[str, Ending]:
 
 
 def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_token() -> None:
-    settings = Settings(
+    settings = settings_with(
         rag_api_endpoint="http://a/v1/chat/completions",
         rag_api_token="sk-a",
         llm_fallback=("http://b/v1", "http://c/"),
@@ -62,18 +63,20 @@ def test_a_token_is_never_in_a_repr() -> None:
 
 
 def test_the_built_in_model_needs_no_endpoint() -> None:
-    text, ending = told(Settings(rag_api_endpoint=BUILTIN), "m")
+    text, ending = told(settings_with(rag_api_endpoint=BUILTIN), "m")
     assert (text, header_value(ending.facts)) == ("verbatim", "builtin:extractive; tries=1; fallback=0")
 
 
 def test_fallbacks_are_asked_in_turn_and_the_built_in_one_last(stub: Stub) -> None:
-    settings = Settings(rag_api_endpoint=stub.url, llm_fallback=(stub.url, BUILTIN), llm_limits=ModelLimits(retries=1))
+    settings = settings_with(
+        rag_api_endpoint=stub.url, llm_fallback=(stub.url, BUILTIN), llm_limits=ModelLimits(retries=1)
+    )
     text, ending = told(settings, "status-503")
     assert (text, header_value(ending.facts)) == ("verbatim", "builtin:extractive; tries=5; fallback=1")
 
 
 def test_a_fallback_answers_under_its_own_name(stub: Stub) -> None:
-    settings = Settings(
+    settings = settings_with(
         rag_api_endpoint=stub.url,
         llm_fallback=(stub.url,),
         llm_fallback_models=("echo",),
@@ -84,12 +87,12 @@ def test_a_fallback_answers_under_its_own_name(stub: Stub) -> None:
 
 
 def test_a_retry_succeeds_and_is_counted(stub: Stub) -> None:
-    text, ending = told(Settings(rag_api_endpoint=stub.url), "echo-status-503-times-2")
+    text, ending = told(settings_with(rag_api_endpoint=stub.url), "echo-status-503-times-2")
     assert (text, ending.facts.tries, ending.facts.is_fallback) == ("What?", 3, False)
 
 
 def test_the_breaker_leaves_a_failing_endpoint_alone(stub: Stub) -> None:
-    settings = Settings(rag_api_endpoint=stub.url, llm_limits=ModelLimits(retries=0, breaker_failures=2))
+    settings = settings_with(rag_api_endpoint=stub.url, llm_limits=ModelLimits(retries=0, breaker_failures=2))
     chain = chain_for(settings, FakeExtractive())
     for _ in range(5):
         list(chain.generate(Prompt("q", (), None, "n", model="status-500-breaker"), is_streamed=False))
@@ -99,8 +102,8 @@ def test_the_breaker_leaves_a_failing_endpoint_alone(stub: Stub) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        Settings(rag_api_endpoint="gopher://a"),
-        Settings(rag_api_endpoint="https://a/", tls=TlsByServer(llm=Tls("/no/such/file"))),
+        settings_with(rag_api_endpoint="gopher://a"),
+        settings_with(rag_api_endpoint="https://a/", tls=TlsByServer(llm=Tls("/no/such/file"))),
     ],
     ids=["an address of another kind", "a file of authorities that is not there"],
 )

@@ -38,7 +38,7 @@ def test_a_preview_writes_nothing(conf: Path) -> None:
     before = conf.read_bytes()
     preview = keeper(conf).preview({"rag.temperature": "9", "rag.maxFiles": "2"})
 
-    assert preview.settings.rag_max_files == 2
+    assert preview.settings.rag.max_files == 2
     assert [problem.key for problem in preview.problems if problem.severity == "error"] == ["rag.temperature"]
     assert conf.read_bytes() == before
 

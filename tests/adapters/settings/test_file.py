@@ -49,14 +49,14 @@ def test_a_changed_file_is_taken_up_within_two_seconds(path: Path, file: Setting
     before = file.snapshot()
     clock.write(path, "rag.maxFiles=44\n")
     clock.now += 2
-    assert file.snapshot().settings.rag_max_files == 44
-    assert before.settings.rag_max_files == 3
+    assert file.snapshot().settings.rag.max_files == 44
+    assert before.settings.rag.max_files == 3
 
 
 def test_the_file_is_looked_at_once_a_second_at_most(path: Path, file: SettingsFile, clock: Clock) -> None:
     clock.write(path, "rag.maxFiles=44\n")
     clock.now += LOOK_EVERY_S * 0.9
-    assert file.snapshot().settings.rag_max_files == 3
+    assert file.snapshot().settings.rag.max_files == 3
 
 
 def test_an_unchanged_file_keeps_its_snapshot(file: SettingsFile, clock: Clock) -> None:
@@ -68,17 +68,17 @@ def test_an_unchanged_file_keeps_its_snapshot(file: SettingsFile, clock: Clock) 
 def test_a_file_that_is_just_being_written_is_left_for_a_moment(path: Path, file: SettingsFile, clock: Clock) -> None:
     clock.now += 5
     clock.write(path, "")
-    assert file.snapshot().settings.rag_max_files == 3
+    assert file.snapshot().settings.rag.max_files == 3
     clock.write(path, "rag.maxFiles=44\n")
     clock.now += 0.3
-    assert file.snapshot().settings.rag_max_files == 44
+    assert file.snapshot().settings.rag.max_files == 44
 
 
 def test_a_time_stamp_of_the_future_does_not_hold_a_file_back(path: Path, file: SettingsFile, clock: Clock) -> None:
     clock.now += 3600
     clock.write(path, "rag.maxFiles=44\n")
     clock.now -= 3590
-    assert file.snapshot().settings.rag_max_files == 44
+    assert file.snapshot().settings.rag.max_files == 44
 
 
 BAD = [
@@ -102,14 +102,14 @@ def test_a_bad_file_never_replaces_a_good_one(
     assert told in (file.problem() or "")
     clock.write(path, "rag.maxFiles=4\n")
     clock.now += 2
-    assert file.snapshot().settings.rag_max_files == 4
+    assert file.snapshot().settings.rag.max_files == 4
     assert file.problem() is None
 
 
 def test_an_unknown_key_is_taken_up_all_the_same(path: Path, file: SettingsFile, clock: Clock) -> None:
     clock.write(path, "rag.maxFiles=4\nrag.maxFile=5\n")
     clock.now += 2
-    assert (file.snapshot().settings.rag_max_files, file.problem()) == (4, None)
+    assert (file.snapshot().settings.rag.max_files, file.problem()) == (4, None)
 
 
 def test_what_a_reader_sees_of_a_problem_holds_no_value(path: Path, file: SettingsFile, clock: Clock) -> None:
@@ -130,7 +130,7 @@ def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: Clock) ->
     assert "rag.operator" in (file.problem() or "")
     clock.write(path, "security.mode=x\n")
     clock.now += 2
-    assert file.snapshot().settings.security_mode == "tokens" and "security.mode" in (file.problem() or "")
+    assert file.snapshot().settings.security.mode == "tokens" and "security.mode" in (file.problem() or "")
     clock.write(path, "rag.maxFiles=2\n")
     clock.now += 2
     assert (file.snapshot().bad_setting, file.problem()) == (None, None)
@@ -143,7 +143,7 @@ def test_a_missing_file_refuses_to_start(tmp_path: Path) -> None:
 
 def test_no_file_is_all_defaults_that_cannot_be_saved() -> None:
     file = SettingsFile(None)
-    assert file.snapshot().settings.rag_max_files == 3
+    assert file.snapshot().settings.rag.max_files == 3
     with pytest.raises(FileNotFoundError):
         file.save({"rag.maxFiles": "4"})
 
@@ -156,7 +156,7 @@ def test_instructions_and_secrets_are_watched_too(path: Path, tmp_path: Path, cl
     clock.write(tmp_path / "token", "second")
     clock.write(tmp_path / "rag-instructions.txt", "New.")
     clock.now += 2
-    assert (file.snapshot().settings.rag_api_token, file.snapshot().instructions) == ("second", "New.")
+    assert (file.snapshot().settings.rag.api_token, file.snapshot().instructions) == ("second", "New.")
 
 
 def test_a_secret_that_mends_a_rejected_file_is_noticed(
@@ -164,15 +164,15 @@ def test_a_secret_that_mends_a_rejected_file_is_noticed(
 ) -> None:
     clock.write(path, "rag.api.token=file:token\n")
     clock.now += 2
-    assert file.snapshot().settings.rag_api_token == "" and file.problem()
+    assert file.snapshot().settings.rag.api_token == "" and file.problem()
     clock.write(tmp_path / "token", "one")
     clock.now += 2
-    assert (file.snapshot().settings.rag_api_token, file.problem()) == ("one", None)
+    assert (file.snapshot().settings.rag.api_token, file.problem()) == ("one", None)
 
 
 def test_reload_does_not_wait(path: Path, file: SettingsFile, clock: Clock) -> None:
     clock.write(path, "rag.maxFiles=44\n")
-    assert file.reload().settings.rag_max_files == 44
+    assert file.reload().settings.rag.max_files == 44
 
 
 def test_while_one_reads_the_others_go_on_with_what_was(path: Path, clock: Clock) -> None:
@@ -189,10 +189,10 @@ def test_while_one_reads_the_others_go_on_with_what_was(path: Path, clock: Clock
     reader = threading.Thread(target=file.snapshot)
     reader.start()
     assert held.wait(10)
-    assert file.snapshot().settings.rag_max_files == 3
+    assert file.snapshot().settings.rag.max_files == 3
     go_on.set()
     reader.join(10)
-    assert file.snapshot().settings.rag_max_files == 44
+    assert file.snapshot().settings.rag.max_files == 44
 
 
 def test_saving_keeps_comments_order_and_mode_and_takes_effect(path: Path, file: SettingsFile) -> None:
@@ -201,7 +201,7 @@ def test_saving_keeps_comments_order_and_mode_and_takes_effect(path: Path, file:
     snapshot = file.save({"rag.operator": "OR", "rag.model": "m", "rag.maxFiles": None})
     assert path.read_text() == "# mine\n#rag.maxFiles=3\n\n# other\nrag.operator = OR\nrag.model=m\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert (snapshot.settings.rag_operator, snapshot.settings.rag_model) == ("OR", "m")
+    assert (snapshot.settings.rag.operator, snapshot.settings.rag.model) == ("OR", "m")
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -274,6 +274,6 @@ def test_a_problem_that_stays_is_logged_once_and_a_new_one_when_it_comes(
         clock.now += 2
         file.snapshot()
 
-    assert file.snapshot().settings.rag_max_files == 5
+    assert file.snapshot().settings.rag.max_files == 5
     assert caplog.text.count("Unknown key rag.nonsense") == 1
     assert caplog.text.count("Unknown key rag.other.nonsense") == 1

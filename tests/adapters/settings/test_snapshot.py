@@ -27,15 +27,15 @@ def test_variables_and_files_are_resolved(tmp_path: Path) -> None:
         NAME="c",
     )
     assert snapshot.problems == ()
-    assert snapshot.settings.rag_api_token == "sk-file"
-    assert snapshot.settings.server_secret == "s" * 16
-    assert snapshot.settings.solr_url == "http://h:1/solr/c"
+    assert snapshot.settings.rag.api_token == "sk-file"
+    assert snapshot.settings.server.secret == "s" * 16
+    assert snapshot.settings.solr.url == "http://h:1/solr/c"
 
 
 def test_no_secret_is_in_a_repr_or_a_line(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("hunter2")
     snapshot = read(tmp_path, "rag.api.token=${T}\nserver.secret=file:s\nsolr.password=hunter2\n", T="hunter2")
-    assert snapshot.settings.rag_api_token == snapshot.settings.solr_password == "hunter2"
+    assert snapshot.settings.rag.api_token == snapshot.settings.solr.password == "hunter2"
     assert "hunter2" not in repr(snapshot) + "".join(snapshot.lines())
 
 
@@ -58,7 +58,7 @@ def test_a_reference_to_nothing_is_an_error(tmp_path: Path, text: str, part: str
 
 
 def test_a_file_reference_is_for_secrets_alone(tmp_path: Path) -> None:
-    assert read(tmp_path, "rag.model=file:x").settings.rag_model == "file:x"
+    assert read(tmp_path, "rag.model=file:x").settings.rag.model == "file:x"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_overrides_win_over_the_file_and_no_file_is_needed(tmp_path: Path) -> No
     path = tmp_path / "rag.properties"
     path.write_text("server.port=1\nrag.maxFiles=5\n")
     snapshot = snapshot_of(path, environ={}, overrides={"server.port": "99"})
-    assert (snapshot.settings.server_port, snapshot.settings.rag_max_files, snapshot.problems) == (99, 5, ())
+    assert (snapshot.settings.server.port, snapshot.settings.rag.max_files, snapshot.problems) == (99, 5, ())
     bare = snapshot_of(None, environ={}, overrides={"server.port": "x"})
     assert bare.lines() == ('settings: Invalid value for server.port property: "x". An integer is expected.',)
 

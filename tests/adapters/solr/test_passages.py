@@ -27,6 +27,7 @@ from tests.fakes import FakeModel, FakeRetriever, parts_of
 from tests.passages_in_solr import MODEL, TwoCollections, WordEmbedder, asked, question
 from tests.real_solr import CHUNKS, Collection
 from tests.security.corpora import TOKENS, may_see
+from tests.settings import settings_with
 
 pytestmark = pytest.mark.solr
 
@@ -274,7 +275,7 @@ def test_a_question_of_another_model_or_size_is_refused(solr: TwoCollections) ->
 
 def test_a_collection_that_is_not_there_is_named(solr_collection: Collection) -> None:
     both = TwoCollections(solr_collection)
-    both.settings = both.settings.__class__(solr_url=both.settings.solr_url, solr_vector_collection="Nowhere")
+    both.settings = settings_with(solr_url=both.settings.solr.url, solr_vector_collection="Nowhere")
     assert "solr.vector.collection" in (both.passages().probe(MODEL) or "")
     with pytest.raises(SearchUnavailable, match="solr-passages"):
         both.sync()
@@ -282,7 +283,7 @@ def test_a_collection_that_is_not_there_is_named(solr_collection: Collection) ->
 
 def test_a_vector_main_that_datafari_fills_finds_documents_that_are_read_whole(solr: TwoCollections) -> None:
     solr.documents.load([doc("a", LONG), doc("b"), doc("hidden", allow_token_document=["s1"])])
-    chunks = Node(beside(solr.settings.solr_url, CHUNKS), connection_of(solr.settings))
+    chunks = Node(beside(solr.settings.solr.url, CHUNKS), connection_of(solr.settings))
     (vector,) = WordEmbedder().embed(["ferry harbour"], "query")
     rows = [
         {"id": f"{name}_{n}", "parent_doc": name, "chunk_index": n, "vector_4": list(vector)}
@@ -292,7 +293,7 @@ def test_a_vector_main_that_datafari_fills_finds_documents_that_are_read_whole(s
     ]
     for body in ([{"delete": {"query": "*:*"}}], [rows], [{"commit": {}}]):
         chunks.post("update", body[0])
-    solr.settings = replace(solr.settings, solr_vector_collection=CHUNKS)
+    solr.settings = settings_with(solr.settings, solr_vector_collection=CHUNKS)
     passages, search = solr.passages(), question("ferry harbour")
     near = passages.nearest(search, ANYBODY)
     assert ids(near) == ["a", "b", "gone", "hidden"] and not passages.reads_texts(ASKED_SEARCH)

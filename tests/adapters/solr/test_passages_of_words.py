@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from tests.adapters.embedded.test_passages import random_acl
 from tests.passages_in_solr import TwoCollections
 from tests.real_solr import Collection
 from tests.security.corpora import TOKENS, may_see
+from tests.settings import settings_with
 
 pytestmark = pytest.mark.solr
 
@@ -196,7 +196,7 @@ def test_passages_with_vectors_are_read_by_words_alone_as_well_and_a_run_without
 
 def test_where_passages_cannot_be_read_texts_are(solr: TwoCollections, monkeypatch: pytest.MonkeyPatch) -> None:
     put(solr, doc("a"))
-    solr.settings = replace(solr.settings, solr_vector_collection="Nowhere")
+    solr.settings = settings_with(solr.settings, solr_vector_collection="Nowhere")
     read = found(solr, search("lantern"))["a"]
     assert (read.text, read.origins) == (LONG, NO_ORIGINS)
 

@@ -26,9 +26,9 @@ from datafari_rag.core.errors import BadRequest, RagError, SearchError, SearchTi
 from datafari_rag.core.search_request import Browse, Fields, Search, Step
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
 from datafari_rag.core.settings.records import SolrLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.schema import Schema
 from tests.loopback import Asked, Loopback, Reply, serving
+from tests.settings import settings_with
 
 SECRET = "S-1-5-21-secret-token"
 ACCESS = filter_for(User("ann", frozenset({SECRET})), mode="tokens", anonymous="public")
@@ -525,7 +525,7 @@ def test_a_plain_search_hands_on_no_rights_and_no_parameters() -> None:
 
 
 def test_the_settings_say_how_solr_is_reached() -> None:
-    settings = Settings(
+    settings = settings_with(
         solr_url="http://a:1/solr/x/, http://b:2/solr/x",
         solr_user="u",
         solr_password="p",
@@ -534,7 +534,7 @@ def test_the_settings_say_how_solr_is_reached() -> None:
     )
     connection = connection_of(settings)
 
-    assert addresses_of(settings.solr_url, connection).current() == ("http://a:1/solr/x", "http://b:2/solr/x")
+    assert addresses_of(settings.solr.url, connection).current() == ("http://a:1/solr/x", "http://b:2/solr/x")
     assert (connection.user, connection.password, connection.tls) == ("u", "p", settings.tls.solr)
     assert (connection.retries, connection.timeout_s) == (1, 4.0)
 
@@ -560,7 +560,7 @@ def test_a_solrcloud_is_asked_of_its_zookeeper() -> None:
 
 
 def test_retriever_and_writer_are_made_without_asking_anybody() -> None:
-    settings = Settings(solr_url=dead_url())
+    settings = settings_with(solr_url=dead_url())
     retriever_for(settings).close()
     writer_for(settings).close()
 

@@ -16,6 +16,7 @@ from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, Embeddin
 from datafari_rag.core.settings.records import EmbeddingOptions
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Loopback, Reply, serving
+from tests.settings import settings_with
 
 
 def told(asked: Asked) -> Any:
@@ -205,7 +206,7 @@ def test_neither_proxies_nor_passwords_of_the_environment_are_used(
 
 
 def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:
-    settings = Settings(
+    settings = settings_with(
         embeddings_endpoint=f"{endpoint.url}/v1/embeddings",
         embeddings_token="secret-key",
         embeddings_options=EmbeddingOptions(model="m", languages=("en", "fr"), prefixes={"query": "query:"}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import Vector
 from datafari_rag.ports import Embedder
 from tests.required import library
+from tests.settings import settings_with
 from tests.tiny_model import VECTORS, tiny_model
 
 library("onnxruntime", "make .venv/.dev")
@@ -24,11 +24,11 @@ library("tokenizers", "make .venv/.dev")
 
 
 def settings_for(folder: Path) -> Settings:
-    return Settings(embeddings_endpoint=f"onnx:{folder}")
+    return settings_with(embeddings_endpoint=f"onnx:{folder}")
 
 
 def local(folder: Path, **changes: object) -> Embedder:
-    found = embedder_for(replace(settings_for(folder), **changes))  # type: ignore[arg-type]
+    found = embedder_for(settings_with(settings_for(folder), **changes))
     assert found is not None
     return found
 

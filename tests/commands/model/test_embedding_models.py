@@ -144,7 +144,7 @@ def test_the_last_line_is_the_value_of_the_setting(
     value = done.stdout.splitlines()[-1]
     assert value == f"onnx:{tmp_path / 'cache' / 'datafari-rag' / 'models' / 'minilm'}"
     settings, problems = lint([Entry(1, "embeddings.endpoint", value)], resolve=lambda row, text: text)
-    assert (settings.embeddings_endpoint, problems) == (value, ())
+    assert (settings.embeddings.endpoint, problems) == (value, ())
     listed = CliRunner().invoke(command, ["list"]).stdout.splitlines()
     assert [line for line in listed if line.startswith("minilm: ")] == [line for line in listed if value in line]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.settings.table import Settings
+from tests.settings import settings_with
 
 FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, but birds are."
 TRUE, FALSE, ALSO = "The ferry leaves at nine [1]. ", "Cats travel free of charge [1]. ", "A ticket costs 12 euros."
@@ -246,7 +245,7 @@ def test_only_so_many_sentences_of_an_answer_are_sent_and_no_quotations() -> Non
 
 
 def test_without_a_second_judge_there_are_no_doubts() -> None:
-    settings = Settings(answer_unsupported="drop")
+    settings = settings_with(answer_unsupported="drop")
     assert SupportPolicy.of(settings).most_doubts == 0
-    named = dataclasses.replace(settings, answer_judge_endpoint="http://127.0.0.1/predict")
+    named = settings_with(settings, answer_judge_endpoint="http://127.0.0.1/predict")
     assert SupportPolicy.of(named).most_doubts == MAX_CLAIMS

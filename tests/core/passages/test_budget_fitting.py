@@ -9,7 +9,7 @@ import pytest
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.documents import Document
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
-from datafari_rag.core.settings.table import Settings
+from tests.settings import settings_with
 
 SENTENCES = "The ferry leaves at nine. " + "Nothing else is said of it here at all. " * 200
 
@@ -21,7 +21,7 @@ def words(text: str) -> int:
 def chosen(
     ask: Ask, *documents: Document, count: Callable[[str], int] = words, language: str = "en", **settings: object
 ) -> Selected:
-    chosen_by = replace(Settings(), **settings)  # type: ignore[arg-type]
+    chosen_by = settings_with(**settings)
     return evidence_for(ask, documents, language=language, settings=chosen_by, count=count)
 
 

@@ -20,7 +20,7 @@ from datafari_rag.core.passages.budget_fitting import (
 from datafari_rag.core.passages.selection import weigh
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.parsing import parse
-from datafari_rag.core.settings.table import Settings
+from tests.settings import settings_with
 
 QUESTION = "What is the fare of the island ferry?"
 TOGETHER = "The fare of the ferry to the island is nine euros."
@@ -28,7 +28,7 @@ APART = "The ferry is blue." + " Nothing is said." * 40 + " The fare is due. It 
 OTHERS = tuple(
     Document(f"o{number}", f"The garden has {number} roses and a wall of old bricks.") for number in range(5)
 )
-WORDLESS = replace(Settings(), rag_api_endpoint=BUILTIN_MODEL)
+WORDLESS = settings_with(rag_api_endpoint=BUILTIN_MODEL)
 
 
 def signals(*documents: Document, question: str = QUESTION, language: str = "en", most: int = 0) -> Signals | None:
@@ -140,7 +140,7 @@ def test_what_is_neither_a_number_nor_auto_is_refused(text: str) -> None:
     settings, problems = parse({"rag.evidence.min": text})
     assert [one.key for one in problems] == ["rag.evidence.min"]
     assert problems[0].sentence.endswith('"auto" or a number between 0 and 1 is expected.')
-    assert settings.rag_evidence_min is None
+    assert settings.rag.evidence_min is None
 
 
 def test_a_shut_gate_leaves_all_out_and_says_why() -> None:
@@ -153,7 +153,7 @@ def test_an_open_gate_changes_nothing_of_what_is_chosen() -> None:
     documents = (Document("d", TOGETHER, language="en"), *OTHERS)
     gated, free = (
         answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
-        for settings in (WORDLESS, replace(WORDLESS, rag_evidence_min=0.0))
+        for settings in (WORDLESS, settings_with(WORDLESS, rag_evidence_min=0.0))
     )
     assert gated.extracts == free.extracts and gated.candidates == free.candidates
     assert gated.evidence is not None and free.evidence is None
@@ -166,7 +166,7 @@ def test_a_reranker_that_turns_the_order_round_takes_no_evidence_away(is_pooled:
         replace(one, reranked=(Nearness(0, len(one.text), 90.0 * place),), rated=90.0 * place if is_pooled else None)
         for place, one in enumerate(documents)
     ]
-    settings = replace(WORDLESS, rag_max_files=1)
+    settings = settings_with(WORDLESS, rag_max_files=1)
     plain, after = (
         answering_for(Ask(QUESTION), found, language="en", settings=settings, count=len)
         for found in (documents, turned)
@@ -179,7 +179,7 @@ def test_just_as_much_evidence_as_is_wanted_is_enough() -> None:
     documents = (Document("d", APART, language="en"), *OTHERS)
 
     def selected(least: float) -> Selected:
-        settings = replace(WORDLESS, rag_evidence_min=least)
+        settings = settings_with(WORDLESS, rag_evidence_min=least)
         return answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
 
     there = selected(0.0001).evidence or 0.0

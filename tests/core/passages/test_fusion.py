@@ -27,8 +27,8 @@ from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.search_request import Search, Step
 from datafari_rag.core.settings.parsing import parse
 from datafari_rag.core.settings.records import SearchChoice
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
+from tests.settings import settings_with
 
 
 def near(*cosines: float) -> tuple[Nearness, ...]:
@@ -172,7 +172,7 @@ NEAREST = (doc("b", 0.9), doc("c", 0.8))
 
 
 def fused(method: str, spread: float | None = 0.1, most: int = 2, **more: object) -> list[Document]:
-    settings = Settings(retrieval_method=method, **more)  # type: ignore[arg-type]
+    settings = settings_with(retrieval_method=method, **more)
     return joined(FOUND, NEAREST, settings=settings, spread=spread, most=most)
 
 
@@ -216,7 +216,7 @@ def test_meaning_is_used_where_the_model_can_help(
 
 @pytest.mark.parametrize(("method", "documents"), [("hybrid", 10), ("vector", 20), ("rrf", 50)])
 def test_each_method_asks_for_as_many_documents_as_it_needs(method: str, documents: int) -> None:
-    settings = Settings(retrieval_method=method)  # type: ignore[arg-type]
+    settings = settings_with(retrieval_method=method)
     wanted = near_search_for(search(), unit_vector([1.0]), settings=settings, model_key="k")
     assert (wanted.documents, wanted.model_key, wanted.content) == (documents, "k", "exactContent")
 
@@ -244,7 +244,7 @@ def test_the_spread_is_the_deviation_over_texts_that_do_not_answer() -> None:
 
 def endpoint(text: str) -> tuple[object, bool]:
     settings, problems = parse({"embeddings.endpoint": text}, folder="/etc/rag")
-    return settings.embeddings_endpoint, bool(problems)
+    return settings.embeddings.endpoint, bool(problems)
 
 
 def test_an_endpoint_is_an_address_or_a_folder_beside_the_file() -> None:
@@ -255,7 +255,7 @@ def test_an_endpoint_is_an_address_or_a_folder_beside_the_file() -> None:
 
 
 def test_languages_are_two_letter_codes() -> None:
-    assert parse({"embeddings.options": '{"languages": "en, fr"}'})[0].embeddings_options.languages == ("en", "fr")
+    assert parse({"embeddings.options": '{"languages": "en, fr"}'})[0].embeddings.options.languages == ("en", "fr")
     assert parse({"embeddings.options": '{"languages": "english"}'})[1]
 
 

@@ -9,6 +9,7 @@ from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
+from tests.settings import settings_with
 
 ASK = Ask("Where is the harbour master's office?")
 
@@ -38,13 +39,13 @@ def test_the_language_asked_for_is_the_answers_alone() -> None:
 
 
 def test_searches_hold_what_the_settings_say() -> None:
-    settings = replace(Settings(), rag_solr_field="highlighting", rag_hl_fragsize=500)
-    settings = replace(settings, rag_search=SearchChoice(min_score=1.5))
+    settings = settings_with(rag_solr_field="highlighting", rag_hl_fragsize=500)
+    settings = settings_with(settings, rag_search=SearchChoice(min_score=1.5))
     search = next(searches_for(ASK, language="en", settings=settings))
 
     assert (search.content, search.fragment_chars, search.min_score) == ("highlighting", 500, 1.5)
     assert search.question == ASK.question
-    assert search.rows >= settings.rag_max_files
+    assert search.rows >= settings.rag.max_files
 
 
 def test_an_ask_may_narrow_what_the_settings_say() -> None:
@@ -73,7 +74,7 @@ def test_earlier_turns_are_searched_when_the_last_words_find_nothing(
     settings: dict[str, Any], is_searched: bool
 ) -> None:
     asked = replace(ASK, earlier_text="ships and harbours")
-    texts = [search.question for search in searches_for(asked, language="en", settings=replace(Settings(), **settings))]
+    texts = [search.question for search in searches_for(asked, language="en", settings=settings_with(**settings))]
 
     assert texts[0] == ASK.question
     assert ("ships and harbours" in texts) == is_searched
@@ -88,9 +89,7 @@ def test_earlier_turns_are_searched_when_the_last_words_find_nothing(
     ],
 )
 def test_instructions_are_told(settings: dict[str, Any], is_told: bool) -> None:
-    prompt = prompt_for(
-        ASK, (), language="en", settings=replace(Settings(), **settings), framing=("Be brief.", "nonce")
-    )
+    prompt = prompt_for(ASK, (), language="en", settings=settings_with(**settings), framing=("Be brief.", "nonce"))
 
     assert (prompt.instructions is not None) == is_told
 

@@ -107,6 +107,6 @@ def test_another_text_is_told_what_was_wanted(check: Check, text: str, sentence:
 def test_a_list_in_an_object_is_a_list_of_json_or_a_text(text: str) -> None:
     """`written` writes the second form, with which `eval --sets` makes its indexes."""
     settings, problems = parse({"embeddings.options": text})
-    assert (settings.embeddings_options.languages, problems) == (("en", "fr"), ())
-    options = text_of_value(settings.embeddings_options)
-    assert parse({"embeddings.options": options})[0].embeddings_options == settings.embeddings_options
+    assert (settings.embeddings.options.languages, problems) == (("en", "fr"), ())
+    options = text_of_value(settings.embeddings.options)
+    assert parse({"embeddings.options": options})[0].embeddings.options == settings.embeddings.options

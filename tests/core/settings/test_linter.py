@@ -27,14 +27,14 @@ def test_nothing_gives_the_defaults() -> None:
 
 def test_the_last_of_two_counts_and_a_warning_names_both_lines() -> None:
     settings, (problem,) = linted(("rag.maxFiles", "3"), ("rag.model", "m"), ("rag.maxFiles", "4"))
-    assert settings.rag_max_files == 4
+    assert settings.rag.max_files == 4
     assert (problem.line, problem.severity) == (3, "warning")
     assert problem.message == "rag.maxFiles is set twice: this line is used, line 1 is ignored."
 
 
 def test_an_earlier_bad_value_of_a_double_does_not_count() -> None:
     settings, (problem,) = linted(("rag.maxFiles", "x"), ("rag.maxFiles", "4"))
-    assert (settings.rag_max_files, problem.severity) == (4, "warning")
+    assert (settings.rag.max_files, problem.severity) == (4, "warning")
 
 
 @pytest.mark.parametrize(("alias", "key"), ALIASES.items())
@@ -44,14 +44,14 @@ def test_an_alias_is_read_with_a_warning(alias: str, key: str) -> None:
     flags = ("solr.shards.tolerant", "chat.query.rewriting.enabled")
     text = {"rag.template": "datafari"}.get(key, "1" if key not in flags else "true")
     settings, problems = linted((alias, text))
-    assert getattr(settings, row.field) != row.default
+    assert row.value_in(settings) != row.default
     assert [problem.severity for problem in problems if key in problem.message] == ["warning"]
     assert not any(problem.stops for problem in problems)
 
 
 def test_an_alias_and_its_key_are_one_setting_given_twice() -> None:
     settings, problems = linted(("rag.maxTokens", "5"), ("rag.maxToken", "6"))
-    assert settings.rag_max_tokens == 6
+    assert settings.rag.max_tokens == 6
     assert len(problems) == 2
 
 
@@ -94,7 +94,7 @@ def test_a_bad_value_of_a_former_key_names_the_member_and_has_the_line() -> None
     (error,) = [problem for problem in problems if problem.stops]
     assert (error.line, error.key) == (2, "rag.effort.limits")
     assert error.message.endswith("searches: An integer is expected.")
-    assert settings.rag_effort_limits == Settings().rag_effort_limits
+    assert settings.rag.effort_limits == Settings().rag.effort_limits
 
 
 def test_a_former_key_beside_what_is_no_object_leaves_the_objects_own_error() -> None:
@@ -140,10 +140,10 @@ def test_a_file_of_datafari_7_has_no_error_and_every_key_is_used_or_explained() 
     assert all(problem.message.endswith(".") and len(problem.message) > 40 for problem in problems)
     for key, _ in pairs:
         assert (row_for(ALIASES.get(key, key)) is None) == (key in told), key
-    assert (settings.ai_enable_agentic, settings.ai_enable_synthesis) == (False, False)
-    assert (settings.synthesis_max_files, settings.summarization_chunks_number) == (4, 9)
-    assert (settings.prompt_chunking_strategy, settings.prompt_max_request_size) == ("mapreduce", 30_000)
-    assert (settings.rag_max_files, settings.rag_operator, settings.chat_query_rewriting_enabled) == (3, "OR", True)
+    assert (settings.ai.enable_agentic, settings.ai.enable_synthesis) == (False, False)
+    assert (settings.synthesis.max_files, settings.summarization.chunks_number) == (4, 9)
+    assert (settings.prompt.chunking_strategy, settings.prompt.max_request_size) == ("mapreduce", 30_000)
+    assert (settings.rag.max_files, settings.rag.operator, settings.chat.query_rewriting_enabled) == (3, "OR", True)
 
 
 def test_conversations_without_users_are_warned_about() -> None:
@@ -155,7 +155,7 @@ def test_conversations_without_users_are_warned_about() -> None:
 
 def test_references_are_resolved_before_values_are_read() -> None:
     settings, problems = linted(("rag.model", "${HERE}-1"))
-    assert (settings.rag_model, problems) == ("here-1", ())
+    assert (settings.rag.model, problems) == ("here-1", ())
 
 
 def test_a_reference_to_nothing_is_an_error_that_tells_callers_no_name() -> None:
@@ -226,7 +226,7 @@ def test_problems_come_in_the_order_of_lines() -> None:
 
 def test_a_base_address_and_a_model_that_was_switched_off_are_told() -> None:
     settings, problems = linted(("rag.api.endpoint", "https://api.openai.com/v1"), ("rag.model", "gpt-4"))
-    assert settings.model_url == "https://api.openai.com/v1/chat/completions"
+    assert settings.rag.model_url == "https://api.openai.com/v1/chat/completions"
     assert [(problem.key, problem.severity, problem.line) for problem in problems] == [
         ("rag.api.endpoint", "note", 1),
         ("rag.model", "warning", 2),

@@ -6,6 +6,7 @@ import pytest
 
 from datafari_rag.core.settings.parsing import parse
 from datafari_rag.core.settings.table import Settings
+from tests.settings import settings_with
 
 SENTENCES = [
     pytest.param(
@@ -70,7 +71,7 @@ def test_the_text_of_the_file_is_shown_and_not_what_it_refers_to() -> None:
 
 def test_good_values_are_taken_beside_bad_ones_and_unknown_keys() -> None:
     settings, problems = parse({"rag.maxFiles": " 7 ", "rag.operator": "XOR", "what.ever": "1", "rag.model": ""})
-    assert settings == Settings(rag_max_files=7, rag_model="")
+    assert settings == settings_with(rag_max_files=7, rag_model="")
     assert [problem.key for problem in problems] == ["rag.operator"]
 
 
@@ -82,8 +83,8 @@ def test_an_empty_text_is_the_default_but_not_for_security() -> None:
 
 def test_an_empty_length_or_temperature_is_none_and_a_quarter_of_the_window_is_kept_for_the_answer() -> None:
     settings, problems = parse({"rag.maxTokens": "", "rag.temperature": "", "llm.context.window": "8000"})
-    assert (settings.rag_max_tokens, settings.rag_temperature, settings.answer_tokens) == (None, None, 2000)
-    assert (Settings().rag_max_tokens, Settings().rag_temperature, problems) == (250, 0.7, ())
+    assert (settings.rag.max_tokens, settings.rag.temperature, settings.answer_tokens) == (None, None, 2000)
+    assert (Settings().rag.max_tokens, Settings().rag.temperature, problems) == (250, 0.7, ())
 
 
 @pytest.mark.parametrize(
@@ -93,12 +94,12 @@ def test_an_empty_length_or_temperature_is_none_and_a_quarter_of_the_window_is_k
 )
 def test_what_is_no_object_of_further_keys_is_refused(text: str) -> None:
     settings, problems = parse({"llm.body": text})
-    assert (settings.llm_body, [problem.key for problem in problems]) == ("", ["llm.body"])
+    assert (settings.llm.body, [problem.key for problem in problems]) == ("", ["llm.body"])
 
 
 def test_mapped_fields_are_gathered() -> None:
     settings, problems = parse({"solr.fields": '{"title": "t", "url": "u"}'})
-    assert dict(settings.solr_fields) == {"title": "t", "url": "u"}
+    assert dict(settings.solr.fields) == {"title": "t", "url": "u"}
     assert [problem.key for problem in problems] == []
 
 

@@ -22,6 +22,7 @@ from datafari_rag.core.settings.table import (
     secrets_of,
     without_password,
 )
+from tests.settings import settings_with
 
 SPEC = Path(__file__).parents[4] / "shared" / "SPEC.md"
 
@@ -30,19 +31,27 @@ one_by_one = pytest.mark.parametrize("row", ROWS, ids=[row.key for row in ROWS])
 
 @one_by_one
 def test_a_row_is_a_field_with_help(row: SettingRow) -> None:
-    assert row.field in {field.name for field in dataclasses.fields(Settings)}
+    assert row.group in {field.name for field in dataclasses.fields(Settings)}
     assert row.help.endswith((".", "…")) and len(row.help) > 20
     assert row.group in GROUPS
 
 
 @one_by_one
 def test_the_default_of_a_row_passes_its_own_check(row: SettingRow) -> None:
-    assert getattr(Settings(), row.field) == row.default
+    assert row.value_in(Settings()) == row.default
     assert value_of(row, row.default_text) == row.default
 
 
+def test_a_value_is_put_into_its_group_and_no_other() -> None:
+    row = row_for("rag.maxFiles")
+    assert row is not None
+    settings = row.put_into(Settings(), 7)
+    assert (settings.rag.max_files, row.value_in(settings)) == (7, 7)
+    assert dataclasses.replace(settings, rag=Settings().rag) == Settings()
+
+
 def test_no_key_and_no_field_is_there_twice() -> None:
-    assert len({row.key for row in ROWS}) == len({row.field for row in ROWS}) == len(ROWS)
+    assert len({row.key for row in ROWS}) == len({row.path for row in ROWS}) == len(ROWS)
 
 
 def test_every_answer_group_that_is_in_use_has_a_title() -> None:
@@ -73,11 +82,11 @@ def test_the_defaults_are_those_of_the_contract() -> None:
 
 
 def test_the_repr_names_what_differs_and_hides_secrets() -> None:
-    settings = Settings(
+    settings = settings_with(
         rag_model="mine", rag_api_token="sk-1", solr_url="http://bob:pw@h/solr/c", solr_fields={"title": "t"}
     )
     assert repr(settings) == (
-        "Settings(rag_api_token=***, rag_model='mine', solr_url='http://***@h/solr/c', solr_fields={'title': 't'})"
+        "Settings(rag.api_token=***, rag.model='mine', solr.url='http://***@h/solr/c', solr.fields={'title': 't'})"
     )
 
 
@@ -127,6 +136,6 @@ def test_a_password_in_an_address_is_hidden() -> None:
 
 
 def test_the_values_of_all_secrets_are_found_one_by_one() -> None:
-    settings = Settings(rag_api_token="a", llm_fallback_tokens=("b", "", "c"))
+    settings = settings_with(rag_api_token="a", llm_fallback_tokens=("b", "", "c"))
     assert secrets_of(settings) == ("a", "b", "c")
     assert secrets_of(Settings()) == ()

@@ -59,7 +59,7 @@ def test_the_levels_take_what_dialects_md_says() -> None:
 
 
 def test_the_settings_as_shipped_leave_every_level_what_it_takes() -> None:
-    assert Settings().rag_effort_limits == StepBudget(12, 6, 12_000, 20.0)
+    assert Settings().rag.effort_limits == StepBudget(12, 6, 12_000, 20.0)
     for effort in EFFORTS:
         taken, level = budget_for(effort, NO_LIMITS, StepBudget()), LEVELS[effort]
         assert (taken.searches, taken.model_calls) == (level.searches, level.model_calls)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +14,9 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole import SwitchedOff
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, action_of
 from datafari_rag.protocols.request import Incoming
+from tests.settings import settings_with
 
-SETTINGS = replace(Settings(), solr_facets=("source", "last_modified"))
+SETTINGS = settings_with(solr_facets=("source", "last_modified"))
 
 
 def asked(body: Any, path: str = "/rest/v2.0/ai", settings: Settings = SETTINGS) -> Ask:
@@ -154,7 +154,7 @@ def test_what_has_no_effect_is_named() -> None:
 
 
 def test_an_action_can_be_switched_off() -> None:
-    off = replace(
+    off = settings_with(
         SETTINGS,
         ai_enable_rag=False, ai_enable_agentic=False, ai_enable_summarization=False, ai_enable_synthesis=False,
     )  # fmt: skip
@@ -173,7 +173,7 @@ def test_a_history_of_a_megabyte_is_cut_to_what_a_model_reads() -> None:
 
 
 def test_a_conversation_of_another_user_or_of_nobody_is_refused() -> None:
-    on = replace(SETTINGS, chat_memory_enabled=True)
+    on = settings_with(SETTINGS, chat_memory_enabled=True)
     with pytest.raises(RagError) as caught:
         asked({"query": "x", "conversationId": "forged"}, settings=on)
     assert caught.value.label == "badRequest"
@@ -198,7 +198,7 @@ def test_a_stored_conversation_is_recalled_where_the_client_has_no_history_of_it
     told = Told()
 
     def ask(**more: object) -> Ask:
-        settings = replace(SETTINGS, chat_memory_enabled=True)
+        settings = settings_with(SETTINGS, chat_memory_enabled=True)
         incoming = Incoming("/rest/v2.0/ai", body={"query": "And then?", **more}, memory=told)
         return ACTIONS["rag"].parse(incoming, settings)  # type: ignore[return-value] # it reads questions
 

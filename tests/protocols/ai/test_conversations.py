@@ -18,6 +18,7 @@ from datafari_rag.protocols.ai.conversations import OpenedConversation
 from datafari_rag.protocols.ai.replies import content_of
 from datafari_rag.protocols.request import Incoming
 from tests.protocols.values import ANSWER, FINISHED, context
+from tests.settings import settings_with
 
 LISTED = (StoredConversation("c1", "Who ate?", 0.0, 60.0),)
 TURNS = (StoredTurn("Who ate?", "The rabbit [1].", 0.0, ("d1",)), StoredTurn("When?", "At nine.", 60.0, (), ("d2",)))
@@ -92,7 +93,7 @@ def test_the_query_names_one_conversation_or_all() -> None:
 def test_a_failure_has_datafaris_shape(error: RagError, status: int, code: int) -> None:
     content = {"code": code, "label": error.label, "reason": error.reason}
     assert conversations.failure(error, Settings()) == (status, {"status": "ERROR", "content": content})
-    assert conversations.failure(error, replace(Settings(), rag_reply=ReplyShape(http_errors=True)))[0] == error.code
+    assert conversations.failure(error, settings_with(rag_reply=ReplyShape(http_errors=True)))[0] == error.code
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from datafari_rag.core.errors import (
@@ -24,6 +22,7 @@ from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole import EmptyDocument, SwitchedOff
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN
+from tests.settings import settings_with
 
 SETTINGS = Settings()
 
@@ -86,6 +85,6 @@ def test_every_failure_of_every_action_has_a_label_that_datafari_knows(kind: typ
 
 
 def test_a_setting_turns_codes_into_statuses() -> None:
-    strict = replace(SETTINGS, rag_reply=ReplyShape(http_errors=True))
+    strict = settings_with(SETTINGS, rag_reply=ReplyShape(http_errors=True))
     assert ACTIONS["rag"].failure(ModelTimeout(), strict)[0] == 504
     assert ACTIONS["rag"].failure(NoQuery(), strict)[0] == 400

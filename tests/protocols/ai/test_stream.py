@@ -15,10 +15,11 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 from tests.stepping.test_run import QUESTION, SONG, TYLER, ScriptedModel, Shelf
 
 SETTINGS = Settings()
-MEMORY = replace(SETTINGS, chat_memory_enabled=True)
+MEMORY = settings_with(SETTINGS, chat_memory_enabled=True)
 
 
 def post(body: Any, path: str = "/rest/v2.0/ai", *, settings: Settings = SETTINGS, **parts: Any) -> Any:
@@ -52,7 +53,7 @@ def test_an_answer_in_datafaris_order() -> None:
 def test_a_conversation_has_its_phases() -> None:
     body = {"query": "And to Nice?", "history": [{"role": "user", "message": "When does the plane take off?"}]}
     assert told(events(body))[3:5] == ["Rag:retrieving chat history", "Rag:retrieval"]
-    rewriting = replace(SETTINGS, chat_query_rewriting_enabled=True)
+    rewriting = settings_with(SETTINGS, chat_query_rewriting_enabled=True)
     assert told(events(body, settings=rewriting))[3:6] == [
         "Rag:retrieving chat history", "Rag:query rewriting", "Rag:retrieval",
     ]  # fmt: skip
@@ -186,7 +187,7 @@ def test_each_word_of_the_model_leaves_before_the_model_says_the_next(effort: st
             yield one
 
     model.generate = noting  # type: ignore[method-assign, assignment] # what it says is noted
-    app = app_of(fake_snapshot(model=model, settings=replace(SETTINGS, rag_effort=effort)))
+    app = app_of(fake_snapshot(model=model, settings=settings_with(SETTINGS, rag_effort=effort)))
     response = app.test_client().post("/rest/v2.0/ai/stream", json={"query": "When?"}, buffered=False)
     told = []
     for line in response.response:

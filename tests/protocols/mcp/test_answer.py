@@ -18,6 +18,7 @@ from datafari_rag.protocols.mcp.replies import AnswerCall
 from datafari_rag.protocols.mcp.tools import TOOLS
 from tests.protocols.mcp.test_results import room
 from tests.protocols.values import ANSWER, FINISHED, context, events, request
+from tests.settings import settings_with
 
 
 def call(arguments: object = None, **meta: object) -> AnswerCall:
@@ -32,7 +33,7 @@ def test_the_arguments_are_the_ask() -> None:
         "filters": {"source": "wiki"},
         "effort": "minimal",
     }
-    ask = call(given).parse(request(None), Settings(solr_facets=("source",)))
+    ask = call(given).parse(request(None), settings_with(solr_facets=("source",)))
     assert (ask.question, ask.is_streamed) == ("And then?", False)
     assert ask.history == (ChatMessage("user", "Who ate?"), ChatMessage("assistant", "Paris."))
     assert ask.restrictions == (Restriction("source", value="wiki"),)
@@ -102,7 +103,7 @@ def test_a_failure_before_the_words_is_a_result_too() -> None:
 
 def test_no_field_of_rights_narrows_a_search() -> None:
     names = ("source", "allow_token_document", "acl")
-    settings = Settings(solr_facets=names, solr_fields={"deny_token_share": "acl"})
+    settings = settings_with(solr_facets=names, solr_fields={"deny_token_share": "acl"})
     assert facets_of(settings) == {"source"}
 
 

@@ -17,6 +17,7 @@ from datafari_rag.protocols.mcp.replies import answer_result, check_result, fetc
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room
 from tests.protocols.values import EXTRACT, FINISHED, SOURCES
+from tests.settings import settings_with
 
 GIVEN = {
     "search": search_result(Sources((extract_of(LONG, (0, 40)), EXTRACT), is_partial=True), room()),
@@ -67,7 +68,7 @@ def test_every_tool_only_reads(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_administrators_may_word_what_agents_are_told(name: str) -> None:
-    settings = Settings(mcp_descriptions={name: "Ours."})
+    settings = settings_with(mcp_descriptions={name: "Ours."})
     assert listed(TOOLS[name], settings)["description"] == "Ours."
     assert listed(TOOLS[name], Settings())["description"] == TOOLS[name].about
 

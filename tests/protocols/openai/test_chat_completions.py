@@ -30,8 +30,9 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai import chat_completions as openai
 from datafari_rag.protocols.request import Incoming, PassThrough, Task
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events
+from tests.settings import settings_with
 
-SETTINGS = replace(Settings(), llm_context_window=8192, openai_indexes={"docs_index": "", "my_index": ""})
+SETTINGS = settings_with(llm_context_window=8192, openai_indexes={"docs_index": "", "my_index": ""})
 
 USER = {"role": "user", "content": "What is KAITO?"}
 ASSISTANT = {"role": "assistant", "content": "KAITO is a Kubernetes operator."}
@@ -395,7 +396,7 @@ def test_absent_max_tokens_are_not_sent_and_the_window_decides() -> None:
 
 @pytest.mark.parametrize(("max_files", "expected"), [(None, 3), (0, 0), (7, 7)])
 def test_the_number_of_documents_is_bounded_by_its_setting(max_files: int | None, expected: int) -> None:
-    ask = read(with_index(USER), replace(SETTINGS, openai_limits=OpenaiLimits(files=max_files)))
+    ask = read(with_index(USER), settings_with(SETTINGS, openai_limits=OpenaiLimits(files=max_files)))
     assert ask.token_budget is not None and ask.token_budget.max_documents == expected
 
 
@@ -425,7 +426,7 @@ def test_an_absent_model_is_the_services_own() -> None:
 
 @pytest.mark.parametrize("index", ["docs_index", None])
 def test_models_are_narrowed_with_and_without_an_index(index: str | None) -> None:
-    settings = replace(SETTINGS, openai_models=("gpt-4o",))
+    settings = settings_with(SETTINGS, openai_models=("gpt-4o",))
     with pytest.raises(NoSuchModel, match=r"^The model `gpt-4` does not exist"):
         openai.parse(incoming(with_index(USER, index_name=index)), settings)
 
@@ -433,9 +434,9 @@ def test_models_are_narrowed_with_and_without_an_index(index: str | None) -> Non
 # Where nothing may be passed through.
 
 CLOSED = [
-    pytest.param(replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)), id="switched off"),
-    pytest.param(replace(SETTINGS, rag_template="datafari"), id="a template of another kind"),
-    pytest.param(replace(SETTINGS, rag_api_endpoint="builtin:extractive"), id="no model"),
+    pytest.param(settings_with(SETTINGS, openai_client=OpenaiClient(passthrough=False)), id="switched off"),
+    pytest.param(settings_with(SETTINGS, rag_template="datafari"), id="a template of another kind"),
+    pytest.param(settings_with(SETTINGS, rag_api_endpoint="builtin:extractive"), id="no model"),
 ]
 
 
@@ -591,7 +592,7 @@ def test_a_model_of_ours_answers_from_documents(more: dict[str, object], index: 
 
 
 def test_ours_is_not_narrowed_by_the_models_of_others() -> None:
-    assert read(ours(USER), replace(SETTINGS, openai_models=("gpt-4o",))).model is None
+    assert read(ours(USER), settings_with(SETTINGS, openai_models=("gpt-4o",))).model is None
 
 
 def test_what_a_model_of_ours_does_not_read_is_left_out_and_named() -> None:
@@ -660,7 +661,7 @@ def test_what_the_caller_did_wrong_has_openais_code(body: object, kind: type[Rag
 )
 def test_a_name_that_leads_nowhere_is_not_found(body: object, kind: type[RagError]) -> None:
     with pytest.raises(kind):
-        openai.parse(incoming(body), replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)))
+        openai.parse(incoming(body), settings_with(SETTINGS, openai_client=OpenaiClient(passthrough=False)))
 
 
 def test_the_models_own_refusal_keeps_its_words() -> None:
@@ -713,7 +714,7 @@ def test_the_answer_bears_the_name_that_was_asked_for() -> None:
 def test_open_webuis_events_stand_in_place_of_annotations(
     sources: Any, headers: dict[str, str], has_events: bool
 ) -> None:
-    settings = replace(SETTINGS, openai_client=OpenaiClient(sources=sources))
+    settings = settings_with(SETTINGS, openai_client=OpenaiClient(sources=sources))
     ask = openai.parse(replace(incoming(ours(USER)), headers=headers), settings)
     assert isinstance(ask, Ask)
     chunks: list[Any] = list(openai.stream(iter(events()), replace(context(), ask=ask)))

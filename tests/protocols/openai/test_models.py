@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +10,9 @@ from datafari_rag.core.errors import NoSuchModel
 from datafari_rag.core.settings.records import OpenaiClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai.renderings import OurModel, found, listed, our_model
+from tests.settings import settings_with
 
-SETTINGS = replace(Settings(), openai_indexes={"default": "", "hr": "embedded:/x", "it": ""}, rag_model="gpt-x")
+SETTINGS = settings_with(openai_indexes={"default": "", "hr": "embedded:/x", "it": ""}, rag_model="gpt-x")
 OURS = ["datafari", "datafari/hr", "datafari/it"]
 
 
@@ -20,16 +20,18 @@ OURS = ["datafari", "datafari/hr", "datafari/it"]
     ("settings", "names"),
     [
         pytest.param(SETTINGS, [*OURS, "gpt-x"], id="the service's model behind ours"),
-        pytest.param(replace(SETTINGS, openai_models=("a", "b")), [*OURS, "a", "b"], id="those that may be asked for"),
         pytest.param(
-            replace(SETTINGS, openai_client=OpenaiClient(passthrough=False)), OURS, id="nothing is passed through"
+            settings_with(SETTINGS, openai_models=("a", "b")), [*OURS, "a", "b"], id="those that may be asked for"
         ),
-        pytest.param(replace(SETTINGS, rag_api_endpoint="builtin:extractive"), OURS, id="there is no model"),
-        pytest.param(replace(SETTINGS, rag_model=""), OURS, id="a model without a name"),
-        pytest.param(replace(SETTINGS, openai_models=("datafari",)), OURS, id="a name that is ours too"),
-        pytest.param(replace(Settings(), rag_model=""), ["datafari"], id="one index"),
         pytest.param(
-            Settings(rag_model="", openai_client=OpenaiClient(model="wiki"), openai_indexes={"hr": "embedded:/x"}),
+            settings_with(SETTINGS, openai_client=OpenaiClient(passthrough=False)), OURS, id="nothing is passed through"
+        ),
+        pytest.param(settings_with(SETTINGS, rag_api_endpoint="builtin:extractive"), OURS, id="there is no model"),
+        pytest.param(settings_with(SETTINGS, rag_model=""), OURS, id="a model without a name"),
+        pytest.param(settings_with(SETTINGS, openai_models=("datafari",)), OURS, id="a name that is ours too"),
+        pytest.param(settings_with(rag_model=""), ["datafari"], id="one index"),
+        pytest.param(
+            settings_with(rag_model="", openai_client=OpenaiClient(model="wiki"), openai_indexes={"hr": "embedded:/x"}),
             ["wiki", "wiki/hr"],
             id="another name",
         ),
@@ -39,7 +41,7 @@ def test_they_are_listed(settings: Settings, names: list[str]) -> None:
     told: Any = listed(settings, created_s=5)
     assert [model["id"] for model in told["data"]] == names
     assert told["data"][0] == {"id": names[0], "object": "model", "created": 5, "owned_by": "datafari_rag"}
-    assert (told["object"], told["indexes"]) == ("list", list(settings.openai_indexes))
+    assert (told["object"], told["indexes"]) == ("list", list(settings.openai.indexes))
     assert [found(name, settings, created_s=5) for name in names] == told["data"]
 
 

@@ -25,9 +25,10 @@ from datafari_rag.protocols.openai import responses
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
 from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, events
+from tests.settings import settings_with
 
-SETTINGS = replace(Settings(), openai_indexes={"default": "", "hr": "embedded:/x"})
-MEMORY = replace(SETTINGS, chat_memory_enabled=True)
+SETTINGS = settings_with(openai_indexes={"default": "", "hr": "embedded:/x"})
+MEMORY = settings_with(SETTINGS, chat_memory_enabled=True)
 
 TEN = [
     "response.created",

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from datafari_rag.commands.index import index
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.pages.feedback import append, record_of
 from datafari_rag_trials.evaluation.command import evaluate
 from datafari_rag_trials.evaluation.questions import RESOURCES
 from tests.model_server import model_server
+from tests.settings import settings_with
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40
 DOCUMENTS = [
@@ -142,7 +142,7 @@ def test_the_readers_thumbs_are_questions_for_the_command(tmp_path: Path, sets: 
     conf.write_text(f"solr.url=embedded:{tmp_path / 'index'}\n", encoding="utf-8")
     conf.chmod(0o600)
     command(tmp_path, "index", str(sets / "squad" / "docs.jsonl"), "--conf", str(conf))
-    settings = Settings(feedback_text=True)
+    settings = settings_with(feedback_text=True)
     for verdict, question, cited in (("up", QUESTIONS[0], ["ferry"]), ("down", QUESTIONS[1], ["crew"])):
         sent = {"verdict": verdict, "question": question["question"], "cited": cited, "documents": cited}
         append(thumbs, {"at": "2024-01-01T00:00:00+00:00", **record_of(sent, settings)})

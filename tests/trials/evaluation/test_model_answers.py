@@ -9,12 +9,12 @@ import pytest
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelTimeout, RagError, SearchUnavailable
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies
 from datafari_rag_trials.evaluation.model_answers import ModelAnswer, answered, answers_table, rates_of, report_of
 from datafari_rag_trials.evaluation.questions import Question
 from datafari_rag_trials.evaluation.trial import TrialSetup
 from tests.fakes import FakeCounter, FakeModel, FakeRetriever
+from tests.settings import settings_with
 
 FERRY = Document(
     "ferry", "The fare of the island ferry is nine euros. The boat leaves at eight.", score=3.0, language="en"
@@ -34,7 +34,7 @@ def setup(text: str = "", *, failure: RagError | None = None, documents: tuple[D
         new_nonce=lambda: "nonce",
         clock=lambda: 0.0,
     )
-    return TrialSetup(replace(Settings(), rag_api_endpoint="http://a/v1"), dependencies)
+    return TrialSetup(settings_with(rag_api_endpoint="http://a/v1"), dependencies)
 
 
 def outcome(question: Question, text: str) -> str:

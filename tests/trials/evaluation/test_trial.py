@@ -7,12 +7,12 @@ from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies
 from datafari_rag_trials.evaluation.measures import UNFOUND
 from datafari_rag_trials.evaluation.questions import LeakReader, Question
 from datafari_rag_trials.evaluation.trial import TrialSetup, tried
 from tests.fakes import FakeRetriever
+from tests.settings import settings_with
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 60
 FERRY = Document("ferry", f"{FILLER}The fare of the island ferry is nine euros. {FILLER}", score=3.0, language="en")
@@ -34,7 +34,7 @@ def setup(*documents: Document, **more: object) -> TrialSetup:
         new_nonce=lambda: "nonce",
         clock=lambda: 0.0,
     )
-    settings = replace(Settings(), rag_api_endpoint=BUILTIN_MODEL)
+    settings = settings_with(rag_api_endpoint=BUILTIN_MODEL)
     return TrialSetup(settings, dependencies, **more)  # type: ignore[arg-type]
 
 

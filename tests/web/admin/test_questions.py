@@ -24,11 +24,11 @@ from datafari_rag.core.accounts import TokenCaps
 from datafari_rag.core.answer.question_report import KeptQuestion, masked
 from datafari_rag.core.errors import EmbeddingsUnavailable, ModelTimeout, SearchUnavailable
 from datafari_rag.core.settings.records import RequestRates
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.web.admin import usage
 from datafari_rag_trials.evaluation.questions import questions_in
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
+from tests.settings import settings_with
 from tests.web.test_spending import DOORS
 
 NOW_S = 1_700_000_000.0
@@ -64,7 +64,7 @@ class Site:
 
 
 def site_of(store: QuestionFile, retriever: Any = None, model: FakeModel | None = None, **more: Any) -> Site:
-    settings = Settings(security_admins=("ann", "chief"), **more)
+    settings = settings_with(security_admins=("ann", "chief"), **more)
     rights = FakeRights({"chief": ["board"]})
     snapshot = fake_snapshot(retriever, model, settings=settings, rights=rights)
     return Site(app_of(replace(snapshot, questions=store)).test_client(), store)
@@ -118,7 +118,7 @@ def test_a_question_that_was_refused_for_its_user_is_not_kept(store: QuestionFil
 
 
 def test_a_question_that_no_budget_was_left_for_is_not_kept(store: QuestionFile, tmp_path: Path) -> None:
-    snapshot = fake_snapshot(settings=Settings(limits_tokens=TokenCaps(user={"day": 0})))
+    snapshot = fake_snapshot(settings=settings_with(limits_tokens=TokenCaps(user={"day": 0})))
     with closing(SqliteLedger(tmp_path)) as accounts:
         client = app_of(replace(snapshot, questions=store, accounts=accounts)).test_client()
         assert DOORS["RAG chat protocol"](client).status_code == 429
@@ -164,7 +164,7 @@ def test_a_number_that_cannot_be_is_named(store: QuestionFile, query: str) -> No
 
 
 def test_where_nothing_is_kept_there_is_no_report() -> None:
-    snapshot = fake_snapshot(settings=Settings(security_admins=("ann",)))
+    snapshot = fake_snapshot(settings=settings_with(security_admins=("ann",)))
     found = app_of(snapshot).test_client().get("/admin/questions", headers=JSON | {"X-User": "ann"})
     assert found.status_code == 404
 
@@ -262,7 +262,7 @@ def test_groups_are_joined_by_meaning_where_vectors_can_be_had(
 ) -> None:
     for text in ("holiday rules", "annual leave", "parking"):
         kept(store, text, ("doc-1",))
-    snapshot = fake_snapshot(settings=Settings(security_admins=("ann",)))
+    snapshot = fake_snapshot(settings=settings_with(security_admins=("ann",)))
     meaning: Any = FakeMeaning(is_gone=is_gone)
     snapshot = replace(snapshot, questions=store, dependencies=replace(snapshot.dependencies, meaning=meaning))
     found = app_of(snapshot).test_client().get("/admin/questions", headers=JSON | {"X-User": "ann"}).get_json()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,15 +21,14 @@ from flask.testing import FlaskClient
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.records import OpenaiClient, RequestRates
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api import exchange
 from tests.fakes import FakeModel, app_of, fake_snapshot
+from tests.settings import settings_with
 
 EXPECTED = Path(__file__).parents[2] / "data" / "bad_values.txt"
 
-KNOWN = replace(
-    Settings(),
+KNOWN = settings_with(
     openai_client=OpenaiClient(passthrough=False),
     chat_memory_enabled=True,
     solr_facets=("source",),

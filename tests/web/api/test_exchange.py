@@ -18,7 +18,6 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
 from datafari_rag.core.events import Delta, Event, ModelFacts, Sources, StepBegun
 from datafari_rag.core.settings.records import RequestRates, ServerLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.mcp import messages
@@ -31,6 +30,7 @@ from datafari_rag.web.responses import NDJSON
 from datafari_rag.web.routes import PAGES, ROUTES, SELECT_PATHS
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 from tests.web.api.test_mcp import BOTH, META, FakeTrail
 
 QUESTION = "When does the plane take off?"
@@ -145,7 +145,7 @@ def test_who_cannot_be_known_learns_how_to_sign_in(door: Door) -> None:
 
 
 def test_the_second_question_of_a_minute_is_refused_and_searches_are_not(door: Door) -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(user=1))))
+    client = client_of(fake_snapshot(settings=settings_with(server_rate=RequestRates(user=1))))
     door.send(client, **{"X-User": "ann"}).get_data()
     assert limited(client) == 0, "one request counts once"
     second = door.send(client, **{"X-User": "ann"})
@@ -156,7 +156,7 @@ def test_the_second_question_of_a_minute_is_refused_and_searches_are_not(door: D
 
 
 def test_an_address_with_too_many_requests_learns_when_to_come_again(door: Door) -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(client=1))))
+    client = client_of(fake_snapshot(settings=settings_with(server_rate=RequestRates(client=1))))
     door.send(client)
     second = door.send(client)
     assert int(second.headers["Retry-After"]) >= 1
@@ -194,7 +194,7 @@ def test_an_answer_that_failed_is_audited_with_its_question_and_documents(door: 
 
 
 def test_a_browser_may_use_every_method_of_a_path_of_the_api() -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_cors_origins=("https://intranet.example",))))
+    client = client_of(fake_snapshot(settings=settings_with(server_cors_origins=("https://intranet.example",))))
     headers = {"Origin": "https://intranet.example", "Access-Control-Request-Method": "PUT"}
     for path, methods in (
         ("/rest/v2.0/users/conversations", "DELETE, GET, POST, PUT"),
@@ -302,7 +302,7 @@ def test_what_is_passed_through_as_a_stream_is_audited_with_model_and_tokens() -
     "door", [one for one in DOORS if one.name in ("ai stream", "ai summarize", "openai stream", "mcp answer")]
 )
 def test_whoever_finds_no_place_to_begin_is_refused_on_streams_too(door: Door) -> None:
-    app = app_of(fake_snapshot(settings=Settings(server_limits=ServerLimits(starting=1, wait_s=0))))
+    app = app_of(fake_snapshot(settings=settings_with(server_limits=ServerLimits(starting=1, wait_s=0))))
     with app.extensions["worker"].starts.place(1, 0):
         assert b"overloaded" in door.send(app.test_client()).get_data()
 
@@ -324,7 +324,7 @@ def test_a_place_is_held_until_the_documents_are_known() -> None:
 @pytest.mark.parametrize("name", ["select", "select by form", "titles", "grounding", "mcp check"])
 def test_a_caller_has_so_many_units_of_work_a_minute(name: str) -> None:
     door = next(one for one in DOORS if one.name == name)
-    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(work=3))))
+    client = client_of(fake_snapshot(settings=settings_with(server_rate=RequestRates(work=3))))
     outcomes = []
     for _ in range(4):
         door.send(client, **{"X-User": "ann"}).get_data()
@@ -346,7 +346,7 @@ def test_no_document_is_read_for_a_caller_without_units(name: str) -> None:
             fetched.append(document_id)
             return super().fetch(document_id, field, access)
 
-    client = client_of(fake_snapshot(Noting(FLIGHT), settings=Settings(server_rate=RequestRates(work=1))))
+    client = client_of(fake_snapshot(Noting(FLIGHT), settings=settings_with(server_rate=RequestRates(work=1))))
     for _ in range(2):
         door.send(client, **{"X-User": "ann"}).get_data()
     assert limited(client) == 1 and fetched == [FLIGHT.id]
@@ -360,7 +360,7 @@ def test_a_check_of_much_text_is_more_units() -> None:
 
 def test_checks_can_be_switched_off() -> None:
     door = next(one for one in DOORS if one.name == "grounding")
-    assert door.send(client_of(fake_snapshot(settings=Settings(grounding_enabled=False)))).status_code == 404
+    assert door.send(client_of(fake_snapshot(settings=settings_with(grounding_enabled=False)))).status_code == 404
 
 
 def test_what_a_script_asks_for_every_second_is_logged_when_it_failed_alone(caplog: pytest.LogCaptureFixture) -> None:

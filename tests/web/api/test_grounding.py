@@ -15,10 +15,10 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
 from datafari_rag.core.settings.records import RequestRates, ServerLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sentences import spans
 from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving
+from tests.settings import settings_with
 from tests.web.api.test_mcp import FakeTrail
 
 PATH = "/grounding/check"
@@ -95,7 +95,7 @@ def test_hidden_and_unknown_ids_are_alike_to_the_byte() -> None:
 @pytest.mark.parametrize(
     ("how", "code", "status"),
     [
-        ({"settings": Settings(security_anonymous="refuse")}, 401, "UNAUTHENTICATED"),
+        ({"settings": settings_with(security_anonymous="refuse")}, 401, "UNAUTHENTICATED"),
         ({"identity": FakeIdentity(InvalidSignIn())}, 401, "UNAUTHENTICATED"),
         ({"retriever": FakeRetriever(error=SearchUnavailable())}, 502, "UNAVAILABLE"),
     ],
@@ -120,7 +120,7 @@ def test_a_setting_that_cannot_be_used_is_said() -> None:
 
 def test_every_check_is_limited_audited_and_counted() -> None:
     trail = FakeTrail()
-    settings = Settings(server_rate=RequestRates(user=2))
+    settings = settings_with(server_rate=RequestRates(user=2))
     client = app_of(replace(fake_snapshot(settings=settings), audit=trail)).test_client()
     body = {"answerCandidate": "A ticket costs 12 euros."}
     ann = {"X-User": "ann"}
@@ -138,7 +138,7 @@ def test_every_check_is_limited_audited_and_counted() -> None:
 
 
 def test_attempts_to_name_a_user_are_counted() -> None:
-    client = client_of(settings=Settings(security_identity="none", security_header="X-User"))
+    client = client_of(settings=settings_with(security_identity="none", security_header="X-User"))
     body = {"answerCandidate": "x", "facts": FACTS, "AuthenticatedUserName": "ann"}
     client.post(PATH, json=body, headers={"X-User": "ann"})
     assert 'datafari_rag_ignored_parameters_total{kind="identity"} 2.0' in client.get("/metrics").get_data(as_text=True)
@@ -154,7 +154,7 @@ def test_attempts_to_name_a_user_are_counted() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_in_its_shape(how: dict[str, Any], code: int) -> None:
-    settings = Settings(server_limits=ServerLimits(body_bytes=1_000_000))
+    settings = settings_with(server_limits=ServerLimits(body_bytes=1_000_000))
     response = client_of(settings=settings).post(PATH, **how)
     assert (response.status_code, response.get_json()["error"]["status"]) == (code, "INVALID_ARGUMENT")
 

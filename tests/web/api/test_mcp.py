@@ -14,10 +14,10 @@ from werkzeug.test import TestResponse
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.records import RequestRates, ServerLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
+from tests.settings import settings_with
 
 META: dict[str, object] = {messages.VERSION_KEY: messages.MODERN, messages.CAPABILITIES_KEY: {}}
 QUESTION = "When does the plane take off?"
@@ -78,13 +78,13 @@ def test_discovery_says_to_each_as_whom_he_asks() -> None:
 
 @pytest.mark.parametrize("method", ["server/discover", "tools/list", "tools/call"])
 def test_nobody_gets_anything_where_an_identity_is_required(method: str) -> None:
-    client = client_of(fake_snapshot(settings=Settings(security_anonymous="refuse")))
+    client = client_of(fake_snapshot(settings=settings_with(security_anonymous="refuse")))
     assert post(client, method, {"name": "search"}).status_code == 401
     assert post(client, "tools/list", **{"X-User": "ann"}).status_code == 200
 
 
 def test_a_token_is_asked_for_as_the_standard_says() -> None:
-    settings = Settings(
+    settings = settings_with(
         security_identity="jwt",
         security_anonymous="refuse",
         security_jwt_issuer="https://idp.example/",
@@ -108,7 +108,7 @@ def test_a_token_is_asked_for_as_the_standard_says() -> None:
 
 
 def test_without_an_address_of_its_own_it_is_that_of_the_request() -> None:
-    settings = Settings(security_identity="jwt", security_anonymous="refuse")
+    settings = settings_with(security_identity="jwt", security_anonymous="refuse")
     client = client_of(fake_snapshot(settings=settings))
     about = client.get("/.well-known/oauth-protected-resource", headers={"Host": "docs.example:8443"}).get_json()
     assert about == {
@@ -122,7 +122,7 @@ def test_without_an_address_of_its_own_it_is_that_of_the_request() -> None:
 
 
 def test_where_no_tokens_are_taken_nothing_tells_where_to_get_them() -> None:
-    client = client_of(fake_snapshot(settings=Settings(security_anonymous="refuse")))
+    client = client_of(fake_snapshot(settings=settings_with(security_anonymous="refuse")))
     assert client.get("/.well-known/oauth-protected-resource").status_code == 404
     assert "resource_metadata" not in post(client, "tools/list").headers["WWW-Authenticate"]
 
@@ -134,7 +134,7 @@ def test_without_an_audience_no_token_is_believed() -> None:
 
 
 def test_the_service_can_be_turned_off() -> None:
-    client = client_of(fake_snapshot(settings=Settings(mcp_enabled=False, security_identity="jwt")))
+    client = client_of(fake_snapshot(settings=settings_with(mcp_enabled=False, security_identity="jwt")))
     assert post(client, "tools/list").status_code == 404
     assert client.get("/.well-known/oauth-protected-resource").status_code == 404
 
@@ -162,7 +162,7 @@ def test_only_posts_are_taken(method: str) -> None:
     ],
 )
 def test_what_is_no_message_is_refused(how: dict[str, Any], status: int, code: int) -> None:
-    line = fake_snapshot(settings=Settings(server_limits=ServerLimits(body_bytes=100_000)))
+    line = fake_snapshot(settings=settings_with(server_limits=ServerLimits(body_bytes=100_000)))
     response = client_of(line).post("/mcp", **how)
     assert (response.status_code, response.get_json()["error"]["code"]) == (status, code)
     assert response.mimetype == "application/json"
@@ -196,13 +196,13 @@ def test_a_megabyte_of_arguments_is_an_argument_that_does_not_fit() -> None:
     ],
 )
 def test_no_page_of_another_site_can_call(origin: str | None, host: str, settings: dict[str, Any], status: int) -> None:
-    client = client_of(fake_snapshot(settings=Settings(**settings)))
+    client = client_of(fake_snapshot(settings=settings_with(**settings)))
     given = {"Host": host} if origin is None else {"Host": host, "Origin": origin}
     assert post(client, "tools/list", **given).status_code == status
 
 
 def test_an_allowed_page_may_send_the_protocols_headers() -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_cors_origins=("https://app.example",))))
+    client = client_of(fake_snapshot(settings=settings_with(server_cors_origins=("https://app.example",))))
     asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
     allowed = client.options("/mcp", headers=asked).headers["Access-Control-Allow-Headers"]
     assert {"MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"} <= set(allowed.split(", "))
@@ -214,7 +214,7 @@ def test_a_notification_wants_no_reply() -> None:
 
 
 def test_limits_hold_for_calls() -> None:
-    client = client_of(fake_snapshot(settings=Settings(server_rate=RequestRates(user=1))))
+    client = client_of(fake_snapshot(settings=settings_with(server_rate=RequestRates(user=1))))
     asked = {"X-User": "ann"}
     assert result(post(client, "tools/list", **asked))
     assert result(called(client, "search", {"query": QUESTION}, **asked))
@@ -228,7 +228,7 @@ def test_limits_hold_for_calls() -> None:
 
 
 def test_administrators_choose_the_tools() -> None:
-    client = client_of(fake_snapshot(settings=Settings(mcp_tools=("search", "fetch"))))
+    client = client_of(fake_snapshot(settings=settings_with(mcp_tools=("search", "fetch"))))
     assert [tool["name"] for tool in result(post(client, "tools/list"))["tools"]] == ["search", "fetch"]
     response = called(client, "answer", {"question": QUESTION})
     assert (response.status_code, response.get_json()["error"]["code"]) == (200, -32602)
@@ -260,7 +260,7 @@ def test_rights_that_cannot_be_learnt_are_no_rights() -> None:
 
 def test_a_search_is_narrowed_by_filters() -> None:
     retriever = FakeRetriever(FLIGHT)
-    client = client_of(fake_snapshot(retriever, settings=Settings(solr_facets=("source",))))
+    client = client_of(fake_snapshot(retriever, settings=settings_with(solr_facets=("source",))))
     result(called(client, "search", {"query": QUESTION, "filters": {"source": "wiki"}}))
     assert [one.value for one in retriever.searches[0][0].restrictions] == ["wiki"]
     assert said(called(client, "search", {"query": QUESTION, "filters": {"x": "y"}}))["argument"] == "filters"
@@ -301,7 +301,7 @@ def test_an_answer_is_streamed_where_progress_is_wanted() -> None:
 
 def test_a_document_is_summarised_and_each_sentence_is_proved() -> None:
     model = FakeModel("The flight takes off at 15h50. ", "It goes to Nice.")
-    line = fake_snapshot(model=model, settings=replace(Settings(), rag_api_endpoint="http://model/v1"))
+    line = fake_snapshot(model=model, settings=settings_with(rag_api_endpoint="http://model/v1"))
     structured = result(called(client_of(line), "summarize", {"id": FLIGHT.id, "length": "short"}))["structuredContent"]
     assert structured["answer"] == "The flight takes off at 15h50 [1]. It goes to Nice [1]."
     assert [one["document_id"] for one in structured["citations"]] == [FLIGHT.id] * 2
@@ -356,7 +356,7 @@ def test_a_work_that_cannot_be_done_is_a_result_with_its_reason(
 
 
 def test_works_that_are_switched_off_are_no_tools() -> None:
-    off = replace(Settings(), ai_enable_summarization=False, ai_enable_synthesis=False)
+    off = settings_with(ai_enable_summarization=False, ai_enable_synthesis=False)
     client = client_of(fake_snapshot(settings=off))
     assert [tool["name"] for tool in result(post(client, "tools/list"))["tools"]] == list(MCP_TOOLS)[:4]
     assert called(client, "summarize", {"id": FLIGHT.id}).get_json()["error"]["message"] == "Unknown tool: summarize"

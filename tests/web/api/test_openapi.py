@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -29,13 +29,13 @@ from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.settings.records import ChatLimits, OpenaiClient, ReplyShape
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api.openapi import written
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
-CLOSED = replace(Settings(), openai_client=OpenaiClient(passthrough=False), rag_reply=ReplyShape(http_errors=True))
+CLOSED = settings_with(openai_client=OpenaiClient(passthrough=False), rag_reply=ReplyShape(http_errors=True))
 """Nothing is passed through to a model, whose own checks are not ours."""
 
 APP = app_of(fake_snapshot(settings=CLOSED))
@@ -126,13 +126,13 @@ def test_it_says_what_is_refused_and_not_that_everything_is_ignored(document: An
 
 
 def test_it_names_what_v1_reads_and_how_callers_are_known() -> None:
-    known = replace(CLOSED, security_identity="header", security_header="X-Who")
+    known = settings_with(CLOSED, security_identity="header", security_header="X-Who")
     described = app_of(fake_snapshot(settings=known)).test_client().get("/openapi.json").get_json()
     properties = described["components"]["schemas"]["CompletionRequest"]["properties"]
     assert {"max_completion_tokens", "stream_options", "top_p", "stop", "seed", "tools"} <= set(properties)
     assert "maximum" not in properties["n"]
     assert described["components"]["securitySchemes"] == {"proxy": {"type": "apiKey", "in": "header", "name": "X-Who"}}
-    signed = replace(CLOSED, security_identity="jwt", security_jwt_secret="s" * 32)
+    signed = settings_with(CLOSED, security_identity="jwt", security_jwt_secret="s" * 32)
     schemes = app_of(fake_snapshot(settings=signed)).test_client().get("/openapi.json").get_json()["components"]
     assert schemes["securitySchemes"]["token"]["scheme"] == "bearer"
 
@@ -145,7 +145,7 @@ def test_a_chunk_of_an_answer_without_documents_is_as_described(document: Any) -
 
 
 def test_what_may_be_named_follows_the_settings() -> None:
-    known = replace(CLOSED, chat_limits=ChatLimits(top=7), openai_indexes={"hr": "", "it": ""})
+    known = settings_with(CLOSED, chat_limits=ChatLimits(top=7), openai_indexes={"hr": "", "it": ""})
     schemas = (
         app_of(fake_snapshot(settings=known)).test_client().get("/openapi.json").get_json()["components"]["schemas"]
     )
@@ -248,7 +248,7 @@ def test_agents_requests_and_replies_keep_it(document: Any) -> None:
     _checked(document, "McpRequest", sent)
     for body in (sent, {**sent, "method": "nothing"}, {**sent, "jsonrpc": "1"}):
         _checked(document, "McpReply", APP.test_client().post("/mcp", json=body).get_json())
-    client = app_of(fake_snapshot(settings=Settings(security_identity="jwt", mcp_scopes=("a",)))).test_client()
+    client = app_of(fake_snapshot(settings=settings_with(security_identity="jwt", mcp_scopes=("a",)))).test_client()
     _checked(document, "ProtectedResource", client.get("/.well-known/oauth-protected-resource").get_json())
 
 

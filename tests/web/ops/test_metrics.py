@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.ops.metrics import FinishedRequest, Metrics, coarse_s, model_label
+from tests.settings import settings_with
 
-SETTINGS = Settings(rag_model="gpt-4o", llm_fallback_models=("gpt-4o-mini",), openai_models=("local",))
+SETTINGS = settings_with(rag_model="gpt-4o", llm_fallback_models=("gpt-4o-mini",), openai_models=("local",))
 
 
 @pytest.mark.parametrize(

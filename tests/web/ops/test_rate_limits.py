@@ -12,6 +12,7 @@ from datafari_rag.core.errors import TooManyRequests
 from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.ops.rate_limits import RateLimits, SharedCounters
+from tests.settings import settings_with
 
 
 class Clock:
@@ -41,7 +42,7 @@ def test_no_limit_refuses_nobody() -> None:
 
 
 def test_a_user_has_his_own_count_and_the_anonymous_none() -> None:
-    limits, settings = RateLimits(clock=Clock()), Settings(server_rate=RequestRates(user=3))
+    limits, settings = RateLimits(clock=Clock()), settings_with(server_rate=RequestRates(user=3))
     assert refusals(5, lambda: limits.check_user(settings, "ann")) == 2
     assert refusals(3, lambda: limits.check_user(settings, "bob")) == 0
     assert refusals(9, lambda: limits.check_user(settings, None)) == 0
@@ -49,7 +50,7 @@ def test_a_user_has_his_own_count_and_the_anonymous_none() -> None:
 
 def test_the_seconds_to_wait_are_told_and_right() -> None:
     clock = Clock()
-    limits, settings = RateLimits(clock=clock), Settings(server_rate=RequestRates(user=1))
+    limits, settings = RateLimits(clock=clock), settings_with(server_rate=RequestRates(user=1))
     limits.check_user(settings, "ann")
     clock.now += 20
     with pytest.raises(TooManyRequests) as caught:
@@ -61,13 +62,13 @@ def test_the_seconds_to_wait_are_told_and_right() -> None:
 
 def test_a_user_and_an_address_of_one_name_are_two() -> None:
     limits = RateLimits(clock=Clock())
-    settings = Settings(server_rate=RequestRates(user=1, client=1))
+    settings = settings_with(server_rate=RequestRates(user=1, client=1))
     limits.check_user(settings, "192.0.2.1")
     limits.check_address(settings, {}, "192.0.2.1")
 
 
 def test_behind_a_trusted_proxy_each_client_has_its_count() -> None:
-    limits, settings = RateLimits(clock=Clock()), Settings(server_rate=RequestRates(client=1))
+    limits, settings = RateLimits(clock=Clock()), settings_with(server_rate=RequestRates(client=1))
     for client in ("192.0.2.1", "192.0.2.2"):
         limits.check_address(settings, {"x-forwarded-for": client}, "127.0.0.1")
     assert refusals(1, lambda: limits.check_address(settings, {"x-forwarded-for": "192.0.2.2"}, "127.0.0.1")) == 1
@@ -123,7 +124,7 @@ def test_more_keys_than_slots_never_fail_and_never_count_for_another() -> None:
     ],
 )
 def test_an_ipv6_address_is_counted_by_its_network(first: str, second: str, is_one: bool) -> None:
-    limits, settings = RateLimits(clock=Clock()), Settings(server_rate=RequestRates(client=1))
+    limits, settings = RateLimits(clock=Clock()), settings_with(server_rate=RequestRates(client=1))
     limits.check_address(settings, {}, first)
     assert refusals(1, lambda: limits.check_address(settings, {}, second)) == is_one
 

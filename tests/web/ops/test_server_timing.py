@@ -12,9 +12,9 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Search, SearchResult
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
+from tests.settings import settings_with
 
 QUESTION = "/search/select?action=rag&q=When+does+the+flight+take+off"
 IDENTITY_S, RIGHTS_S, SEARCH_S, FIRST_S, REST_S = 0.003, 0.007, 0.011, 0.013, 0.017
@@ -79,7 +79,7 @@ def timed(path: str, user: str) -> tuple[dict[str, float], float]:
     line = fake_snapshot(
         Retriever(clock),
         Model(clock),
-        settings=replace(Settings(), security_admins=("root",)),
+        settings=settings_with(security_admins=("root",)),
         rights=Rights(clock),
         identity=Identity(clock),
     )

@@ -13,9 +13,9 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import Overloaded
 from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.core.settings.records import ServerLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.ops.rate_limits import MAX_RETRY_S, StartQueue
 from tests.fakes import FLIGHT, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 from tests.waiting import HANGS_S, until
 
 LONG_S = 30.0
@@ -147,7 +147,7 @@ class Counting(FakeRetriever):
 )
 def test_a_rush_of_answers_searches_a_few_at_a_time_and_all_are_answered(path: str) -> None:
     retriever = Counting()
-    settings = Settings(server_limits=ServerLimits(starting=2, wait_s=60.0))
+    settings = settings_with(server_limits=ServerLimits(starting=2, wait_s=60.0))
     app = app_of(fake_snapshot(retriever, settings=settings))
     with ThreadPoolExecutor(12) as pool:
         answers = pool.map(lambda _: app.test_client().get(path).get_data(as_text=True), range(12))
@@ -158,7 +158,7 @@ def test_a_rush_of_answers_searches_a_few_at_a_time_and_all_are_answered(path: s
 
 
 def test_who_is_refused_learns_it_in_his_dialect_with_when_to_try_again() -> None:
-    settings = Settings(server_limits=ServerLimits(starting=1, wait_s=0.1))
+    settings = settings_with(server_limits=ServerLimits(starting=1, wait_s=0.1))
     app = app_of(fake_snapshot(settings=settings))
     starts = app.extensions["worker"].starts
     with starts.place(1, 1.0):
@@ -173,7 +173,7 @@ def test_who_is_refused_learns_it_in_his_dialect_with_when_to_try_again() -> Non
     "work", [{"action": "summarize", "id": FLIGHT.id}, {"action": "synthesize", "filters": {"id": [FLIGHT.id]}}]
 )
 def test_work_on_whole_documents_takes_a_place_as_an_answer_does(work: dict[str, object]) -> None:
-    settings = Settings(server_limits=ServerLimits(starting=1, wait_s=0.1))
+    settings = settings_with(server_limits=ServerLimits(starting=1, wait_s=0.1))
     app = app_of(fake_snapshot(settings=settings))
     with app.extensions["worker"].starts.place(1, 1.0):
         refused = app.test_client().post("/rest/v2.0/ai", json=work)

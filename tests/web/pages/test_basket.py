@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from html import unescape
 from typing import Any
 
@@ -14,6 +13,7 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.settings.records import RequestRates
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 
 def setup(settings: Settings, language: str = "en") -> dict[str, Any]:
@@ -27,9 +27,9 @@ def setup(settings: Settings, language: str = "en") -> dict[str, Any]:
     ("settings", "most"),
     [
         pytest.param(Settings(), 5, id="as shipped"),
-        pytest.param(replace(Settings(), synthesis_max_files=3), 3, id="fewer"),
-        pytest.param(replace(Settings(), ai_enable_synthesis=False), 1, id="summaries alone"),
-        pytest.param(replace(Settings(), ai_enable_synthesis=False, ai_enable_summarization=False), 0, id="nothing"),
+        pytest.param(settings_with(synthesis_max_files=3), 3, id="fewer"),
+        pytest.param(settings_with(ai_enable_synthesis=False), 1, id="summaries alone"),
+        pytest.param(settings_with(ai_enable_synthesis=False, ai_enable_summarization=False), 0, id="nothing"),
     ],
 )
 def test_as_many_documents_are_compared_as_the_service_takes(settings: Settings, most: int) -> None:
@@ -65,7 +65,7 @@ def test_a_search_that_failed_has_its_status_as_a_page_or_as_json() -> None:
 
 
 def test_results_are_refused_as_a_plain_search_is() -> None:
-    client = app_of(fake_snapshot(settings=Settings(server_rate=RequestRates(work=1)))).test_client()
+    client = app_of(fake_snapshot(settings=settings_with(server_rate=RequestRates(work=1)))).test_client()
     assert client.post("/found?q=plane").status_code == 200
     refused = client.post("/found?q=plane")
     assert refused.status_code == 429 and int(refused.headers["Retry-After"]) >= 1

@@ -15,9 +15,9 @@ from werkzeug.test import TestResponse
 
 from datafari_rag.core.errors import BodyTooLarge
 from datafari_rag.core.settings.records import DemoFolder, ServerLimits
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.web import dropped_files
 from tests.fakes import app_of, fake_snapshot
+from tests.settings import settings_with
 
 NOTE = (b"# Note", "note.md")
 
@@ -28,7 +28,7 @@ def client_of(folder: Path, **settings: Any) -> FlaskClient:
     (folder / "dropped").mkdir(exist_ok=True)
     place = DemoFolder(progress=str(progress), dropped=str(folder / "dropped"))
     given = {"demo_folder": place, **settings}
-    return app_of(fake_snapshot(settings=Settings(**given))).test_client()
+    return app_of(fake_snapshot(settings=settings_with(**given))).test_client()
 
 
 @pytest.fixture

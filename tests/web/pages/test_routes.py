@@ -39,6 +39,7 @@ from tests.fakes import (
     app_of,
     fake_snapshot,
 )
+from tests.settings import settings_with
 
 HTML = {"Accept": "text/html"}
 
@@ -73,12 +74,14 @@ INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
     ("settings", "words"),
     [
         pytest.param(Settings(), "Sentences proved by the documents: 1 of 2", id="mark"),
-        pytest.param(Settings(answer_unsupported="drop"), "1 sentence that the documents do not prove was", id="drop"),
         pytest.param(
-            Settings(answer_support=LeastSupport(0.9)), "replaced by sentences from the documents", id="replaced"
+            settings_with(answer_unsupported="drop"), "1 sentence that the documents do not prove was", id="drop"
         ),
         pytest.param(
-            Settings(answer_support=LeastSupport(0.9, "nothing")),
+            settings_with(answer_support=LeastSupport(0.9)), "replaced by sentences from the documents", id="replaced"
+        ),
+        pytest.param(
+            settings_with(answer_support=LeastSupport(0.9, "nothing")),
             "of what the model wrote: it is not shown",
             id="none",
         ),
@@ -87,7 +90,7 @@ INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
 def test_the_page_says_how_much_is_proved_and_what_was_changed(settings: Settings, words: str) -> None:
     text = page(fake_snapshot(model=FakeModel(INVENTED), settings=settings), "/?q=when")
     assert words in text
-    assert ("proved by the documents: 1 of 2" in text) == (settings.answer_support.min == 0)
+    assert ("proved by the documents: 1 of 2" in text) == (settings.answer.support.min == 0)
 
 
 def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:
@@ -164,7 +167,7 @@ def test_static_files(name: str, status: int) -> None:
 
 def feedback(tmp_path: Path, settings: Settings | None = None) -> tuple[FlaskClient, Path]:
     path = tmp_path / "feedback.jsonl"
-    settings = replace(settings or Settings(), feedback_file=str(path))
+    settings = settings_with(settings or Settings(), feedback_file=str(path))
     return app_of(fake_snapshot(settings=settings)).test_client(), path
 
 
@@ -196,7 +199,7 @@ def test_a_thumb_keeps_ids_alone(tmp_path: Path) -> None:
 
 
 def test_a_thumb_keeps_texts_where_the_setting_says_so(tmp_path: Path) -> None:
-    client, path = feedback(tmp_path, Settings(feedback_text=True))
+    client, path = feedback(tmp_path, settings_with(feedback_text=True))
     client.post("/feedback", json=THUMB, headers={"X-CSRF-Token": token_of(client)})
 
     assert json.loads(path.read_text("utf-8"))["question"] == "secret?"
@@ -263,7 +266,7 @@ SITE = "https://intranet.example.org"
     ],
 )
 def test_which_sites_may_read_an_answer(origins: tuple[str, ...], origin: str, allowed: str | None) -> None:
-    client = app_of(fake_snapshot(settings=Settings(server_cors_origins=origins))).test_client()
+    client = app_of(fake_snapshot(settings=settings_with(server_cors_origins=origins))).test_client()
     response = client.get("/search/select?action=rag&q=when", headers={"Origin": origin})
 
     assert response.headers.get("Access-Control-Allow-Origin") == allowed
@@ -277,7 +280,7 @@ def test_which_sites_may_read_an_answer(origins: tuple[str, ...], origin: str, a
 
 @pytest.mark.parametrize("path", ["/", "/admin", "/admin/check", "/feedback", "/demo/user", "/metrics"])
 def test_pages_and_forms_are_never_open_to_other_sites(path: str) -> None:
-    client = app_of(fake_snapshot(settings=Settings(server_cors_origins=(SITE,)))).test_client()
+    client = app_of(fake_snapshot(settings=settings_with(server_cors_origins=(SITE,)))).test_client()
     response = client.get(path, headers={"Origin": SITE})
     assert "Access-Control-Allow-Origin" not in response.headers
 
@@ -303,7 +306,7 @@ def test_the_menu_leads_back_to_our_own_pages_alone(text: str, address: str) -> 
 def test_the_menu_exists_only_in_the_demo() -> None:
     assert 'id="user"' not in page(fake_snapshot(), "/")
     assert app_of(fake_snapshot()).test_client().post("/demo/user", data={"user": "admin"}).status_code == 404
-    line = fake_snapshot(settings=Settings(demo_folder=DemoFolder(users=True)))
+    line = fake_snapshot(settings=settings_with(demo_folder=DemoFolder(users=True)))
     assert 'id="user"' in page(line, "/")
     assert app_of(line).test_client().post("/demo/user", data={"user": "admin"}).status_code == 403
 
@@ -640,7 +643,7 @@ def test_the_model_is_tried_and_so_are_settings(tmp_path: Path) -> None:
 
 
 def test_without_a_settings_file_there_is_no_such_page() -> None:
-    line = fake_snapshot(settings=Settings(security_admins=("ann",)))
+    line = fake_snapshot(settings=settings_with(security_admins=("ann",)))
     assert app_of(line).test_client().get("/admin", headers=ANN).status_code == 404
 
 
@@ -694,7 +697,7 @@ def test_charts_have_the_longest_bar_first() -> None:
 def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "p.json").write_bytes(written)
     demo = DemoFolder(progress=str(tmp_path / "p.json"))
-    client = app_of(fake_snapshot(settings=Settings(demo_folder=demo))).test_client()
+    client = app_of(fake_snapshot(settings=settings_with(demo_folder=demo))).test_client()
     told = client.get("/demo/progress").get_json()
 
     assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "endings", "problems"}

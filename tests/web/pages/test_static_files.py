@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from datafari_rag.core.settings.records import DemoFolder
-from datafari_rag.core.settings.table import Settings
 from tests.fakes import app_of, fake_snapshot
+from tests.settings import settings_with
 from tests.web.pages.test_routes import ANN, office
 
 GZIP = {"Accept-Encoding": "gzip, br"}
@@ -46,7 +45,7 @@ def test_a_file_that_is_known_is_not_sent_again() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/?q=when+does+the+plane+take+off", "/documents?id=1", "/search/select?q=plane"])
 def test_nothing_with_a_readers_own_words_is_compressed(path: str) -> None:
-    line = fake_snapshot(settings=replace(Settings(), demo_folder=DemoFolder(users=True)))
+    line = fake_snapshot(settings=settings_with(demo_folder=DemoFolder(users=True)))
     assert "Content-Encoding" not in app_of(line).test_client().get(path, headers=GZIP).headers
 
 

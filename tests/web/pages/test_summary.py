@@ -11,6 +11,7 @@ import pytest
 from datafari_rag.core.documents import Document
 from datafari_rag.core.settings.table import Settings
 from tests.fakes import FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 HOSTILE = Document("'\"><script>x()</script>&lt;", "Some words of it.", title="T")
 
@@ -35,5 +36,5 @@ def test_a_summary_is_offered_with_the_words_of_the_script(language: str, word: 
 
 
 def test_nothing_is_offered_where_it_is_switched_off_or_there_is_no_text() -> None:
-    assert "data-words" not in page(replace(Settings(), ai_enable_summarization=False))
+    assert "data-words" not in page(settings_with(ai_enable_summarization=False))
     assert "data-words" not in page(Settings(), replace(HOSTILE, text=" "))

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.pages import search_dialect
 from tests.fakes import app_of, fake_snapshot
+from tests.settings import settings_with
 
 TURNS = [
     {"role": "user", "content": "when does the plane take off"},
@@ -38,7 +38,9 @@ def test_it_is_streamed_with_ids_trace_and_proposals() -> None:
 
 def test_format_filters_and_language_are_those_of_the_address() -> None:
     query = {"format": ("bulletpoint",), "fq": ("source:hr", "allow_token_document:x"), "lang": ("fr",)}
-    ask = search_dialect.parse(Incoming("/talk", query, body={"messages": TURNS}), Settings(solr_facets=("source",)))
+    ask = search_dialect.parse(
+        Incoming("/talk", query, body={"messages": TURNS}), settings_with(solr_facets=("source",))
+    )
 
     assert (ask.answer_format, ask.language, ask.wants_followups) == ("bulletpoint", "fr", True)
     assert [(one.field, one.value) for one in ask.restrictions] == [("source", "hr")]
@@ -63,7 +65,7 @@ def test_what_is_refused_is_told_by_its_label(body: object, kind: str, label: st
 
 def test_other_sites_are_not_let_in() -> None:
     client = app_of(
-        fake_snapshot(settings=Settings(server_cors_origins=("https://intranet.example.org",)))
+        fake_snapshot(settings=settings_with(server_cors_origins=("https://intranet.example.org",)))
     ).test_client()
     asked = {"Origin": "https://intranet.example.org", "Access-Control-Request-Method": "POST"}
 
