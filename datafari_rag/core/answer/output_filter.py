@@ -27,9 +27,7 @@ MAX_BLANK_CHARS = 200
 
 _MARK = re.compile(rf"<<([^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}})>>")
 _BULLET = re.compile(r"(?:^|\n)[ \t]*+(?:(?:[-*•–]|\(?\d{1,2}[.)]?)[ \t]*+)?$")
-_BULLET_ENDS = frozenset("-*•–.)")
 _OPEN = re.compile(rf"<(?:<(?:[^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}}>?)?)?$")
-_ENDS_MARK = re.compile(r"[<>\n]")
 _LINE_CHARS = 40
 """How far back a bullet before a mark is looked for."""
 
@@ -54,19 +52,15 @@ class Followups:
         if not is_held and "<" not in text and "\n" not in text and not text[-1:].isspace():
             return text
         self._tail += text
-        if self._is_waiting(text):
-            return ""
         output, at = "", 0
-        for match in _MARK.finditer(self._tail) if ">>" in self._tail else ():
+        for match in _MARK.finditer(self._tail):
             self._questions[match.group(1).strip()] = None
             output += self._output(at, self._before_mark(match.start(), at))
             at = match.end()
-        opened = self._open_at(at)
-        if opened > at:
-            cut = self._before_mark(opened, at)
-            output += self._output(at, cut)
-            at = cut
-        self._tail = self._tail[at:]
+        opened = _OPEN.search(self._tail, at)
+        cut = self._before_mark(len(self._tail) if opened is None else opened.start(), at)
+        output += self._output(at, cut)
+        self._tail = self._tail[cut:]
         return output
 
     def end(self) -> str:
@@ -82,31 +76,14 @@ class Followups:
         """Return the questions so far, each once."""
         return list(self._questions)
 
-    def _is_waiting(self, text: str) -> bool:
-        """Say whether *text* only adds words to a mark that has begun, or white space to white space."""
-        if self._tail.startswith("<<"):
-            is_begun = len(text) + 2 < len(self._tail) <= MAX_QUESTION_CHARS
-            return is_begun and _ENDS_MARK.search(self._tail, 2) is None
-        return self._tail.isspace() and len(self._tail) <= 2 * MAX_BLANK_CHARS
-
-    def _open_at(self, begin: int) -> int:
-        """Return where behind *begin* a mark may have begun; the end of what is held when none has."""
-        low = max(begin, len(self._tail) - MAX_QUESTION_CHARS - 4)
-        match = _OPEN.search(self._tail, low) if self._tail.find("<", low) >= 0 else None
-        return len(self._tail) if match is None else match.start()
-
     def _before_mark(self, at: int, begin: int) -> int:
         """Return where the white space and the bullet before a mark at *at* begin; *begin* and a limit bound it."""
         low = max(begin, at - MAX_BLANK_CHARS)
         text = self._tail[low:at]
-        ink = text.rstrip()
-        if ink and (ink[-1] in _BULLET_ENDS or ink[-1].isdecimal()):
-            match = _BULLET.search(text, max(0, len(text) - _LINE_CHARS))
-            if match is not None and (
-                match.group().startswith("\n") or (low + match.start() == begin and self._is_line_start)
-            ):
-                ink = text[: match.start()].rstrip()
-        return low + len(ink)
+        bullet = _BULLET.search(text, len(text) - _LINE_CHARS)
+        if bullet is not None and (self._is_line_start or bullet.group().startswith("\n")):
+            text = text[: bullet.start()]
+        return low + len(text.rstrip())
 
     def _output(self, start: int, end: int) -> str:
         if end > start:
@@ -249,7 +226,7 @@ class SafeLinks:
 
     def _run(self, *, is_end: bool) -> str:
         text, at, pieces = self._tail, 0, []
-        while at < len(text):
+        while True:
             if self._is_behind_bracket:
                 blanks = _SPACES.match(text, at)
                 inside = at if blanks is None else blanks.end()
@@ -282,7 +259,7 @@ class SafeLinks:
         self._tail = text[at:]
         if self._awaited is not None:
             self._awaited = self._awaited[0], self._awaited[1] - at
-        self._code_end = max(0, self._code_end - at)
+        self._code_end -= at
         if at:
             self._scanned = {start - at: (place - at, depth) for start, (place, depth) in self._scanned.items()}
         return "".join(pieces)
@@ -474,7 +451,7 @@ class SafeLinks:
             return _Target("", 0, is_broken=True)
         if close is not None:
             return _Target(text[start:close], close - start + 2)
-        return _Target(text[start:], len(text) - start + 1, is_closed=False) if is_end else None
+        return _Target(text[start:], len(text), is_closed=False) if is_end else None
 
     def _close(self, pattern: re.Pattern[str], text: str, start: int, limit: int) -> int | None:
         """

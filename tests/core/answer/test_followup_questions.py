@@ -34,6 +34,12 @@ def run(*pieces: str) -> tuple[str, list[str]]:
         pytest.param("<<a\nb>>", "<<a\nb>>", [], id="a mark does not reach over a line end"),
         pytest.param("<<" + "a" * 400 + ">>", "<<" + "a" * 400 + ">>", [], id="nor is it without end"),
         pytest.param("<<<Why?>>>", "<>", ["Why?"], id="the innermost marks count"),
+        pytest.param("Yes. <<W", "Yes.", [], id="as little as one letter of a mark is half of it"),
+        pytest.param(f"Yes.{' ' * 200}<<Why?>>", "Yes.", ["Why?"], id="much white space goes with its mark"),
+        pytest.param(f"Yes.{' ' * 201}<<Why?>>", "Yes. ", ["Why?"], id="and no more than that"),
+        pytest.param(f"<<Why?>>{' ' * 201}", " ", ["Why?"], id="behind the last mark too"),
+        pytest.param(f"Yes.\n{' ' * 38}-<<Why?>>", "Yes.", ["Why?"], id="a bullet far in goes with its mark"),
+        pytest.param(f"Yes.\n{' ' * 39}-<<Why?>>", f"Yes.\n{' ' * 39}-", ["Why?"], id="one that is farther in stays"),
     ],
 )
 def test_questions_are_taken_out(text: str, shown: str, questions: list[str]) -> None:
@@ -47,6 +53,14 @@ def test_text_that_cannot_be_a_mark_is_shown_at_once() -> None:
     assert followups.feed(" 5") == " 5"
     assert followups.feed(" <") == ""
     assert followups.feed("= 6") == " <= 6"
+
+
+def test_a_dash_in_a_line_that_was_shown_is_no_bullet() -> None:
+    assert run("Yes", " - <<Why?>>") == ("Yes -", ["Why?"])
+
+
+def test_white_space_at_the_end_of_a_piece_waits_for_a_mark() -> None:
+    assert run("Yes", " so ", "<<Why?>>") == ("Yes so", ["Why?"])
 
 
 @given(st.lists(st.text(alphabet="<><> \n-1.ab?", max_size=6), max_size=8))
