@@ -170,7 +170,7 @@ class Pair:
         store.require(MODEL if self.has_vectors else None)
         store.close()
         library, vectors = Library(), made_up() if self.has_vectors else None
-        schema, until_s = schema_of(self.settings), time.monotonic() + seconds
+        schema, until_s = schema_of(self.settings.solr), time.monotonic() + seconds
         done, pieces = self.done, 0
         while done["passages"] < passages and time.monotonic() < until_s:
             began, cpu_began = time.monotonic(), self.cloud.cpu_s()

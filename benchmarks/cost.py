@@ -219,7 +219,7 @@ def _own_time_ms(library: Library, url: str) -> float:
     retriever, access = retriever_for(settings), filter_for(User("bench"), mode="tokens", anonymous="public")
     took: list[float] = []
     for question in library.questions:
-        for search in searches_for(Ask(question), language="en", settings=settings):
+        for search in searches_for(Ask(question), language="en", rag=settings.rag):
             result = retriever.search(search, access)
             if result.documents:
                 took.append(result.took_ms or 0.0)

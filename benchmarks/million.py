@@ -133,7 +133,7 @@ Search = Callable[[str, Filter], int]
 
 def _read(searching: Searching, engines: Engines) -> Search:
     def search(question: str, access: Filter) -> int:
-        plan = searches_for(Ask(question), language="en", settings=searching.settings)
+        plan = searches_for(Ask(question), language="en", rag=searching.settings.rag)
         return len(searched(plan, access, settings=searching.settings, engines=engines).found.documents)
 
     return search

@@ -33,7 +33,10 @@ from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, sev
 from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
+from datafari_rag.core.settings.answers import TokenSettings
+from datafari_rag.core.settings.dialects import ChatSettings
+from datafari_rag.core.settings.search import SecuritySettings
+from datafari_rag.core.settings.table import ANSWER_GROUPS, AuditSettings, ReportSettings, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
 from datafari_rag.pipeline import Dependencies
@@ -152,7 +155,7 @@ class Runtime:
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings
-        rag, answer, chat = settings.rag, settings.answer, settings.chat
+        rag, answer, chat, security = settings.rag, settings.answer, settings.chat, settings.security
         kept, machine = self._kept, self._machine
         model = kept(
             "model",
@@ -161,7 +164,7 @@ class Runtime:
         )
         of_search = (settings.solr, settings.openai.indexes, settings.tls)
         retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
-        of_agents = (settings.security, settings.demo, settings.server.public_url)
+        of_agents = (security, settings.demo, settings.server.public_url)
         of_judge = (answer.judge_endpoint, answer.judge_token, answer.judge_options, settings.tls)
         dependencies = Dependencies(
             retriever=retriever,
@@ -169,7 +172,7 @@ class Runtime:
             both=in_turn if settings.solr.url.startswith(EMBEDDED) else side_by_side,
             several=several_at_once,
             model=model,
-            counter=kept("counter", settings.token.counter, lambda: counter_for(settings)),
+            counter=kept("counter", settings.token.counter, lambda: counter_for(settings.token)),
             instructions=snapshot.instructions,
             new_nonce=machine.nonce,
             clock=machine.monotonic,
@@ -180,27 +183,27 @@ class Runtime:
             ),
             judge=kept("judge", of_judge, lambda: judge_for(settings, machine)),
         )
-        revocations = kept("revocations", settings.security.revocations_file, lambda: revocations_for(settings))
+        revocations = kept("revocations", security.revocations_file, lambda: revocations_for(security))
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
             identity=kept(
                 "identity",
-                (settings.security, settings.demo, settings.server.api_keys),
+                (security, settings.demo, settings.server.api_keys),
                 lambda: identity_for(settings, self._signer),
             ),
-            rights=kept("rights", settings.security, lambda: rights_for(settings, watch, machine)),
+            rights=kept("rights", security, lambda: rights_for(security, watch, machine)),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=kept("audit", (settings.audit.folder, settings.audit.key), lambda: audit_for(settings, machine)),
+            audit=kept("audit", settings.audit, lambda: audit_for(settings.audit, machine)),
             agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
-            accounts=kept("accounts", settings.limits.store, lambda: ledger_for(settings, machine)),
-            questions=kept("questions", settings.report, lambda: questions_for(settings, machine)),
+            accounts=kept("accounts", settings.limits.store, lambda: ledger_for(settings.limits, machine)),
+            questions=kept("questions", settings.report, lambda: questions_for(settings.report, machine)),
             conversations=kept(
-                "conversations", (chat.store_folder, chat.store_limits), lambda: conversations_for(settings, machine)
+                "conversations", (chat.store_folder, chat.store_limits), lambda: conversations_for(chat, machine)
             ),
         )
 
@@ -223,7 +226,7 @@ class AdminSettings(SettingsEditor):
         dependencies = dataclasses.replace(
             present.dependencies,
             model=model_for(snapshot.settings),
-            counter=counter_for(snapshot.settings),
+            counter=counter_for(snapshot.settings.token),
             instructions=snapshot.instructions,
             endpoint=host_of(snapshot.settings.rag.api_endpoint),
         )
@@ -310,9 +313,9 @@ def model_for(settings: Settings, offload: Offload = inline, machine: Machine = 
     return chain_for(settings, ExtractiveModel(offload), headers=outgoing, machine=machine)
 
 
-def counter_for(settings: Settings) -> TokenCounter:
+def counter_for(token: TokenSettings) -> TokenCounter:
     """Return what counts tokens: the estimate, or the tokenizer that `token.counter` names."""
-    return counter_named(settings.token.counter)
+    return counter_named(token.counter)
 
 
 def identity_for(settings: Settings, signer: Signer) -> Identity:
@@ -330,38 +333,38 @@ def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
     )
 
 
-def rights_for(settings: Settings, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE) -> RightsSource:
+def rights_for(security: SecuritySettings, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE) -> RightsSource:
     """Return where a user's tokens come from; *watch* says when remembered ones count no more."""
-    return rights_source(settings, headers=outgoing, watch=watch, machine=machine)
+    return rights_source(security, headers=outgoing, watch=watch, machine=machine)
 
 
-def revocations_for(settings: Settings) -> RevocationFile:
+def revocations_for(security: SecuritySettings) -> RevocationFile:
     """Return what keeps revocations: in their file, else in one that this server's workers share until it stops."""
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    if settings.security.revocations_file:
-        return RevocationFile(Path(settings.security.revocations_file))
+    if security.revocations_file:
+        return RevocationFile(Path(security.revocations_file))
     return RevocationFile(Path(shared) / "revocations" if shared else None)
 
 
-def audit_for(settings: Settings, machine: Machine = MACHINE) -> AuditTrail | None:
+def audit_for(audit: AuditSettings, machine: Machine = MACHINE) -> AuditTrail | None:
     """Return the trail in `audit.folder`, None when no audit is kept."""
-    signing = AuditKey(settings.audit.key[0]) if settings.audit.key else None
-    return AuditTrail(Path(settings.audit.folder), machine, signing=signing) if settings.audit.folder else None
+    signing = AuditKey(audit.key[0]) if audit.key else None
+    return AuditTrail(Path(audit.folder), machine, signing=signing) if audit.folder else None
 
 
-def conversations_for(settings: Settings, machine: Machine = MACHINE) -> ConversationFile | None:
+def conversations_for(chat: ChatSettings, machine: Machine = MACHINE) -> ConversationFile | None:
     """Return what keeps conversations in `chat.store.folder`, None when none are kept."""
-    if not settings.chat.store_folder:
+    if not chat.store_folder:
         return None
-    most = settings.chat.store_limits
+    most = chat.store_limits
     limits = ConversationLimits(most.age_days * 86_400.0, most.user_mb * 1_000_000, most.whole_mb * 1_000_000)
-    return ConversationFile(Path(settings.chat.store_folder), limits, machine)
+    return ConversationFile(Path(chat.store_folder), limits, machine)
 
 
-def questions_for(settings: Settings, machine: Machine = MACHINE) -> QuestionFile | None:
+def questions_for(report: ReportSettings, machine: Machine = MACHINE) -> QuestionFile | None:
     """Return what keeps questions in `report.store`, None when none are kept."""
-    store = settings.report.store
-    return QuestionFile(Path(store), settings.report.days, machine) if store else None
+    store = report.store
+    return QuestionFile(Path(store), report.days, machine) if store else None
 
 
 def is_traced(environ: Mapping[str, str]) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Writer
 
@@ -45,7 +46,7 @@ def writer_for(settings: Settings) -> Writer:
     return plain if embedder is None else EmbeddingWriter(plain, embedder)
 
 
-def rebuilt(settings: Settings) -> Rebuilt:
+def rebuilt(solr: SolrSettings) -> Rebuilt:
     """
     Give passages to the documents of the embedded index of `solr.url` that an earlier version wrote.
 
@@ -54,5 +55,5 @@ def rebuilt(settings: Settings) -> Rebuilt:
     """
     from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
-    with closing(EmbeddedWriter(Path(settings.solr.url.removeprefix(EMBEDDED)))) as writer:
+    with closing(EmbeddedWriter(Path(solr.url.removeprefix(EMBEDDED)))) as writer:
         return writer.rebuild()

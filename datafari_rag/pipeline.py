@@ -57,6 +57,9 @@ from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import FEW, Selected, answering_for
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
+from datafari_rag.core.settings.answers import LlmSettings, RagSettings
+from datafari_rag.core.settings.dialects import ChatSettings
+from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
@@ -65,9 +68,9 @@ from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, 
 log = logging.getLogger(__name__)
 
 
-def log_model(ending: Ending, chars: int, settings: Settings) -> None:
+def log_model(ending: Ending, chars: int, rag: RagSettings) -> None:
     """Log the line of the model's step: who, how often it was tried, how much came and how it ended."""
-    if settings.rag.enable_logs:
+    if rag.enable_logs:
         outcome = ending.finish_reason if ending.failure is None else ending.failure.label
         log.info("model %s chars=%d ended=%r", header_value(ending.facts), chars, outcome)
 
@@ -202,7 +205,7 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
 def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
     engines = Engines(dependencies.retriever, dependencies.meaning)
-    page = browsed(plain, _access(user, settings), settings=settings, engines=engines)
+    page = browsed(plain, _access(user, settings.security), settings=settings, engines=engines)
     return page if user.is_admin else page_in_ranks(page, plain.start)
 
 
@@ -210,12 +213,12 @@ def fetch(
     document_id: str, field: str, user: User, *, settings: Settings, dependencies: Dependencies
 ) -> Document | None:
     """Return one document as *user* may see it, None when absent or hidden. Raises: SearchError, NotAuthenticated."""
-    return dependencies.retriever.fetch(document_id, field, _access(user, settings))
+    return dependencies.retriever.fetch(document_id, field, _access(user, settings.security))
 
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    access, language = _access(user, settings), question_language_for(ask)
+    access, language = _access(user, settings.security), question_language_for(ask)
     steps = stepped(ask, access, language=language, settings=settings, parts=_parts(dependencies))
     return returned_by(steps).searched.found
 
@@ -235,8 +238,8 @@ def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depen
     return prepared.sources if user.is_admin else ranked(prepared.sources)
 
 
-def _access(user: User, settings: Settings) -> Filter:
-    return filter_for(user, mode=settings.security.mode, anonymous=settings.security.anonymous)
+def _access(user: User, security: SecuritySettings) -> Filter:
+    return filter_for(user, mode=security.mode, anonymous=security.anonymous)
 
 
 def prepare(
@@ -249,7 +252,7 @@ def prepare(
         RagError: the rights or the search failed, or the conversation leaves no room for a document.
     """
     ask = ask if user.is_admin else without_least_score(ask)
-    access = _access(user, settings)
+    access = _access(user, settings.security)
     language, asked_in = language_for(ask), question_language_for(ask)
     dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))
     parts = _parts(dependencies)
@@ -274,7 +277,7 @@ def prepare(
         reranking=found.reranking,
     )
     if not selected.extracts:
-        thoughts = _thoughts(trace, user, settings)
+        thoughts = _thoughts(trace, user, settings.chat)
         sources = Sources((), thoughts, language, stopwatch.ms, is_partial=found.is_partial)
         problem = dependencies.retriever.probe() if user.is_admin else None
         return Prepared(sources, failure=_nothing_in(found, selected, problem))
@@ -282,18 +285,18 @@ def prepare(
         ask,
         selected.extracts,
         language=language,
-        settings=settings,
+        rag=settings.rag,
         framing=(dependencies.instructions, dependencies.new_nonce()),
     )
-    prompt = _fitted(prompt, settings, dependencies)
+    prompt = _fitted(prompt, settings.llm, dependencies)
     stopwatch.lap("prompt")
     if settings.rag.enable_logs:
         log_steps(found, tried, selected)
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
-    sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
+    sources = Sources(prompt.extracts, _thoughts(trace, user, settings.chat), language, stopwatch.ms)
     has_few_words = selected.evidence is not None and selected.evidence < FEW
     sources = replace(sources, is_partial=found.is_partial, found_by=found.by, has_few_words=has_few_words)
-    sources = replace(sources, reranking=found.reranking)
+    sources = replace(sources, reranking=found.reranking, skipped=result.skipped)
     return Prepared(sources, prompt, activity=steps.activity)
 
 
@@ -314,9 +317,9 @@ class _CountedOnce:
         self.count: Callable[[str], int] = cache(counter.count)
 
 
-def _fitted(prompt: Prompt, settings: Settings, dependencies: Dependencies) -> Prompt:
+def _fitted(prompt: Prompt, llm: LlmSettings, dependencies: Dependencies) -> Prompt:
     """Return *prompt* within the model's window. Raises: NoDocuments, where the conversation leaves no room for one."""
-    within = fitted(prompt, window=settings.llm.context_window, count=dependencies.counter.count)
+    within = fitted(prompt, window=llm.context_window, count=dependencies.counter.count)
     if not within.extracts:
         raise NoDocuments
     if within.max_tokens != prompt.max_tokens:
@@ -341,9 +344,9 @@ def _selected(
     return dependencies.offload(choose, chars)
 
 
-def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ...]:
+def _thoughts(trace: Trace, user: User, chat: ChatSettings) -> tuple[Thought, ...]:
     """Return the steps that *user* may see, none where `thoughts` of `chat.client` keeps them back."""
-    is_shown = settings.chat.client.thoughts == "all" or (settings.chat.client.thoughts == "admins" and user.is_admin)
+    is_shown = chat.client.thoughts == "all" or (chat.client.thoughts == "admins" and user.is_admin)
     return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
 
 
@@ -372,7 +375,7 @@ def speak(
 ) -> Generator[Event, None, None]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     filtered = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security.answer_links)
-    output = SupportedOutput(prompt, filtered, SupportPolicy.of(settings))
+    output = SupportedOutput(prompt, filtered, SupportPolicy.of(settings.answer))
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None
     with closing(dependencies.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
@@ -392,14 +395,14 @@ def speak(
             if text:
                 yield Delta(text, known)
     if ending.failure is not None:
-        log_model(ending, len(output.text), settings)
+        log_model(ending, len(output.text), settings.rag)
         yield Failed(ending.failure, ending.facts)
         return
     stopwatch.lap("model")
     units = proof_units(len(output.text), prompt.extracts)
     verdicts = _verdicts(dependencies.offload(output.take_rest, units), dependencies)
     rest = dependencies.offload(partial(output.show_rest, verdicts), units)
-    log_model(ending, len(output.text), settings)
+    log_model(ending, len(output.text), settings.rag)
     if rest:
         yield Delta(rest, ending.facts)
     if output.is_blank:

@@ -37,6 +37,7 @@ from datafari_rag.core.passages.selection import Limit, choose, weigh
 from datafari_rag.core.query.plan import content_words, is_wanted, query_prompt_for, searches_for, with_query
 from datafari_rag.core.search_request import STORED, Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps import (
     LEAST_TOKENS,
@@ -467,7 +468,7 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
 
     With an effort no query is written here: `minimal` calls no model, and the plan of the others is in their budget.
     """
-    is_enabled = settings.chat.query_rewriting_enabled and _effort_of(ask, settings) == "none"
+    is_enabled = settings.chat.query_rewriting_enabled and _effort_of(ask, settings.rag) == "none"
     if not is_wanted(ask, is_enabled=is_enabled):
         return ask
     prompt = query_prompt_for(ask, model=settings.rag.model, nonce=parts.new_nonce(), language=language)
@@ -498,8 +499,8 @@ def stepped(
         if settings.rag.extract == "passages":
             found = read_in_parts(found, ask.search_text or ask.question, language, parts.offload)
         return Stepped(found, ask)
-    effort = _effort_of(ask, settings)
-    searches = searches_for(ask, language=language, settings=settings)
+    effort = _effort_of(ask, settings.rag)
+    searches = searches_for(ask, language=language, rag=settings.rag)
     if effort == "none":
         return Stepped(searched(searches, access, settings=settings, engines=parts.engines), ask)
     has_tools = ask.wants_tools and effort == "medium"
@@ -537,8 +538,8 @@ def accounted(
             yield event
 
 
-def _effort_of(ask: Ask, settings: Settings) -> Effort:
-    return settings.rag.effort if ask.effort is None else ask.effort
+def _effort_of(ask: Ask, rag: RagSettings) -> Effort:
+    return rag.effort if ask.effort is None else ask.effort
 
 
 def _answering(finished: Finished, prompt: Prompt, parts: StepParts) -> ActivityStep:

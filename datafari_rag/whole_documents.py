@@ -265,7 +265,7 @@ def _share(run: WorkRun, total: int) -> int:
 
 def _parts(run: WorkRun, subject: Subject, written: ModelText, extracts: tuple[Extract, ...]) -> Parts:
     """Yield what the model wrote as the policy of all answers shows it, or what takes its place."""
-    policy = SupportPolicy.of(run.settings)
+    policy = SupportPolicy.of(run.settings.answer)
     prove = partial(proved, written.text, extracts, language=subject.language, policy=policy)
     units = proof_units(len(written.text), extracts)
     summary = run.dependencies.offload(prove, units)

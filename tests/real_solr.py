@@ -47,7 +47,7 @@ class Collection:
 
     def load(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Replace all that is there; soft commits, because a hard one waits for the disk."""
-        schema = schema_of(self.settings)
+        schema = schema_of(self.settings.solr)
         self._post({"delete": {"query": "*:*"}})
         self._post([solr_document(document, schema) for document in documents])
         self._post({"commit": {"softCommit": True, "waitSearcher": True}})

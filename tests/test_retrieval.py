@@ -95,7 +95,7 @@ def run(
 ) -> Searched:
     settings = settings_with(**changes)
     engines = Engines(retriever, Meaning(embedder, passages))
-    return searched(searches_for(ask, language="en", settings=settings), ANYBODY, settings=settings, engines=engines)
+    return searched(searches_for(ask, language="en", rag=settings.rag), ANYBODY, settings=settings, engines=engines)
 
 
 def test_texts_are_left_to_the_passages_and_read_once_for_all() -> None:
@@ -208,7 +208,7 @@ LONG, SHORT = "The ferry leaves at dawn, as every ferry does.", "The ferry leave
 
 def reranked(reranker: OverlapReranker, *, language: str = "en", **changes: Any) -> SearchResult:
     documents = [document("long", 2.0, LONG), document("short", 1.0, SHORT)]
-    plan = [replace(one, **changes) for one in searches_for(QUESTION, settings=Settings(), language=language)]
+    plan = [replace(one, **changes) for one in searches_for(QUESTION, rag=Settings().rag, language=language)]
     return searched(
         plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(*documents), reranker=reranker)
     ).found
@@ -237,7 +237,7 @@ def test_nothing_is_sent_of_other_languages_heads_and_snippets(changes: Mapping[
 
 def test_nothing_is_sent_where_nothing_was_found() -> None:
     reranker = OverlapReranker()
-    plan = searches_for(QUESTION, settings=Settings(), language="en")
+    plan = searches_for(QUESTION, rag=Settings().rag, language="en")
     found = searched(plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(), reranker=reranker)).found
     assert (found.reranking, reranker.sent) == (None, [])
 

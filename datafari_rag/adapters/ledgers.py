@@ -20,7 +20,7 @@ from datafari_rag.core.accounts import CappedAccount, CostRow, TokenUse
 from datafari_rag.core.errors import AccountsUnavailable
 from datafari_rag.core.messages import Message, message
 from datafari_rag.core.settings.addresses import REDIS
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import LimitsSettings
 from datafari_rag.ports import Ledger
 
 T = TypeVar("T")
@@ -194,9 +194,9 @@ class RedisLedger:
             raise AccountsUnavailable(log=f"Redis of accounts: {type(error).__name__}") from error
 
 
-def ledger_for(settings: Settings, machine: Machine = MACHINE) -> Ledger | None:
+def ledger_for(limits: LimitsSettings, machine: Machine = MACHINE) -> Ledger | None:
     """Return where `limits.store` says that is counted, None where nothing is. Raises: ModuleNotFoundError."""
-    store = settings.limits.store
+    store = limits.store
     if store.startswith(REDIS):
         return RedisLedger(store)
     return SqliteLedger(Path(store), machine) if store else None

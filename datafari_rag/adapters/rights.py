@@ -25,7 +25,7 @@ from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.access import NEVER, Revocation, line_of, read_line, same_user
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.ports import RightsSource
 
 MAX_ANSWER_BYTES = 4_000_000
@@ -242,25 +242,27 @@ Headers = Callable[[], Mapping[str, str]]
 
 
 def rights_source(
-    settings: Settings, *, headers: Headers, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE
+    security: SecuritySettings, *, headers: Headers, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE
 ) -> RightsSource:
     """Return where a user's tokens come from, as `security.tokens` says; *headers* go to the authority."""
     sources: Mapping[str, Callable[[], RightsSource]] = {
-        "file": partial(_file_rights, settings),
-        "authority": partial(_authority_rights, settings, headers, watch, machine),
+        "file": partial(_file_rights, security),
+        "authority": partial(_authority_rights, security, headers, watch, machine),
         "claims": ClaimedRights,
     }
-    return sources[settings.security.tokens]()
+    return sources[security.tokens]()
 
 
-def _file_rights(settings: Settings) -> RightsSource:
-    return RightsFile(Path(settings.security.tokens_file)) if settings.security.tokens_file else NoRights()
+def _file_rights(security: SecuritySettings) -> RightsSource:
+    return RightsFile(Path(security.tokens_file)) if security.tokens_file else NoRights()
 
 
-def _authority_rights(settings: Settings, headers: Headers, watch: RightsWatch, machine: Machine) -> RightsSource:
-    patience = settings.security.authority_limits
-    limits = AuthorityLimits(patience.connect_s, patience.wait_s, settings.security.cache_s)
-    url = settings.security.authority_url
+def _authority_rights(
+    security: SecuritySettings, headers: Headers, watch: RightsWatch, machine: Machine
+) -> RightsSource:
+    patience = security.authority_limits
+    limits = AuthorityLimits(patience.connect_s, patience.wait_s, security.cache_s)
+    url = security.authority_url
     return AuthorityRights(url, limits, headers=headers, watch=watch, machine=machine)
 
 

@@ -23,7 +23,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.reference import as_properties
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.text.folding import clean
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import GroundingResult, GroundingTask
@@ -64,7 +64,7 @@ def check(file: Path | None, strict: bool, is_whole: bool) -> None:
         raise SystemExit(1) from None
     for line in snapshot.lines():
         click.echo(line)
-    for line in shared_with(snapshot.settings):
+    for line in shared_with(snapshot.settings.solr):
         click.echo(f"{file}: {line}")
     counts = Counter(problem.severity for problem in snapshot.problems)
     errors, warnings = counts["error"], counts["warning"]
@@ -73,10 +73,10 @@ def check(file: Path | None, strict: bool, is_whole: bool) -> None:
         raise SystemExit(1)
 
 
-def shared_with(settings: Settings) -> Iterator[str]:
+def shared_with(solr: SolrSettings) -> Iterator[str]:
     """Yield for each folder with texts of documents the group that may read it, if any."""
-    if settings.solr.url.startswith(EMBEDDED):
-        folder = Path(settings.solr.url.removeprefix(EMBEDDED))
+    if solr.url.startswith(EMBEDDED):
+        folder = Path(solr.url.removeprefix(EMBEDDED))
         group = group_with_rights(folder)
         if group is not None:
             yield f"the index, with the texts of all documents, is open to the group {group}: {folder}"

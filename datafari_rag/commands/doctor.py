@@ -44,6 +44,7 @@ from datafari_rag.core.passages.reranking import PAIRS
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
+from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import Settings, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.core.text.language import detect
@@ -131,7 +132,7 @@ def _search(settings: Settings) -> Sequence[Finding]:
     first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr.handler})")
     if where == "Solr":
         return first, *_collection(settings)
-    return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings))
+    return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings.solr))
 
 
 def _collections(settings: Settings) -> str:
@@ -146,10 +147,10 @@ def _collections(settings: Settings) -> str:
 
 
 def _collection(settings: Settings) -> Sequence[Finding]:
-    connection = factory.connection_of(settings)
-    nodes = Nodes(factory.addresses_of(settings.solr.url, connection), connection)
+    connection, solr = factory.connection_of(settings), settings.solr
+    nodes = Nodes(factory.addresses_of(solr.url, connection), connection)
     try:
-        facts, schema = collection_probe.facts_of(nodes, factory.schema_of(settings), handler=settings.solr.handler)
+        facts, schema = collection_probe.facts_of(nodes, factory.schema_of(solr), handler=solr.handler)
     except SearchError as error:
         return (Finding("collection", "problem", _said(error), _advice(error.log, "Solr")),)
     if schema.kinds is None:
@@ -206,7 +207,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
         return ()
     subject = f"source of rights ({settings.security.tokens})"
     try:
-        tokens = tuple(bootstrap.rights_for(settings).tokens_of(PROBE_USER, ()))
+        tokens = tuple(bootstrap.rights_for(settings.security).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
         key = "security.tokens.file" if settings.security.tokens == "file" else "security.authority.url"
         return (Finding(subject, "problem", _said(error), f"Check {key}; until then no questions are answered"),)
@@ -217,7 +218,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
 
 def _conversations(settings: Settings) -> Sequence[Finding]:
     """Try the file of stored conversations; where there is none yet, none is made: it would be this account's."""
-    store = bootstrap.conversations_for(settings)
+    store = bootstrap.conversations_for(settings.chat)
     if store is None:
         return ()
     subject = "stored conversations"
@@ -236,7 +237,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
     """Yield how much the user *name* sees, and by which tokens: numbers and tokens, never a text."""
     subject = f"as {name}"
     try:
-        user = _user(name, settings)
+        user = _user(name, settings.security)
         dependencies = _searching(settings)
         if document is not None:
             yield Finding(subject, "ok", _why(reason_for(document, user, settings, dependencies)))
@@ -266,12 +267,12 @@ def _why(reason: Reason) -> str:
     return f"does not see this document: {why}"
 
 
-def _user(name: str, settings: Settings) -> User:
+def _user(name: str, security: SecuritySettings) -> User:
     """Return the user with their tokens. Raises: AuthorityError."""
-    mapped = mapped_name(name, settings.security.domain)
-    if settings.security.mode != "tokens":
+    mapped = mapped_name(name, security.domain)
+    if security.mode != "tokens":
         return User(mapped)
-    return User(mapped, usable_tokens(bootstrap.rights_for(settings).tokens_of(mapped, ()))[0])
+    return User(mapped, usable_tokens(bootstrap.rights_for(security).tokens_of(mapped, ()))[0])
 
 
 def _searching(settings: Settings) -> Dependencies:
@@ -279,7 +280,7 @@ def _searching(settings: Settings) -> Dependencies:
     return Dependencies(
         retriever=bootstrap.retriever_for(settings),
         model=ExtractiveModel(),
-        counter=bootstrap.counter_for(settings),
+        counter=bootstrap.counter_for(settings.token),
         instructions="",
         new_nonce=new_nonce,
         clock=time.monotonic,
@@ -301,7 +302,7 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
     for name in names or (None,):
         subject = "newest document" if name is None else f"newest document, as {name}"
         try:
-            user = ANONYMOUS if name is None else _user(name, settings)
+            user = ANONYMOUS if name is None else _user(name, settings.security)
             newest = newest_date(user, settings, _searching(settings))
         except RagError as error:
             yield Finding(subject, "hint", _said(error), "Name a user: --as USER")

@@ -16,6 +16,7 @@ from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.commands.terminal import CONF, counted, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.engine_writer import rebuilt, writer_for
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
@@ -121,7 +122,7 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, 
                 raise click.UsageError(
                     "--rebuild is for an embedded index; for Solr there is `datafari-rag passages sync`."
                 )
-            done = rebuilt(settings)
+            done = rebuilt(settings.solr)
             click.echo(f"{counted(done.written, 'document')} rebuilt")
             if done.left:
                 raise click.ClickException(LEFT.format(counted(done.left, "document")))
@@ -209,7 +210,7 @@ def _require_there(paths: Sequence[Path], conf: Path) -> None:
         if path.exists():
             continue
         try:
-            held = held_of(str(path), settings_for(conf))
+            held = held_of(str(path), settings_for(conf).solr)
         except (StartRefused, ManifestError):
             held = {}
         number = sum(len(ids) for files in held.values() for ids in files.values())
@@ -217,14 +218,14 @@ def _require_there(paths: Sequence[Path], conf: Path) -> None:
         raise click.UsageError(f"There is no file or folder {path}.{still if number else ''}")
 
 
-def held_of(name: str, settings: Settings) -> dict[str, dict[str, list[str]]]:
+def held_of(name: str, solr: SolrSettings) -> dict[str, dict[str, list[str]]]:
     """
     Return PATH → file → ids of what earlier runs took that is at or below the path *name*, or has it as its id.
 
     Raises:
         ManifestError: the list of what was indexed cannot be read.
     """
-    file = manifest_of(settings.solr.url)
+    file = manifest_of(solr.url)
     if not file.exists():
         return {}
     with closing(Manifest(file, "")) as manifest:
@@ -284,7 +285,7 @@ def forget(names: tuple[str, ...], conf: Path) -> None:
 
 def forgotten(name: str, settings: Settings) -> int:
     """Remove what is at or below the path *name*, or has it as id; return how many documents that were."""
-    held = held_of(name, settings)
+    held = held_of(name, settings.solr)
     for root, files in held.items():
         with (
             closing(Manifest(manifest_of(settings.solr.url), root)) as manifest,

@@ -116,7 +116,7 @@ Run it as the service's own account. Exit codes: 0 shown; 1 nothing is counted, 
 def costs(conf: Path, by: str, days: int, is_json: bool) -> None:
     """Show what the models cost in the last days, the largest first; ? where llm.prices has no price."""
     try:
-        ledger = ledger_for(settings_for(conf))
+        ledger = ledger_for(settings_for(conf).limits)
         if ledger is None:
             raise click.ClickException("limits.store is empty: nothing is counted.")
         with closing(ledger):
@@ -159,7 +159,7 @@ def delete(conf: Path, user: str) -> None:
     """Delete all stored conversations of one user; the service may run meanwhile."""
     try:
         settings = settings_for(conf)
-        store = bootstrap.conversations_for(settings)
+        store = bootstrap.conversations_for(settings.chat)
         if store is None:
             raise click.ClickException("chat.store.folder is empty: nothing is stored.")
         with closing(store):

@@ -58,7 +58,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
         click.echo("".join(f"{line}\n" for line in snapshot.lines()), nl=False, err=True)
     # One secret for all workers, made before the fork: each worker accepts forms from the others.
     overrides.setdefault("server.secret", settings.server.secret or secrets.token_urlsafe(32))
-    configure(settings, request_id)
+    configure(settings.log, request_id)
     listening = server.ListenOptions(
         host=settings.server.host,
         port=settings.server.port,

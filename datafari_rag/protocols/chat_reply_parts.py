@@ -154,7 +154,7 @@ def session_state(context: ReplyContext, text: str) -> object:
     if not settings.chat.memory_enabled or not (sent is None or conversations.is_ours(sent)):
         return sent
     turns = (*context.ask.history, ChatMessage("user", context.ask.question), ChatMessage("assistant", text))
-    return conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
+    return conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings.chat))
 
 
 def is_state_issued(context: ReplyContext) -> bool:

@@ -25,6 +25,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.model.prompt import ESTIMATE, Window, checked
 from datafari_rag.core.query.plan import earlier_text, question_language_for, search_text_for, within
+from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.overrides import applied
@@ -101,7 +102,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     sent = read(ChatRequest, body, is_deep=True)
     *turns, question = _turns_in(sent.messages)
     overrides = (sent.context or ChatContext()).overrides or {}
-    state = state_of(body, settings)
+    state = state_of(body, settings.chat)
     history = _history(turns, question.text, state, incoming=incoming, settings=settings)
     ask = Ask(
         question=question.text,
@@ -135,7 +136,7 @@ def body_of(incoming: Incoming) -> Mapping[str, object]:
     return incoming.body
 
 
-def state_of(body: Mapping[str, object], settings: Settings) -> object:
+def state_of(body: Mapping[str, object], chat: ChatSettings) -> object:
     """
     Return the client's session state under either key, None when there is none.
 
@@ -146,9 +147,9 @@ def state_of(body: Mapping[str, object], settings: Settings) -> object:
     if body.get(key) is None:
         return None
     most = MAX_STATE_BYTES
-    if settings.chat.memory_enabled and session_state.is_ours(body[key]):
+    if chat.memory_enabled and session_state.is_ours(body[key]):
         # One that was issued here is as large as the setting lets it be, in braces and with its key.
-        most = max(most, settings.chat.limits.memory_bytes + _STATE_FRAME_BYTES)
+        most = max(most, chat.limits.memory_bytes + _STATE_FRAME_BYTES)
     if len(json.dumps(body[key])) > most:
         raise BadRequest(f"{key} must have at most {most} bytes.", field=key)
     return body[key]
@@ -182,7 +183,7 @@ def _history(
     """Return the turns that go to the model: the client's own, else those of a memory that was issued here."""
     remembered: tuple[ChatMessage, ...] = ()
     if settings.chat.memory_enabled and session_state.is_ours(state):
-        limits, key = memory_limits(settings), state_key(body_of(incoming))
+        limits, key = memory_limits(settings.chat), state_key(body_of(incoming))
         remembered = session_state.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     if all(turn.role == "system" for turn in turns):
         turns = (*turns, *remembered)
@@ -194,7 +195,7 @@ def _history(
     return within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
-def memory_limits(settings: Settings) -> session_state.StateLimits:
+def memory_limits(chat: ChatSettings) -> session_state.StateLimits:
     """Return how much a memory may carry."""
-    limits = settings.chat.limits
-    return session_state.StateLimits(settings.chat.memory_history_size, limits.memory_bytes, float(limits.memory_age_s))
+    limits = chat.limits
+    return session_state.StateLimits(chat.memory_history_size, limits.memory_bytes, float(limits.memory_age_s))

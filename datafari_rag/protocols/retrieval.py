@@ -70,7 +70,7 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]
     ask = Ask(
         given.question,
         accept_language=incoming.headers.get("accept-language"),
-        restrictions=restrictions_of(given.filters, facets_of(settings)),
+        restrictions=restrictions_of(given.filters, facets_of(settings.solr)),
         documents=None if given.documents is None else distinct(given.documents),
         max_documents=given.passages,
         effort=given.effort or "none",

@@ -12,6 +12,7 @@ from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
 from datafari_rag.core.query.plan import ReplyRoom
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.search_request import Browse, Fields
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.folding import is_unicode, without_invisible
 from datafari_rag.core.text.language import detect
@@ -44,7 +45,7 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
 
 
 def reply(
-    found: Mapping[str, object], search: Browse, settings: Settings, size_of: Callable[[object], int]
+    found: Mapping[str, object], search: Browse, solr: SolrSettings, size_of: Callable[[object], int]
 ) -> dict[str, object]:
     """
     Return Solr's own JSON *found*, with titles and addresses of its documents as they may be shown and followed.
@@ -60,7 +61,7 @@ def reply(
     rows = response.get("docs") if isinstance(response, Mapping) else None
     if not isinstance(response, Mapping) or not isinstance(rows, Sequence):
         return dict(found)
-    fields = fields_of(settings.solr.fields)
+    fields = fields_of(solr.fields)
     room = ReplyRoom(size_of)
     docs = [room.fitted(str(row.get(fields.id, "")), _row(row, fields)) for row in rows]
     earlier = found.get("truncated")

@@ -103,7 +103,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
     settings = worker.snapshot().settings
     if settings.server.hosts and not is_known(_hosts_of(request), settings.server.hosts):
         raise UnknownHost
-    if cors.is_foreign(request, settings, OPEN_PATHS):
+    if cors.is_foreign(request, settings.server, OPEN_PATHS):
         raise NotAllowed("Pages of other web sites are not allowed to send this request.")
     query = str(request.environ.get("QUERY_STRING", ""))
     if len(query) + len(request.path) > MAX_TARGET_BYTES:
@@ -239,12 +239,12 @@ def _add_edges(app: Flask, worker: WorkerContext) -> None:
             admit(request, worker)
         except RagError as error:
             return refused(worker, error)
-        return cors.preflight(request, worker.snapshot().settings, OPEN_PATHS)
+        return cors.preflight(request, worker.snapshot().settings.server, OPEN_PATHS)
 
     @app.after_request
     def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.get("request_id", "")
-        cors.allow(request, response.headers, worker.snapshot().settings, OPEN_PATHS)
+        cors.allow(request, response.headers, worker.snapshot().settings.server, OPEN_PATHS)
         is_page = response.mimetype == "text/html"
         response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response

@@ -15,7 +15,7 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from datafari_rag.core.access import ANONYMOUS, REVOKED, Revocation, User, usable_tokens
 from datafari_rag.core.errors import InvalidSignIn, NotAllowed, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity, mapped_name
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
             raise NotAuthenticated(KEY_WITHOUT_USER)
         return ANONYMOUS
     if settings.security.mode != "tokens":
-        return User(name, is_admin=is_admin(name, settings))
+        return User(name, is_admin=is_admin(name, settings.security))
     if settings.security.tokens == "claims":
         revoked = snapshot.revocations.latest(name)
         if revoked.voids(identified.issued_at_s, settings.security.jwt_claims.leeway_s):
@@ -53,7 +53,7 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
     tokens, dropped = usable_tokens(snapshot.rights.tokens_of(name, identified.claims))
     if dropped:
         log.warning("dropped %d unusable tokens of a user (empty or __nosecurity__)", dropped)
-    return User(name, tokens, is_admin=is_admin(name, settings))
+    return User(name, tokens, is_admin=is_admin(name, settings.security))
 
 
 class RightsOfRequest:
@@ -129,9 +129,9 @@ def _digest(user: User) -> str:
     return hashlib.sha256(json.dumps(sorted(user.tokens)).encode()).hexdigest()
 
 
-def is_admin(name: str | None, settings: Settings) -> bool:
+def is_admin(name: str | None, security: SecuritySettings) -> bool:
     """Say whether the proved *name* is one of `security.admins`; they may be written with or without the domain."""
-    return name in {mapped_name(admin, settings.security.domain) for admin in settings.security.admins}
+    return name in {mapped_name(admin, security.domain) for admin in security.admins}
 
 
 FORM_LIFE_S = 12 * 3600

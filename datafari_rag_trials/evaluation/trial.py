@@ -115,7 +115,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
         meaning=meaning_for(settings, retriever),
         reranker=reranker_for(settings),
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
-        counter=counter_for(settings),
+        counter=counter_for(settings.token),
         instructions=snapshot.instructions,
         new_nonce=new_nonce,
         clock=time.monotonic,

@@ -141,4 +141,4 @@ def test_a_redis_that_is_not_there_has_its_name() -> None:
     ("store", "kind"), [("", type(None)), ("accounts", SqliteLedger), ("redis://127.0.0.1:1/0", RedisLedger)]
 )
 def test_the_setting_says_where_is_counted(store: str, kind: type) -> None:
-    assert isinstance(ledger_for(settings_with(limits_store=store)), kind)
+    assert isinstance(ledger_for(settings_with(limits_store=store).limits), kind)

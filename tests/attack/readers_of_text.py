@@ -135,7 +135,7 @@ def sent(text: str) -> Incoming:
 
 def searched(text: str) -> object:
     ask = Ask(question=text, earlier_text=text)
-    return list(plan.searches_for(ask, language="en", settings=settings_with(rag_search=SearchChoice(relax=True))))
+    return list(plan.searches_for(ask, language="en", rag=settings_with(rag_search=SearchChoice(relax=True)).rag))
 
 
 def badges(text: str) -> object:
@@ -506,7 +506,7 @@ READERS: dict[str, Reader] = {
         chosen=("model", "messages"),
         model=text,
     ),
-    "protocols.openai.renderings.our_model": lambda text: renderings.our_model(f"{text}/{text}", Settings()),
+    "protocols.openai.renderings.our_model": lambda text: renderings.our_model(f"{text}/{text}", Settings().openai),
     "protocols.openai.responses.parse": lambda text: responses.parse(
         Incoming(path="/v1/responses", body={"input": text[:4_000], "instructions": text[:20_000]}), Settings()
     ),
@@ -519,7 +519,7 @@ READERS: dict[str, Reader] = {
     "protocols.solr_select.reply": lambda text: solr_select.reply(
         {"response": {"docs": [{"id": text, "title": [text], "url": text}]}},
         Browse(text),
-        Settings(),
+        Settings().solr,
         lambda value: len(str(value)),
     ),
     "web.pages.results.html_of": badges,

@@ -133,7 +133,7 @@ def test_the_doctor_finds_a_handler_that_expands_in_spite_of_all(solr_url: str, 
     connection = connection_of(settings)
     nodes = Nodes(addresses_of(settings.solr.url, connection), connection)
 
-    facts, _ = facts_of(nodes, schema_of(settings), handler=handler)
+    facts, _ = facts_of(nodes, schema_of(settings.solr), handler=handler)
 
     assert facts.handler is not None and facts.handler.expands is expands
 
@@ -225,7 +225,7 @@ def test_every_request_of_the_parts_says_that_nothing_is_expanded(stub: Loopback
     writer.add([{"id": "d", "exactContent": "a ${x}", "language": "en"}])
     writer.delete(["${x}"])
     writer.commit()
-    facts_of(nodes, schema_of(settings), handler="/select")
+    facts_of(nodes, schema_of(settings.solr), handler="/select")
     paths = {one.path.removeprefix("/solr/").split("/")[1] for one in stub.asked}
     assert paths == {"select", "schema", "update", "config"}
     judge(

@@ -178,7 +178,7 @@ def test_both_spellings_of_the_state_are_read(body: object, state: object) -> No
 
 MEMORY = settings_with(SETTINGS, chat_memory_enabled=True)
 TALK = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
-STATE = issued(TALK, FakeSigning(), now_s=990.0, limits=memory_limits(MEMORY))
+STATE = issued(TALK, FakeSigning(), now_s=990.0, limits=memory_limits(MEMORY.chat))
 
 
 def test_a_client_that_sends_only_its_new_message_does_not_lose_the_thread() -> None:
@@ -205,7 +205,7 @@ def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be(
         MEMORY, chat_limits=ChatLimits(memory_bytes=200_000, history_tokens=1_000_000), llm_context_window=1_000_000
     )
     talk = (ChatMessage("user", "q" * 100_000), ChatMessage("assistant", "a"))
-    state = issued(talk, FakeSigning(), now_s=990.0, limits=memory_limits(roomy))
+    state = issued(talk, FakeSigning(), now_s=990.0, limits=memory_limits(roomy.chat))
     assert read(asking(session_state=state), roomy, signing=FakeSigning()).history == talk
     with pytest.raises(BadRequest, match="at most 200100 bytes"):
         read(asking(session_state={"datafari_rag": "x" * 300_000}), roomy, signing=FakeSigning())

@@ -49,7 +49,7 @@ def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> No
 
     header = {"params": {"q": "leave", "rows": "5", "start": "20"}}
     wanted = Browse("leave", rows=5, start=20)
-    assert solr_select.reply(found, wanted, settings, size_of) == {
+    assert solr_select.reply(found, wanted, settings.solr, size_of) == {
         "responseHeader": header,
         "response": {
             "numFound": 1,
@@ -59,12 +59,12 @@ def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> No
     }
     good = {"responseHeader": {"status": 0}, "response": {"docs": [{"id": "a", "url": ["https://h/"], "title": None}]}}
     whole = {**good, "responseHeader": {"status": 0, "params": {"q": "*:*", "rows": "10", "start": "0"}}}
-    assert solr_select.reply(good, Browse(None), Settings(), size_of) == whole
+    assert solr_select.reply(good, Browse(None), Settings().solr, size_of) == whole
 
 
 @pytest.mark.parametrize("found", [{}, {"response": None}, {"response": {"docs": None}}])
 def test_a_reply_without_documents_stays_as_it_came(found: dict[str, object]) -> None:
-    reply = solr_select.reply(found, Browse(None), Settings(), size_of)
+    reply = solr_select.reply(found, Browse(None), Settings().solr, size_of)
     assert {**reply, **found} == reply
 
 
@@ -85,7 +85,7 @@ def test_words_are_searched_in_their_own_language(query: dict[str, tuple[str, ..
 def test_long_fields_beyond_the_room_of_a_reply_are_left_out_and_named() -> None:
     rows = [{"id": str(number), "exactContent": ["x" * 6_000_000], "title": ["t"]} for number in range(2)]
     whole = solr_select.reply(
-        {"response": {"docs": rows}, "truncated": {"9": ["a"]}}, Browse(None), Settings(), size_of
+        {"response": {"docs": rows}, "truncated": {"9": ["a"]}}, Browse(None), Settings().solr, size_of
     )
     assert whole["truncated"] == {"9": ["a"], "1": ["exactContent"]}
     assert size_of(whole) < 7_000_000

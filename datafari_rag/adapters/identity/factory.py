@@ -9,6 +9,7 @@ from http.cookies import CookieError, SimpleCookie
 
 from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.core.identity import Network, VerifiedIdentity, believed_name, is_trusted, networks
+from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Identity
 
@@ -140,7 +141,7 @@ def _utf8(value: str) -> str:
 
 def configured_identity(settings: Settings) -> Identity:
     """Return the identification of users, as `security.identity` and `server.api.keys` have it."""
-    proved = IDENTITIES[settings.security.identity](settings)
+    proved = IDENTITIES[settings.security.identity](settings.security)
     if not settings.server.api_keys:
         return proved
     is_jwt = settings.security.identity == "jwt"
@@ -153,34 +154,34 @@ def token_identity_for_agents(settings: Settings) -> Identity | None:
     public = settings.server.public_url.rstrip("/")
     of_address = f"{public}/mcp" if public else ""
     audiences = tuple(filter(None, (settings.security.jwt_audience, of_address)))
-    return _jwt_identity(settings, audiences) if audiences else None
+    return _jwt_identity(settings.security, audiences) if audiences else None
 
 
-def _header_identity(settings: Settings) -> Identity:
-    return HeaderIdentity.of(settings.security.header, settings.security.trusted_proxies, settings.security.domain)
+def _header_identity(security: SecuritySettings) -> Identity:
+    return HeaderIdentity.of(security.header, security.trusted_proxies, security.domain)
 
 
-def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identity:
+def _jwt_identity(security: SecuritySettings, audiences: tuple[str, ...] = ()) -> Identity:
     # Imported here: the extra `jwt` is only needed by those who use it.
     from datafari_rag.adapters.identity.jwt import JwkSet, JwtIdentity, TokenRules
 
     rules = TokenRules(
-        algorithms=settings.security.jwt_algorithms,
-        issuer=settings.security.jwt_issuer,
-        audience=audiences or settings.security.jwt_audience,
-        user_claim=settings.security.jwt_claims.user,
-        tokens_claim=settings.security.jwt_claims.tokens if settings.security.tokens == "claims" else None,
-        leeway_s=settings.security.jwt_claims.leeway_s,
-        domain=settings.security.domain,
-        headers=settings.security.jwt_header,
+        algorithms=security.jwt_algorithms,
+        issuer=security.jwt_issuer,
+        audience=audiences or security.jwt_audience,
+        user_claim=security.jwt_claims.user,
+        tokens_claim=security.jwt_claims.tokens if security.tokens == "claims" else None,
+        leeway_s=security.jwt_claims.leeway_s,
+        domain=security.domain,
+        headers=security.jwt_header,
     )
-    source = settings.security.jwt_jwks
+    source = security.jwt_jwks
     keys = JwkSet(source) if source else None
-    return JwtIdentity(rules, keys=keys, secret=settings.security.jwt_secret)
+    return JwtIdentity(rules, keys=keys, secret=security.jwt_secret)
 
 
-IDENTITIES: Mapping[str, Callable[[Settings], Identity]] = {
-    "anonymous": lambda settings: AnonymousIdentity(),
+IDENTITIES: Mapping[str, Callable[[SecuritySettings], Identity]] = {
+    "anonymous": lambda security: AnonymousIdentity(),
     "header": _header_identity,
     "jwt": _jwt_identity,
 }

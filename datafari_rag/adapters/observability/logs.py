@@ -18,7 +18,7 @@ from logging.handlers import WatchedFileHandler
 from pathlib import Path
 
 from datafari_rag.adapters.private_files import take_from_others
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import LogSettings
 
 OURS = "datafari_rag"
 
@@ -75,7 +75,7 @@ class LogFile(WatchedFileHandler):
             sys.stderr.write(f"{self.format(record)}\n")
 
 
-def configure(settings: Settings, request_id: Callable[[], str] = str) -> None:
+def configure(log: LogSettings, request_id: Callable[[], str] = str) -> None:
     """
     Send what this service logs where the settings say; libraries' messages only from WARNING on.
 
@@ -87,17 +87,17 @@ def configure(settings: Settings, request_id: Callable[[], str] = str) -> None:
         return True
 
     handler: logging.Handler
-    if settings.log.file:
-        handler = LogFile(settings.log.file, encoding="utf-8", delay=True)
+    if log.file:
+        handler = LogFile(log.file, encoding="utf-8", delay=True)
     else:
         handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if settings.log.format == "json" else TextLines(TEXT))
+    handler.setFormatter(JsonLines() if log.format == "json" else TextLines(TEXT))
     handler.addFilter(named)
     # Standard error that cannot be written loses a line; no answer fails for it.
     logging.raiseExceptions = False
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger(OURS).setLevel(settings.log.level)
+    logging.getLogger(OURS).setLevel(log.level)
     # Its messages hold what the collector answered; `tracing.py` says in its place that one did not take the spans.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)

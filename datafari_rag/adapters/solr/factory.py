@@ -17,6 +17,7 @@ from datafari_rag.adapters.solr.retriever import Collections, SolrPassages, Solr
 from datafari_rag.adapters.solr.writer import SolrPassageStore, SolrWriter
 from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings.addresses import ZOOKEEPER
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.extras import command_for
@@ -44,33 +45,33 @@ def retriever_for(
     """
     connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
     is_main = url is None or url == settings.solr.url
-    documents = DescribedCollection(nodes_of(url or settings.solr.url, connection), schema_of(settings))
+    documents = DescribedCollection(nodes_of(url or settings.solr.url, connection), schema_of(settings.solr))
     return SolrRetriever(
         documents,
         handler=settings.solr.handler,
         tolerates_partial=settings.solr.shards_tolerant,
-        passages=_passages(settings, connection, documents) if is_main else None,
+        passages=_passages(settings.solr, connection, documents) if is_main else None,
     )
 
 
 def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
     """Return the writer of *url* (None: `solr.url`); nothing is sent yet."""
-    return SolrWriter(nodes_of(url or settings.solr.url, _patient(settings)), schema=schema_of(settings))
+    return SolrWriter(nodes_of(url or settings.solr.url, _patient(settings)), schema=schema_of(settings.solr))
 
 
 def passage_store_for(settings: Settings) -> SolrPassageStore:
     """Return the collection of passages beside that of `solr.url`; nothing is sent yet."""
-    documents, passages = nodes_of(settings.solr.url, _patient(settings)), _beside(settings, _patient(settings))
-    return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr.handler)
+    documents, passages = nodes_of(settings.solr.url, _patient(settings)), _beside(settings.solr, _patient(settings))
+    return SolrPassageStore(documents, passages, named=schema_of(settings.solr), handler=settings.solr.handler)
 
 
-def _passages(settings: Settings, connection: SolrConnection, documents: DescribedCollection) -> SolrPassages:
+def _passages(solr: SolrSettings, connection: SolrConnection, documents: DescribedCollection) -> SolrPassages:
     return SolrPassages(
         Collections(
             documents,
-            _beside(settings, connection),
-            name_of(settings.solr.url),
-            handler=settings.solr.handler.strip("/"),
+            _beside(solr, connection),
+            name_of(solr.url),
+            handler=solr.handler.strip("/"),
         )
     )
 
@@ -115,14 +116,14 @@ def _patient(settings: Settings) -> SolrConnection:
     )
 
 
-def _beside(settings: Settings, connection: SolrConnection) -> Nodes:
+def _beside(solr: SolrSettings, connection: SolrConnection) -> Nodes:
     """Return the nodes of the passages beside the documents of `solr.url`."""
-    return nodes_of(beside(settings.solr.url, settings.solr.vector_collection), connection)
+    return nodes_of(beside(solr.url, solr.vector_collection), connection)
 
 
-def schema_of(settings: Settings) -> Schema:
+def schema_of(solr: SolrSettings) -> Schema:
     """Return the configured names, of which the collection may have all or some."""
-    return Schema(fields_of(settings.solr.fields), settings.solr.languages)
+    return Schema(fields_of(solr.fields), solr.languages)
 
 
 def addresses_of(url: str, connection: SolrConnection) -> Addresses:

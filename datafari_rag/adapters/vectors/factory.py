@@ -19,7 +19,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
-from datafari_rag.core.settings.answers import ONNX
+from datafari_rag.core.settings.answers import ONNX, EmbeddingsSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.extras import command_for
@@ -125,7 +125,7 @@ def embedder_for(settings: Settings) -> Embedder | None:
     """
     if not settings.embeddings.endpoint:
         return None
-    made = _local(settings) if settings.embeddings.endpoint.startswith(ONNX) else _remote(settings)
+    made = _local(settings.embeddings) if settings.embeddings.endpoint.startswith(ONNX) else _remote(settings)
     return RememberingEmbedder(lambda: made.model, made.embed)
 
 
@@ -165,7 +165,7 @@ def _remote(settings: Settings) -> EndpointEmbedder:
         model=settings.embeddings.options.model,
         token=settings.embeddings.token,
         dimensions=settings.embeddings.options.dimensions,
-        prefixes=_prefixes(settings),
+        prefixes=_prefixes(settings.embeddings),
         languages=frozenset(settings.embeddings.options.languages or ()),
         limits_s={"query": settings.embeddings.options.timeout_s, "passage": INDEX_TIMEOUT_S},
         tls=settings.tls.embeddings,
@@ -173,21 +173,21 @@ def _remote(settings: Settings) -> EndpointEmbedder:
     return EndpointEmbedder(settings.embeddings.endpoint, options)
 
 
-def _local(settings: Settings) -> OnnxEmbedder:
+def _local(embeddings: EmbeddingsSettings) -> OnnxEmbedder:
     try:
         from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     options = OnnxOptions(
-        dimensions=settings.embeddings.options.dimensions,
-        prefixes=_prefixes(settings),
-        languages=frozenset(settings.embeddings.options.languages or ()),
+        dimensions=embeddings.options.dimensions,
+        prefixes=_prefixes(embeddings),
+        languages=frozenset(embeddings.options.languages or ()),
     )
-    return OnnxEmbedder(Path(settings.embeddings.endpoint.removeprefix(ONNX)), options)
+    return OnnxEmbedder(Path(embeddings.endpoint.removeprefix(ONNX)), options)
 
 
-def _prefixes(settings: Settings) -> Mapping[Purpose, str]:
+def _prefixes(embeddings: EmbeddingsSettings) -> Mapping[Purpose, str]:
     """Return the prefixes that are set, each with the space that a settings file cannot end with."""
     purposes: tuple[Purpose, ...] = ("query", "passage")
-    prefixes = settings.embeddings.options.prefixes or {}
+    prefixes = embeddings.options.prefixes or {}
     return {purpose: f"{prefixes[purpose]} " for purpose in purposes if prefixes.get(purpose)}

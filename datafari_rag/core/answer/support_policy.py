@@ -21,7 +21,7 @@ from datafari_rag.core.documents import Citation
 from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extractive_answer import nothing_found, pieces
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.answers import AnswerSettings
 from datafari_rag.core.text.language import sentence_in
 from datafari_rag.core.text.sentences import spans
 
@@ -136,10 +136,10 @@ class SupportPolicy:
     most_doubts: int = 0
 
     @classmethod
-    def of(cls, settings: Settings) -> SupportPolicy:
+    def of(cls, answer: AnswerSettings) -> SupportPolicy:
         """Return the policy that *settings* choose."""
-        most_doubts = MAX_CLAIMS if settings.answer.judge_endpoint else 0
-        return cls(settings.answer.unsupported, settings.answer.support.min, settings.answer.support.below, most_doubts)
+        most_doubts = MAX_CLAIMS if answer.judge_endpoint else 0
+        return cls(answer.unsupported, answer.support.min, answer.support.below, most_doubts)
 
     @property
     def is_late(self) -> bool:

@@ -26,6 +26,7 @@ from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocume
 from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.passages.term_matching import Term
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.table import Settings
 
 NO_EVIDENCE = "no evidence"
@@ -145,11 +146,11 @@ def parts_of(signals: Signals) -> tuple[float, ...]:
     )
 
 
-def least_evidence(settings: Settings) -> float:
+def least_evidence(rag: RagSettings) -> float:
     """Return the threshold of *settings*, 0 where everything passes: without a number it is the model that guesses."""
-    least = settings.rag.evidence_min
+    least = rag.evidence_min
     if least is None:
-        least = "auto" if settings.rag.api_endpoint == BUILTIN_MODEL else 0.0
+        least = "auto" if rag.api_endpoint == BUILTIN_MODEL else 0.0
     return AUTO if least == "auto" else least
 
 
@@ -227,10 +228,10 @@ def answering_for(
     ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
 ) -> Selected:
     """Return what `evidence_for` returns, nothing where there is less evidence than `rag.evidence.min` wants."""
-    least = least_evidence(settings)
+    least = least_evidence(settings.rag)
     if least <= 0:
         return evidence_for(ask, documents, language=language, settings=settings, count=count)
-    candidates = _candidates(ask, documents, settings)
+    candidates = _candidates(ask, documents, settings.rag)
     text, most = ask.search_text or ask.question, _max_documents(ask, settings.rag.max_files)
     weighed = by_words = weigh(text, candidates, language=language)
     if any(document.reranked for document in candidates):
@@ -266,7 +267,7 @@ def _evidence(
     ask: Ask, documents: Sequence[Document], weighed: WeighedDocuments | None, *, settings: Settings, count: Count
 ) -> Selected:
     """Return what `evidence_for` returns; *weighed* are all candidates where their texts were read already."""
-    candidates = _candidates(ask, documents, settings)
+    candidates = _candidates(ask, documents, settings.rag)
     if ask.token_budget is not None:
         most = ask.token_budget.max_documents
         elsewhere = _shown_elsewhere(ask, documents, most, settings=settings, count=count) if most else []
@@ -334,13 +335,13 @@ def _max_documents(ask: Ask, max_files: int) -> int:
     return most + len(ask.attachments)
 
 
-def _candidates(ask: Ask, documents: Sequence[Document], settings: Settings) -> list[Document]:
+def _candidates(ask: Ask, documents: Sequence[Document], rag: RagSettings) -> list[Document]:
     best = max((document.score for document in documents), default=0.0)
     files = [
         Document(id=f"attachment:{rank}", text=file.text, title=file.name, score=best + 1.0)
         for rank, file in enumerate(ask.attachments, 1)
     ]
-    if settings.rag.extract == "passages":
+    if rag.extract == "passages":
         files = [*in_parts(files, ask.search_text or ask.question, ask.question_language or "en")]
     return [*files, *documents]
 

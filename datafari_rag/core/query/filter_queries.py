@@ -20,7 +20,8 @@ from dataclasses import replace
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.settings.search import SolrSettings
+from datafari_rag.core.settings.table import fields_of
 
 MAX_FILTER_CHARS = 10_000
 """Longest filter; no term that an engine keeps is as long."""
@@ -41,9 +42,9 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _WORDS = re.compile(r"[A-Za-z0-9_.-]+")
 
 
-def facets_of(settings: Settings) -> frozenset[str]:
+def facets_of(solr: SolrSettings) -> frozenset[str]:
     """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
-    return frozenset(settings.solr.facets) - {*fields_of(settings.solr.fields).acl.values(), *ACL_FIELDS}
+    return frozenset(solr.facets) - {*fields_of(solr.fields).acl.values(), *ACL_FIELDS}
 
 
 def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:

@@ -18,7 +18,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.model.servers import CONVERSATION
 from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.text.folding import visible
 from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.words import is_empty_word, is_unspaced, sought_in, words_of
@@ -275,18 +275,18 @@ def question_language_for(ask: Ask) -> str:
     return ask.question_language or detect(ask.question, first.split("-")[0] if first[:2].isalpha() else "en")
 
 
-def searches_for(ask: Ask, *, language: str, settings: Settings) -> Iterator[Search]:
+def searches_for(ask: Ask, *, language: str, rag: RagSettings) -> Iterator[Search]:
     """Yield the searches to try in turn, at least one, each weaker than the one before."""
-    yield from _searches(ask, ask.search_text or ask.question, language=language, settings=settings)
-    is_loose = settings.rag.search.relax or settings.rag.operator == "OR"  # else "nothing" says little of the words
+    yield from _searches(ask, ask.search_text or ask.question, language=language, rag=rag)
+    is_loose = rag.search.relax or rag.operator == "OR"  # else "nothing" says little of the words
     if ask.earlier_text is not None and is_loose:
-        yield from _searches(ask, ask.earlier_text, language=language, settings=settings)
+        yield from _searches(ask, ask.earlier_text, language=language, rag=rag)
 
 
-def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iterator[Search]:
-    steps = steps_for(text, language=language, operator=settings.rag.operator, is_relaxed=settings.rag.search.relax)
+def _searches(ask: Ask, text: str, *, language: str, rag: RagSettings) -> Iterator[Search]:
+    steps = steps_for(text, language=language, operator=rag.operator, is_relaxed=rag.search.relax)
     most = ask.max_documents if ask.token_budget is None else ask.token_budget.max_documents
-    rows = max(most or settings.rag.max_files, settings.rag.search.candidates)
+    rows = max(most or rag.max_files, rag.search.candidates)
     if ask.token_budget is not None and not most:
         rows = LEAST_NODE_HITS
     for step in steps:
@@ -294,13 +294,13 @@ def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iter
             question=text,
             step=step,
             rows=rows,
-            content="highlighting" if ask.wants_captions else settings.rag.solr_field,
-            fragment_chars=settings.rag.hl_fragsize,
+            content="highlighting" if ask.wants_captions else rag.solr_field,
+            fragment_chars=rag.hl_fragsize,
             language=language,
             restrictions=narrowings(ask.restrictions, ask.documents),
-            min_score=settings.rag.search.min_score if ask.min_score is None else ask.min_score,
+            min_score=rag.search.min_score if ask.min_score is None else ask.min_score,
             index=ask.index,
-            is_whole=settings.rag.extract != "passages",
+            is_whole=rag.extract != "passages",
         )
 
 
@@ -312,7 +312,7 @@ def instructed(template: str | None, instructions: str) -> str:
 
 
 def prompt_for(
-    ask: Ask, extracts: tuple[Extract, ...], *, language: str, settings: Settings, framing: tuple[str, str]
+    ask: Ask, extracts: tuple[Extract, ...], *, language: str, rag: RagSettings, framing: tuple[str, str]
 ) -> Prompt:
     """
     Return the prompt.
@@ -323,7 +323,7 @@ def prompt_for(
     text = instructions_for(
         instructed(ask.prompt_template, instructions), language=language, answer_format=ask.answer_format
     ) + (FOLLOWUP_INSTRUCTIONS if ask.wants_followups else "")
-    is_told = settings.rag.template == "openai" or settings.rag.add_instructions
+    is_told = rag.template == "openai" or rag.add_instructions
     # On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is.
     is_asked = ask.max_tokens is not None or ask.token_budget is not None
     return Prompt(
@@ -334,9 +334,9 @@ def prompt_for(
         history=ask.history,
         answer_format=ask.answer_format,
         language=language,
-        model=settings.rag.model if ask.model is None else ask.model,
-        temperature=settings.rag.temperature if ask.temperature is None else ask.temperature,
-        max_tokens=ask.max_tokens if is_asked else settings.rag.max_tokens,
+        model=rag.model if ask.model is None else ask.model,
+        temperature=rag.temperature if ask.temperature is None else ask.temperature,
+        max_tokens=ask.max_tokens if is_asked else rag.max_tokens,
         sampling=ask.sampling,
         chosen=chosen_in(ask),
     )

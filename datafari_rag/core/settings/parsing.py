@@ -21,9 +21,11 @@ from datafari_rag.core.messages import Message, message, message_of
 from datafari_rag.core.model.servers import retired
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, folded_text, not_used
 from datafari_rag.core.settings.row import SettingRow
+from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import ANSWER_GROUPS, BY_KEY, Settings, fields_of, row_for, without_password
 
 ROOM_TOKENS = 128
@@ -137,7 +139,7 @@ def _hinted(problem: Message, text: str) -> Message:
 
 def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     """Yield (is wrong, key, sentence), security first."""
-    yield from _identity_rules(settings)
+    yield from _identity_rules(settings.security)
     yield from _rights_rules(settings)
     yield (
         settings.demo.folder.users and not _is_loopback(settings.server.host),
@@ -166,10 +168,10 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     )
 
 
-def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
-    is_jwt = settings.security.identity == "jwt"
-    is_hmac = [name.startswith("HS") for name in settings.security.jwt_algorithms]
-    has_secret, has_keys = bool(settings.security.jwt_secret), bool(settings.security.jwt_jwks)
+def _identity_rules(security: SecuritySettings) -> Iterator[tuple[bool, str, str]]:
+    is_jwt = security.identity == "jwt"
+    is_hmac = [name.startswith("HS") for name in security.jwt_algorithms]
+    has_secret, has_keys = bool(security.jwt_secret), bool(security.jwt_jwks)
     yield (
         is_jwt and not has_secret and not has_keys,
         "security.identity",
@@ -186,7 +188,7 @@ def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message('"HS256" and similar algorithms need security.jwt.secret.'),
     )
     yield (
-        settings.security.tokens == "claims" and settings.security.mode == "tokens" and not is_jwt,
+        security.tokens == "claims" and security.mode == "tokens" and not is_jwt,
         "security.tokens",
         message("With claims, security.identity=jwt is expected."),
     )
@@ -370,8 +372,8 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
         if re.search(r"<[A-Z_]+>", entry.value):
             advice = f"The value of {key} still contains a placeholder."
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
-    yield from _unchecked(settings, last)
-    yield from _of_model(settings, last)
+    yield from _unchecked(settings.security, last)
+    yield from _of_model(settings.rag, last)
     if settings.chat.store_folder and settings.security.identity == "anonymous" and not settings.demo.folder.users:
         advice = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
         yield Problem("chat.store.folder", advice, "warning", line=last["chat.store.folder"].line, kind="advice")
@@ -381,28 +383,28 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
         yield Problem("rag.addInstructions", advice, "warning", line=line, kind="advice")
 
 
-def _of_model(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
+def _of_model(rag: RagSettings, last: Mapping[str, Entry]) -> Iterable[Problem]:
     """Say how an address is completed, and warn of a model that its maker has switched off."""
-    if settings.rag.model_url != settings.rag.api_endpoint:
+    if rag.model_url != rag.api_endpoint:
         key = "rag.api.endpoint"
         # A query may hold a key, and this goes into the log.
-        address = without_password(settings.rag.model_url.partition("?")[0])
+        address = without_password(rag.model_url.partition("?")[0])
         advice = f"{key} is a base address: requests go to {address}."
         yield Problem(key, advice, "note", line=last[key].line, kind="advice")
-    since = retired(settings.rag.model_url, settings.rag.model)
+    since = retired(rag.model_url, rag.model)
     named = [last[key] for key in ("rag.model", "rag.api.endpoint") if key in last]
     if since is not None and named:
-        advice = f"rag.model: {settings.rag.model} is switched off by its maker as of {since}; choose another model."
+        advice = f"rag.model: {rag.model} is switched off by its maker as of {since}; choose another model."
         yield Problem("rag.model", advice, "warning", line=named[0].line, kind="advice")
 
 
-def _unchecked(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
+def _unchecked(security: SecuritySettings, last: Mapping[str, Entry]) -> Iterable[Problem]:
     """Warn where a token is believed that the issuer made for another application, or that names another issuer."""
-    if settings.security.identity != "jwt":
+    if security.identity != "jwt":
         return
     for key, value, consequence in (
-        ("security.jwt.audience", settings.security.jwt_audience, "tokens for other applications are accepted"),
-        ("security.jwt.issuer", settings.security.jwt_issuer, "the issuer that a token names is not checked"),
+        ("security.jwt.audience", security.jwt_audience, "tokens for other applications are accepted"),
+        ("security.jwt.issuer", security.jwt_issuer, "the issuer that a token names is not checked"),
     ):
         if not value:
             entry = last.get(key) or last.get("security.identity")

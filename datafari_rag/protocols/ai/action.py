@@ -22,6 +22,7 @@ from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValue
 from datafari_rag.core.events import Answer
 from datafari_rag.core.query.filter_queries import facets_of, restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.core.whole import SwitchedOff
@@ -119,7 +120,7 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
     if settings.chat.memory_enabled and conversation_id and stored is None:
         body["session_state"] = {KEY: conversation_id}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=is_streamed(incoming))
-    return replace(_narrowed(ask, given, incoming, settings), conversation=stored)
+    return replace(_narrowed(ask, given, incoming, settings.solr), conversation=stored)
 
 
 def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
@@ -135,7 +136,7 @@ def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
         ask = question_ask(incoming, settings, action=kind)
     else:
         bare = Ask("", accept_language=incoming.headers.get("accept-language"), is_streamed=is_streamed(incoming))
-        ask = _narrowed(bare, given, incoming, settings)
+        ask = _narrowed(bare, given, incoming, settings.solr)
     if kind == "search":
         return replace(ask, work=work)
     # The documents that are named are read one after the other.
@@ -157,14 +158,14 @@ def _query(given: AiQuestion) -> str:
     return given.q or ""
 
 
-def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Settings) -> Ask:
+def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, solr: SolrSettings) -> Ask:
     """Return *ask* with language and filters, and with the names of what has no effect."""
     body = incoming.body if isinstance(incoming.body, Mapping) else {}
     language = (given.lang or "").strip()
     code = language_code(language)
     filters = given.filters or AiFilters()
     named = [filters.id] if isinstance(filters.id, str) else filters.id
-    restrictions = _restrictions(filters, settings)
+    restrictions = _restrictions(filters, solr)
     if unknown := unknown_names(AiFilters, body.get("filters")):
         raise BadRequest("filters takes id and fq, and nothing else.", field=f"filters.{unknown[0]}")
     unread = unknown_names(AiQuestion, body) + ([] if code or not language else ["lang"])
@@ -178,9 +179,9 @@ def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, settings: Setting
     )
 
 
-def _restrictions(filters: AiFilters, settings: Settings) -> tuple[Restriction, ...]:
+def _restrictions(filters: AiFilters, solr: SolrSettings) -> tuple[Restriction, ...]:
     """Return what filters.fq narrows the search to. Raises: BadRequest."""
-    facets = facets_of(settings)
+    facets = facets_of(solr)
     restrictions = []
     for text in [filters.fq] if isinstance(filters.fq, str) else filters.fq or []:
         restriction = restriction_of(text, facets)
@@ -240,7 +241,8 @@ class AiAction:
     def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
         """Return HTTP status and body of a failure before the stream, or in place of the reply."""
         body = error_of(error, self.subject)
-        return status_of(error, settings), {"status": "ERROR", "content": {"message": body["message"], "error": body}}
+        content = {"message": body["message"], "error": body}
+        return status_of(error, settings.rag), {"status": "ERROR", "content": content}
 
 
 def action_of(incoming: Incoming) -> object:

@@ -89,7 +89,7 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     """Return HTTP status and body of a failure."""
     code = ANONYMOUS_CODE if isinstance(error, NotAuthenticated) else error.code
     content = {"code": code, "label": error.label, "reason": error.reason}
-    return status_of(error, settings), {"status": "ERROR", "content": content}
+    return status_of(error, settings.rag), {"status": "ERROR", "content": content}
 
 
 def _messages(turn: StoredTurn, opened: OpenedConversation | None) -> Iterator[Json]:

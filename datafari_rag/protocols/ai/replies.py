@@ -37,7 +37,7 @@ from datafari_rag.core.events import (
     StepEvent,
     WorkEvent,
 )
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.whole import EmptyDocument, SwitchedOff
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
@@ -108,11 +108,11 @@ def error_of(error: RagError, subject: str) -> Json:
     return _body_of(error, f"{subject}TechnicalError", str(error.code), error.reason)
 
 
-def status_of(error: RagError, settings: Settings) -> int:
+def status_of(error: RagError, rag: RagSettings) -> int:
     """Return the HTTP status: 400 for a bad request, else 200 unless `rag.reply` has errors."""
     if isinstance(error, _OF_REQUEST) and not isinstance(error, RefusedByModel):
         return 400
-    return error.code if settings.rag.reply.http_errors or error.label in _WITH_STATUS else 200
+    return error.code if rag.reply.http_errors or error.label in _WITH_STATUS else 200
 
 
 def _body_of(error: RagError, label: str, code: str, message: str) -> Json:

@@ -35,6 +35,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.query.filter_queries import facets_of
+from datafari_rag.core.settings.dialects import McpSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.core.text.sizes import cut_at, longest_prefix
@@ -293,7 +294,7 @@ def progress(token: str | int, done: int, message: str) -> Json:
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
-def listing(request: RpcRequest, settings: Settings, tools: Sequence[Tool], user_name: str | None) -> Json:
+def listing(request: RpcRequest, mcp: McpSettings, tools: Sequence[Tool], user_name: str | None) -> Json:
     """
     Return the result of every method but `tools/call`.
 
@@ -303,7 +304,7 @@ def listing(request: RpcRequest, settings: Settings, tools: Sequence[Tool], user
     is_modern, params = request.era == "modern", request.params
     introduction: Json = {
         "capabilities": dict(CAPABILITIES),
-        "instructions": settings.mcp.descriptions.get("instructions") or INSTRUCTIONS,
+        "instructions": mcp.descriptions.get("instructions") or INSTRUCTIONS,
         "_meta": {USER_KEY: user_name},
     }
     match request.method:
@@ -316,7 +317,7 @@ def listing(request: RpcRequest, settings: Settings, tools: Sequence[Tool], user
         case "ping" if not is_modern:
             return {}
         case "tools/list":
-            return _cached({"tools": [listed(tool, settings) for tool in tools]})
+            return _cached({"tools": [listed(tool, mcp) for tool in tools]})
         case method if method in _EMPTY:
             return _cached({_EMPTY[method]: []})
         case "prompts/get":
@@ -410,7 +411,7 @@ def _question(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
     body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
     effort = None if given.effort is UNSET else given.effort
-    narrowed = restrictions_of(given.filters, facets_of(settings))
+    narrowed = restrictions_of(given.filters, facets_of(settings.solr))
     return replace(ask, restrictions=narrowed, documents=given.basket, effort=effort)
 
 

@@ -17,8 +17,9 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.search_request import STORED
+from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.checks import CONTROL
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.dialects import McpSettings
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import DocumentId, DocumentIds, Question, about, distinct, schema_of
 
@@ -84,9 +85,9 @@ class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: 
         int, about("Maximum number of tokens of text, within the limit of the service.", ge=1, le=MAX_START)
     ] = MAX_START
 
-    def field_by(self, settings: Settings) -> str:
+    def field_by(self, rag: RagSettings) -> str:
         """Return the field that is read, by *settings* where none is named."""
-        return STORED[settings.rag.solr_field] if self.field is UNSET else self.field
+        return STORED[rag.solr_field] if self.field is UNSET else self.field
 
 
 class Turn(Struct, frozen=True):
@@ -312,12 +313,12 @@ class Tool:
     gives: type
 
 
-def listed(tool: Tool, settings: Settings) -> Json:
+def listed(tool: Tool, mcp: McpSettings) -> Json:
     """Return *tool* as `tools/list` has it, with the administrator's text instead of the default."""
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": settings.mcp.descriptions.get(tool.name, "") or tool.about,
+        "description": mcp.descriptions.get(tool.name, "") or tool.about,
         "inputSchema": schema_of(tool.takes),
         "outputSchema": schema_of(tool.gives),
         "annotations": {"title": tool.title, **READ_ONLY},

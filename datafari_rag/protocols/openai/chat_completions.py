@@ -31,6 +31,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts,
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.query.plan import earlier_text
+from datafari_rag.core.settings.dialects import OpenaiSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols import chat_request
@@ -225,7 +226,7 @@ class OwnParameters:
     steps: SearchSteps
 
 
-def _parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
+def _parameters_of(body: Mapping[str, object], openai: OpenaiSettings) -> Parameters:
     """
     Return index, ratio and model, checked before everything else.
 
@@ -237,15 +238,15 @@ def _parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters
     routed = _routed(body)
     index = routed.index_name or None
     ratio = RATIO if routed.context_token_ratio is None else routed.context_token_ratio
-    if index is not None and index not in settings.openai.indexes:
+    if index is not None and index not in openai.indexes:
         raise NoSuchIndex(f"No such index: '{index[:_MAX_SHOWN]}' exists.", field="index_name")
-    ours = our_model(routed.model, settings)
+    ours = our_model(routed.model, openai)
     if index is not None or ours is not None:
         _check_n(body.get("n"))
     if ours is not None:
         is_plain = index is None and body.get("context_token_ratio") is None
         return Parameters(index or ours.index, ratio, None, ours, is_plain)
-    if routed.model and settings.openai.models and routed.model not in settings.openai.models:
+    if routed.model and openai.models and routed.model not in openai.models:
         raise NoSuchModel.named(routed.model)
     return Parameters(index, ratio, routed.model or None)
 
@@ -516,7 +517,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
         NoQuery, QueryTooLong: no user text since the last assistant message, or too much of it.
     """
     body = body_of(incoming)
-    parameters = _parameters_of(body, settings)
+    parameters = _parameters_of(body, settings.openai)
     if parameters.ours is None and parameters.index is None:
         return _passed(body, settings)
     messages = _messages_of(body)
@@ -541,7 +542,7 @@ def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
     body = body_of(incoming)
     # Without the documents that were named, an answer would be made from none of them.
     is_named = body.get("documents") is not None
-    if is_named or our_model(body.get("model"), settings) is not None or not may_pass_through(settings):
+    if is_named or our_model(body.get("model"), settings.openai) is not None or not may_pass_through(settings):
         return None
     return _pass_through(body)
 

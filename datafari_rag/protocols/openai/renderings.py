@@ -15,6 +15,7 @@ from datafari_rag.core.citations.links import document_link, passage_link, targe
 from datafari_rag.core.documents import Citation, Extract, Passage, place_of, stored_span
 from datafari_rag.core.errors import ContextTooLong, NoSuchModel, RagError, RefusedByModel
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.dialects import OpenaiSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.core.text.language import sentence_in
@@ -181,7 +182,7 @@ class OurModel:
     index: str | None = None
 
 
-def our_model(name: object, settings: Settings) -> OurModel | None:
+def our_model(name: object, openai: OpenaiSettings) -> OurModel | None:
     """
     Return this service's model with that *name*, None for another name.
 
@@ -191,11 +192,11 @@ def our_model(name: object, settings: Settings) -> OurModel | None:
     if not isinstance(name, str):
         return None
     base, has_index, index = name.partition("/")
-    if base != settings.openai.client.model:
+    if base != openai.client.model:
         return None
     if not has_index:
         return OurModel(name)
-    if index not in settings.openai.indexes:
+    if index not in openai.indexes:
         raise NoSuchModel.named(name)
     return OurModel(name, index)
 
@@ -219,7 +220,7 @@ def listed(settings: Settings, *, created_s: int) -> Json:
 
 def found(name: str, settings: Settings, *, created_s: int) -> Json:
     """Return one model. Raises: NoSuchModel, where the list does not have it."""
-    if our_model(name, settings) is None and name not in _names(settings):
+    if our_model(name, settings.openai) is None and name not in _names(settings):
         raise NoSuchModel.named(name)
     return _described(name, created_s)
 

@@ -24,6 +24,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoSuchModel
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.model.prompt import RATIO
+from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support, with_facts
@@ -161,7 +162,7 @@ def _own_parameters(given: ResponseRequest, body: Body) -> OwnParameters:
     )
 
 
-def _turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Conversation:
+def _turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, chat: ChatSettings) -> Conversation:
     """Return the question and the turns before it, those of an earlier response first. Raises: BadRequest, NoQuery."""
     if isinstance(given.input, str):
         sent = [_turn("user", given.input, "input")]
@@ -175,7 +176,7 @@ def _turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming,
     earlier: tuple[ChatMessage, ...] = ()
     if echo.previous_id is not None:
         state = {conversations.KEY: echo.previous_id.removeprefix(ID_PREFIX)}
-        limits, key = memory_limits(settings), "previous_response_id"
+        limits, key = memory_limits(chat), "previous_response_id"
         earlier = conversations.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     return question, (*system, *earlier, *turns)
 
@@ -247,7 +248,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     _check_served(body, has_memory=settings.chat.memory_enabled)
     given = _request_in(body)
     name = given.model or settings.openai.client.model
-    ours = our_model(name, settings)
+    ours = our_model(name, settings.openai)
     if ours is None:
         raise NoSuchModel.named(name)
     parameters = Parameters(ours.index, RATIO, None, ours, is_plain=True)
@@ -261,7 +262,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         is_stored=bool(given.store),
         previous_id=None if given.previous_response_id is None else str(given.previous_response_id),
     )
-    turns = _turns_of(given, echo, incoming=incoming, settings=settings)
+    turns = _turns_of(given, echo, incoming=incoming, chat=settings.chat)
     own = _own_parameters(given, body)
     return styled(ask_from(turns, parameters, own, incoming=incoming, settings=settings), echo)
 
@@ -445,7 +446,7 @@ def _id(context: ReplyContext, text: str | None) -> str:
         return f"{ID_PREFIX}{context.id}"
     answer = [] if text is None else [ChatMessage("assistant", text)]
     turns = (*ask.history, ChatMessage("user", ask.question), *answer)
-    state = conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
+    state = conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings.chat))
     return ID_PREFIX + state[conversations.KEY]
 
 

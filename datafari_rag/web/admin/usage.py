@@ -86,7 +86,7 @@ def evaluation_file(exchange: Exchange) -> Response:
 
 def _made(exchange: Exchange) -> QuestionReport:
     """Return the report that the request wants, for an administrator. Raises: RagError."""
-    if not is_admin(exchange.user_name, exchange.settings):
+    if not is_admin(exchange.user_name, exchange.settings.security):
         raise NotAllowed
     days = number_wanted("days", USUAL_DAYS, MOST_DAYS)
     old_days = number_wanted("old", USUAL_OLD_DAYS, MOST_OLD_DAYS)

@@ -164,7 +164,7 @@ class Exchange:
         self.row = row
         if row.is_question and not g.get("is_counted", False):
             g.is_counted = True
-            self.worker.limits.check_user(self.settings, self.user_name)
+            self.worker.limits.check_user(self.settings.server, self.user_name)
 
     def note_ignored(self, names: Collection[str]) -> None:
         """Count parameters that have no effect here, once each, those apart that tried to name a user."""
@@ -175,7 +175,7 @@ class Exchange:
 
     def charge(self, units: int = 1) -> None:
         """Count *units* of work of this caller. Raises: TooManyRequests: they were too many in this minute."""
-        self.worker.limits.check_work(self.settings, self.caller, units)
+        self.worker.limits.check_work(self.settings.server, self.caller, units)
 
     def count_costs(self) -> None:
         """Write what this request's calls of models take to the accounts of its user, where there are any."""
@@ -300,7 +300,7 @@ def exchanged(
         exchange.rights = sender_of(worker) if by is None else _proved(worker, by())
         name = exchange.user_name = exchange.rights.identified.name
         # A caller without a name is counted by address.
-        address = address_of(exchange.settings, headers_of(request), request.remote_addr or "")
+        address = address_of(exchange.settings.security, headers_of(request), request.remote_addr or "")
         exchange.caller = f"address {address}" if name is None else f"user {name}"
         request_context.go_on_for(exchange.caller)
         exchange.count_costs()

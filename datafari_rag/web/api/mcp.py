@@ -18,7 +18,7 @@ from datafari_rag.core.errors import BadRequest, BadSetting, NoDocuments, NotAll
 from datafari_rag.core.events import Sources
 from datafari_rag.core.identity import authority_of, is_same, normalized
 from datafari_rag.core.query.filter_queries import facets_of
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ServerSettings, Settings
 from datafari_rag.pipeline import fetch, sources_for
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.mcp import messages, replies
@@ -124,7 +124,7 @@ def _search(call: Call) -> Done:
         # Short passages of many documents, the best of each before the second of any.
         token_budget=TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, given.rows),
         max_documents=given.rows,
-        restrictions=restrictions_of(given.filters, facets_of(settings)),
+        restrictions=restrictions_of(given.filters, facets_of(settings.solr)),
         documents=given.basket,
     )
     try:
@@ -136,7 +136,7 @@ def _search(call: Call) -> Done:
 
 def _fetch(call: Call) -> Done:
     given, settings = call.message.arguments(FetchArguments), call.snapshot.settings
-    field, user = given.field_by(settings), call.exchange.user()
+    field, user = given.field_by(settings.rag), call.exchange.user()
     document = fetch(given.id, field, user, settings=settings, dependencies=call.snapshot.dependencies)
     if document is None:
         # One sentence for what is not there and for what is not theirs, without the id.
@@ -207,7 +207,7 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
     def read() -> Incoming:
         if not snapshot.settings.mcp.enabled:
             raise NotFound
-        _check_origin(snapshot.settings)
+        _check_origin(snapshot.settings.server)
         try:
             return incoming_from(request, takes=_JSON, now_s=worker.now())
         except BadRequest as error:
@@ -223,7 +223,7 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
     response = exchanged(Exchange(worker, MCP), read, lambda exchange: _answered(exchange, offered), by=identity)
     settings = snapshot.settings
     if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
-        parts = [f'resource_metadata="{origin_of(settings)}{RESOURCE_PATH}{PATH}"']
+        parts = [f'resource_metadata="{origin_of(settings.server)}{RESOURCE_PATH}{PATH}"']
         if settings.mcp.scopes:
             parts.append(f'scope="{" ".join(settings.mcp.scopes)}"')
         if "Authorization" in request.headers:
@@ -238,7 +238,7 @@ def resource_view(worker: WorkerContext) -> Response:
     if not _takes_tokens(settings):
         raise NotFound
     about: dict[str, object] = {
-        "resource": f"{origin_of(settings)}{PATH}",
+        "resource": f"{origin_of(settings.server)}{PATH}",
         "resource_name": replies.SERVER["name"],
         "bearer_methods_supported": ["header"],
     }
@@ -249,9 +249,9 @@ def resource_view(worker: WorkerContext) -> Response:
     return Response(plain(about), mimetype="application/json")
 
 
-def origin_of(settings: Settings) -> str:
+def origin_of(server: ServerSettings) -> str:
     """Return what the addresses of our own pages begin with: as `server.public_url` has it, else this request."""
-    return settings.server.public_url.rstrip("/") or f"{request.scheme}://{request.host}"
+    return server.public_url.rstrip("/") or f"{request.scheme}://{request.host}"
 
 
 def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
@@ -284,17 +284,17 @@ def _replied(exchange: Exchange, message: RpcRequest, offered: Mapping[str, Offe
     }
     if message.method != "tools/call":
         listed = [row.tool for row in tools.values()]
-        result = replies.listing(message, settings, listed, exchange.user_name)
+        result = replies.listing(message, settings.mcp, listed, exchange.user_name)
         exchange.finish("listed")
         return json_response(plain(succeeded(message, result)))
     name = message.params.get("name")
     if not isinstance(name, str) or name not in tools:
         raise replies.unknown_tool(message)
     exchange.take(replace(exchange.row, is_question=True))
-    return tools[name].run(Call(exchange, message, origin_of(settings)))
+    return tools[name].run(Call(exchange, message, origin_of(settings.server)))
 
 
-def _check_origin(settings: Settings) -> None:
+def _check_origin(server: ServerSettings) -> None:
     """
     Refuse what a page of another site had sent, one included whose name was made to lead here (DNS rebinding).
 
@@ -302,11 +302,11 @@ def _check_origin(settings: Settings) -> None:
     (`server.hosts`, which was checked) or cannot be made to lead elsewhere. Raises: NotAllowed.
     """
     origin = request.headers.get("Origin")
-    if origin is None or origin.lower() in settings.server.cors_origins:
+    if origin is None or origin.lower() in server.cors_origins:
         return
     named = authority_of(origin)
     is_ours = named is not None and is_same(named, request.host)
-    if not is_ours or not (settings.server.hosts or _is_fixed(request.host)):
+    if not is_ours or not (server.hosts or _is_fixed(request.host)):
         raise NotAllowed("Pages of other web sites are not allowed to send this request.")
 
 

@@ -20,6 +20,7 @@ from werkzeug.routing import Map, Rule
 from datafari_rag import resources
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.select_parameters import READERS
+from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai.action import AiRequest
 from datafari_rag.protocols.ai.conversations import ConversationTitle
@@ -95,17 +96,17 @@ def description(rules: Map, settings: Settings) -> Json:
         },
         "tags": written()["tags"],
         "paths": paths,
-        "components": {"schemas": _schemas(settings), "securitySchemes": _schemes(settings)},
-        "security": [{name: []} for name in _schemes(settings)] + [{}],
+        "components": {"schemas": _schemas(settings), "securitySchemes": _schemes(settings.security)},
+        "security": [{name: []} for name in _schemes(settings.security)] + [{}],
     }
 
 
-def _schemes(settings: Settings) -> Json:
+def _schemes(security: SecuritySettings) -> Json:
     """Return how callers authenticate; paths that need no user are open."""
-    if settings.security.identity == "jwt":
+    if security.identity == "jwt":
         return {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
-    if settings.security.identity == "header":
-        return {"proxy": {"type": "apiKey", "in": "header", "name": settings.security.header}}
+    if security.identity == "header":
+        return {"proxy": {"type": "apiKey", "in": "header", "name": security.header}}
     return {}
 
 

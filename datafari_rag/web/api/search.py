@@ -27,7 +27,7 @@ def search_of(exchange: Exchange) -> Response:
     exchange.charge()
     snapshot = exchange.snapshot
     found = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    return json_response(plain(solr_select.reply(found, search, snapshot.settings, size_of)))
+    return json_response(plain(solr_select.reply(found, search, snapshot.settings.solr, size_of)))
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)

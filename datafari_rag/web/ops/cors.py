@@ -13,7 +13,7 @@ from typing import Protocol
 from flask import Request, Response
 
 from datafari_rag.core.identity import authority_of, is_same
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ServerSettings
 
 ALLOWED = {
     "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
@@ -41,24 +41,24 @@ class ResponseHeaders(Protocol):
         ...
 
 
-def preflight(request: Request, settings: Settings, paths: Collection[str]) -> Response | None:
+def preflight(request: Request, server: ServerSettings, paths: Collection[str]) -> Response | None:
     """Return the answer to a browser's preflight request, None for other requests."""
     if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:
         return None
     response = Response(status=204)
-    if _origin(request, settings, paths) is not None:
+    if _origin(request, server, paths) is not None:
         methods = (request.url_rule.methods or set()) if request.url_rule is not None else set()
         response.headers["Access-Control-Allow-Methods"] = ", ".join(sorted(methods - {"HEAD", "OPTIONS"}))
         response.headers.update(ALLOWED)
     return response
 
 
-def allow(request: Request, headers: ResponseHeaders, settings: Settings, paths: Collection[str]) -> None:
+def allow(request: Request, headers: ResponseHeaders, server: ServerSettings, paths: Collection[str]) -> None:
     """Add to *headers* that the page which sent *request* may read the answer, where that is so."""
-    if not settings.server.cors_origins or _bare(request) not in paths:
+    if not server.cors_origins or _bare(request) not in paths:
         return
     headers.setdefault("Vary", "Origin")
-    origin = _origin(request, settings, paths)
+    origin = _origin(request, server, paths)
     if origin is None:
         return
     headers.setdefault("Access-Control-Allow-Origin", origin)
@@ -67,14 +67,14 @@ def allow(request: Request, headers: ResponseHeaders, settings: Settings, paths:
         headers.setdefault("Access-Control-Allow-Credentials", "true")
 
 
-def is_foreign(request: Request, settings: Settings, paths: Collection[str]) -> bool:
+def is_foreign(request: Request, server: ServerSettings, paths: Collection[str]) -> bool:
     """
     Say whether a browser sent *request* for a page of another site that may not call this service as its reader.
 
     A form, or a script without a preflight, may be sent from any page, with the reader's cookies. What the
     browser says of it is believed (Fetch Metadata, else `Origin`); programs that are no browsers say nothing.
     """
-    if request.method in READING or _may_call(request, settings, paths):
+    if request.method in READING or _may_call(request, server, paths):
         return False
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
@@ -91,20 +91,20 @@ def is_foreign(request: Request, settings: Settings, paths: Collection[str]) -> 
     return named is None or not any(is_same(named, host.strip()) for host in own)
 
 
-def _may_call(request: Request, settings: Settings, paths: Collection[str]) -> bool:
+def _may_call(request: Request, server: ServerSettings, paths: Collection[str]) -> bool:
     """Say whether the page that sent *request* may call this path; where any may, none may bring cookies."""
-    origin = _origin(request, settings, paths)
+    origin = _origin(request, server, paths)
     return origin is not None and (origin != "*" or "Cookie" not in request.headers)
 
 
-def _origin(request: Request, settings: Settings, paths: Collection[str]) -> str | None:
+def _origin(request: Request, server: ServerSettings, paths: Collection[str]) -> str | None:
     """Return what Access-Control-Allow-Origin says for *request*, None when its page may not read the answer."""
     if _bare(request) not in paths:
         return None
-    if settings.server.cors_origins == ("*",):
+    if server.cors_origins == ("*",):
         return "*"
     origin = request.headers.get("Origin", "")
-    return origin if origin.lower() in settings.server.cors_origins else None
+    return origin if origin.lower() in server.cors_origins else None
 
 
 def _bare(request: Request) -> str:

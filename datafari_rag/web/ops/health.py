@@ -78,7 +78,7 @@ def _may_see_more(worker: WorkerContext) -> bool:
         if is_direct and ip_address(peer).is_loopback:
             return True
         headers = headers_of(request)
-        return is_admin(snapshot.identity.identify(headers, peer).name, snapshot.settings)
+        return is_admin(snapshot.identity.identify(headers, peer).name, snapshot.settings.security)
     except (RagError, ValueError):
         return False
 

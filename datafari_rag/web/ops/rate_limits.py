@@ -27,7 +27,8 @@ from limits.strategies import FixedWindowRateLimiter
 
 from datafari_rag.core.errors import Overloaded, TooManyRequests
 from datafari_rag.core.identity import client_address, counted_address, networks
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.search import SecuritySettings
+from datafari_rag.core.settings.table import ServerSettings, Settings
 
 SLOTS = 65_536
 _KEY_BYTES = 32
@@ -154,26 +155,26 @@ class RateLimits:
             TooManyRequests: more than `client` of `server.rate`, with the seconds until the next minute.
         """
         if settings.server.rate.client > 0:
-            self._hit("address", address_of(settings, headers, peer), settings.server.rate.client)
+            self._hit("address", address_of(settings.security, headers, peer), settings.server.rate.client)
 
-    def check_user(self, settings: Settings, name: str | None) -> None:
+    def check_user(self, server: ServerSettings, name: str | None) -> None:
         """
         Count one request of the user *name*; the anonymous are limited by address alone.
 
         Raises:
             TooManyRequests: more than `user` of `server.rate`, with the seconds until the next minute.
         """
-        if name is not None and settings.server.rate.user > 0:
-            self._hit("user", name, settings.server.rate.user)
+        if name is not None and server.rate.user > 0:
+            self._hit("user", name, server.rate.user)
 
-    def check_work(self, settings: Settings, caller: str, units: int) -> None:
+    def check_work(self, server: ServerSettings, caller: str, units: int) -> None:
         """
         Count *units* of work of *caller*; after a first unit alone there is room for work of any size.
 
         Raises:
             TooManyRequests: more than `work` of `server.rate`, with the seconds until the next minute.
         """
-        most = settings.server.rate.work
+        most = server.rate.work
         if most > 0:
             self._hit("work", caller, most, min(units, max(1, most - 1)))
 
@@ -185,9 +186,9 @@ class RateLimits:
         raise TooManyRequests(retry_after_s=max(1.0, math.ceil(ends - self._clock())), log=f"limit of the {kind}")
 
 
-def address_of(settings: Settings, headers: Mapping[str, str], peer: str) -> str:
+def address_of(security: SecuritySettings, headers: Mapping[str, str], peer: str) -> str:
     """Return what a caller without a name is counted by; *headers* have lower-case names."""
-    trusted = networks(settings.security.trusted_proxies)
+    trusted = networks(security.trusted_proxies)
     return counted_address(client_address(peer, headers.get("x-forwarded-for", ""), trusted))
 
 

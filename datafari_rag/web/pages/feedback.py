@@ -16,7 +16,7 @@ from flask import Response, request
 
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.core.query.dates import iso_at
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import FeedbackSettings
 from datafari_rag.web.api.exchange import Exchange
 from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.rendering import Translate, page, reader_of
@@ -45,7 +45,7 @@ def give(exchange: Exchange) -> Response:
     token = headers.get(TOKEN_HEADER) or str(sent.get(TOKEN_FIELD, ""))
     if not worker.signer.is_own_form(reader.name or "", token, headers):
         raise NotAllowed
-    record = record_of(sent, settings, reader.translate)
+    record = record_of(sent, settings.feedback, reader.translate)
     append(Path(settings.feedback.file), {"at": iso_at(worker.now()), **record})
     questions = worker.snapshot().questions
     if questions is not None and record["request_id"]:
@@ -54,7 +54,7 @@ def give(exchange: Exchange) -> Response:
     return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
 
 
-def record_of(sent: Sent, settings: Settings, translate: Translate = str) -> dict[str, object]:
+def record_of(sent: Sent, feedback: FeedbackSettings, translate: Translate = str) -> dict[str, object]:
     """
     Return what is kept of one thumb.
 
@@ -72,7 +72,7 @@ def record_of(sent: Sent, settings: Settings, translate: Translate = str) -> dic
         "documents": _ids(sent.get("documents")),
         "cited": _ids(sent.get("cited")),
     }
-    if settings.feedback.text:
+    if feedback.text:
         record |= {name: _text(sent.get(name), MAX_TEXT_CHARS) for name in ("question", "answer")}
     return record
 

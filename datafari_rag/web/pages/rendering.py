@@ -85,7 +85,7 @@ def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
 
 def _reader(name: str | None, snapshot: ServiceSnapshot) -> PageReader:
     language = language_of(request)
-    return PageReader(name, is_admin(name, snapshot.settings), language, translator(language))
+    return PageReader(name, is_admin(name, snapshot.settings.security), language, translator(language))
 
 
 STATIC = Path(resources.__file__).parent / "static"

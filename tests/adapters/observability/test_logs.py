@@ -31,7 +31,7 @@ def fail() -> None:
 
 
 def test_a_line_of_json_has_the_requests_id_and_an_exceptions_type_alone(tmp_path: Path) -> None:
-    configure(settings_with(log_file=str(tmp_path / "log"), log_format="json"), lambda: "r-1")
+    configure(settings_with(log_file=str(tmp_path / "log"), log_format="json").log, lambda: "r-1")
     try:
         fail()
     except ValueError:
@@ -49,7 +49,7 @@ def test_a_line_of_json_has_the_requests_id_and_an_exceptions_type_alone(tmp_pat
 
 
 def test_a_line_of_text_has_it_too_and_a_dash_outside_a_request(tmp_path: Path) -> None:
-    configure(settings_with(log_file=str(tmp_path / "log")))
+    configure(settings_with(log_file=str(tmp_path / "log")).log)
     LOG.info("counted n=%d", 3)
     try:
         fail()
@@ -62,7 +62,7 @@ def test_a_line_of_text_has_it_too_and_a_dash_outside_a_request(tmp_path: Path) 
 
 
 def test_a_file_moved_away_is_begun_anew(tmp_path: Path) -> None:
-    configure(settings_with(log_file=str(tmp_path / "log")))
+    configure(settings_with(log_file=str(tmp_path / "log")).log)
     LOG.info("one")
     (tmp_path / "log").rename(tmp_path / "log.1")
     LOG.info("two")
@@ -74,7 +74,7 @@ def test_a_file_moved_away_is_begun_anew(tmp_path: Path) -> None:
 def test_lines_go_to_standard_error_while_the_folder_is_not_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure(settings_with(log_file=str(tmp_path / "none" / "log")))
+    configure(settings_with(log_file=str(tmp_path / "none" / "log")).log)
     LOG.info("first")
     (tmp_path / "none").mkdir()
     LOG.info("second")
@@ -84,7 +84,7 @@ def test_lines_go_to_standard_error_while_the_folder_is_not_there(
 
 
 def test_what_libraries_log_is_kept_out_below_warning(tmp_path: Path) -> None:
-    configure(settings_with(log_file=str(tmp_path / "log"), log_level="DEBUG"))
+    configure(settings_with(log_file=str(tmp_path / "log"), log_level="DEBUG").log)
     logging.getLogger("urllib3").info("canary of a query")
     LOG.debug("ours")
 

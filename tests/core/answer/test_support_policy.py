@@ -246,6 +246,6 @@ def test_only_so_many_sentences_of_an_answer_are_sent_and_no_quotations() -> Non
 
 def test_without_a_second_judge_there_are_no_doubts() -> None:
     settings = settings_with(answer_unsupported="drop")
-    assert SupportPolicy.of(settings).most_doubts == 0
+    assert SupportPolicy.of(settings.answer).most_doubts == 0
     named = settings_with(settings, answer_judge_endpoint="http://127.0.0.1/predict")
-    assert SupportPolicy.of(named).most_doubts == MAX_CLAIMS
+    assert SupportPolicy.of(named.answer).most_doubts == MAX_CLAIMS

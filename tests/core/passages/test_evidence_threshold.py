@@ -132,7 +132,7 @@ def test_the_threshold_is_the_measured_one_without_a_model_and_off_with_one(
     text: str, endpoint: str, least: float
 ) -> None:
     settings, problems = parse({"rag.evidence.min": text, "rag.api.endpoint": endpoint})
-    assert (least_evidence(settings), problems) == (least, ())
+    assert (least_evidence(settings.rag), problems) == (least, ())
 
 
 @pytest.mark.parametrize("text", ["automatic", "1.1", "-1", "nan", "AUTO"])

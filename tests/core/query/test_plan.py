@@ -41,7 +41,7 @@ def test_the_language_asked_for_is_the_answers_alone() -> None:
 def test_searches_hold_what_the_settings_say() -> None:
     settings = settings_with(rag_solr_field="highlighting", rag_hl_fragsize=500)
     settings = settings_with(settings, rag_search=SearchChoice(min_score=1.5))
-    search = next(searches_for(ASK, language="en", settings=settings))
+    search = next(searches_for(ASK, language="en", rag=settings.rag))
 
     assert (search.content, search.fragment_chars, search.min_score) == ("highlighting", 500, 1.5)
     assert search.question == ASK.question
@@ -50,7 +50,7 @@ def test_searches_hold_what_the_settings_say() -> None:
 
 def test_an_ask_may_narrow_what_the_settings_say() -> None:
     asked = replace(ASK, wants_captions=True, min_score=2.0, search_text="harbour office", index="other")
-    search = next(searches_for(asked, language="en", settings=Settings()))
+    search = next(searches_for(asked, language="en", rag=Settings().rag))
 
     assert (search.content, search.min_score, search.question, search.index) == (
         "highlighting",
@@ -63,7 +63,7 @@ def test_an_ask_may_narrow_what_the_settings_say() -> None:
 def test_at_least_a_hundred_hits_are_ranked_for_a_token_budget() -> None:
     asked = replace(ASK, token_budget=TokenBudget(100, 50, 0))
 
-    assert next(searches_for(asked, language="en", settings=Settings())).rows == 100
+    assert next(searches_for(asked, language="en", rag=Settings().rag)).rows == 100
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_earlier_turns_are_searched_when_the_last_words_find_nothing(
     settings: dict[str, Any], is_searched: bool
 ) -> None:
     asked = replace(ASK, earlier_text="ships and harbours")
-    texts = [search.question for search in searches_for(asked, language="en", settings=settings_with(**settings))]
+    texts = [search.question for search in searches_for(asked, language="en", rag=settings_with(**settings).rag)]
 
     assert texts[0] == ASK.question
     assert ("ships and harbours" in texts) == is_searched
@@ -89,17 +89,17 @@ def test_earlier_turns_are_searched_when_the_last_words_find_nothing(
     ],
 )
 def test_instructions_are_told(settings: dict[str, Any], is_told: bool) -> None:
-    prompt = prompt_for(ASK, (), language="en", settings=settings_with(**settings), framing=("Be brief.", "nonce"))
+    prompt = prompt_for(ASK, (), language="en", rag=settings_with(**settings).rag, framing=("Be brief.", "nonce"))
 
     assert (prompt.instructions is not None) == is_told
 
 
 def test_the_asks_model_temperature_and_tokens_win_and_v1_sends_no_default() -> None:
     asked = replace(ASK, model="m", temperature=0.0, max_tokens=7)
-    told = prompt_for(asked, (), language="en", settings=Settings(), framing=("", "n"))
-    plain = prompt_for(ASK, (), language="en", settings=Settings(), framing=("", "n"))
+    told = prompt_for(asked, (), language="en", rag=Settings().rag, framing=("", "n"))
+    plain = prompt_for(ASK, (), language="en", rag=Settings().rag, framing=("", "n"))
     budgeted = replace(ASK, token_budget=TokenBudget(1, 1, 1))
-    v1 = prompt_for(budgeted, (), language="en", settings=Settings(), framing=("", "n"))
+    v1 = prompt_for(budgeted, (), language="en", rag=Settings().rag, framing=("", "n"))
 
     assert (told.model, told.temperature, told.max_tokens) == ("m", 0.0, 7)
     assert (plain.model, plain.temperature, plain.max_tokens) == ("gpt-3.5-turbo", 0.7, 250)

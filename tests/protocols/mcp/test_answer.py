@@ -104,7 +104,7 @@ def test_a_failure_before_the_words_is_a_result_too() -> None:
 def test_no_field_of_rights_narrows_a_search() -> None:
     names = ("source", "allow_token_document", "acl")
     settings = settings_with(solr_facets=names, solr_fields={"deny_token_share": "acl"})
-    assert facets_of(settings) == {"source"}
+    assert facets_of(settings.solr) == {"source"}
 
 
 def work(name: str, arguments: object) -> Ask:

@@ -26,7 +26,7 @@ LEGACY = RpcRequest(7, "tools/list", {}, "legacy", "2025-11-25")
 
 def listing(method: str, era: Any = "modern", **params: object) -> dict[str, Any]:
     request = RpcRequest(7, method, params, era, messages.MODERN)
-    return dict(replies.listing(request, Settings(), list(TOOLS.values()), "alice"))
+    return dict(replies.listing(request, Settings().mcp, list(TOOLS.values()), "alice"))
 
 
 def test_a_result_says_that_it_is_whole_and_whose() -> None:

@@ -49,7 +49,7 @@ def test_the_settings_name_these_tools_and_no_others() -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_what_a_tool_takes_and_gives_fits_its_schemas(name: str) -> None:
-    shown: Any = listed(TOOLS[name], Settings())
+    shown: Any = listed(TOOLS[name], Settings().mcp)
     for schema in (shown["inputSchema"], shown["outputSchema"]):
         jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(TAKEN[name], shown["inputSchema"])
@@ -61,7 +61,7 @@ def test_what_a_tool_takes_and_gives_fits_its_schemas(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_every_tool_only_reads(name: str) -> None:
-    shown: Any = listed(TOOLS[name], Settings())
+    shown: Any = listed(TOOLS[name], Settings().mcp)
     assert shown["annotations"]["readOnlyHint"]
     assert not shown["annotations"]["destructiveHint"]
 
@@ -69,8 +69,8 @@ def test_every_tool_only_reads(name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS)
 def test_administrators_may_word_what_agents_are_told(name: str) -> None:
     settings = settings_with(mcp_descriptions={name: "Ours."})
-    assert listed(TOOLS[name], settings)["description"] == "Ours."
-    assert listed(TOOLS[name], Settings())["description"] == TOOLS[name].about
+    assert listed(TOOLS[name], settings.mcp)["description"] == "Ours."
+    assert listed(TOOLS[name], Settings().mcp)["description"] == TOOLS[name].about
 
 
 class Nothing(Struct):
@@ -79,4 +79,4 @@ class Nothing(Struct):
 
 def test_a_tool_of_somebody_else_has_its_own_text() -> None:
     other = Tool("other", "Other", "Does nothing.", Nothing, Nothing)
-    assert listed(other, Settings())["description"] == "Does nothing."
+    assert listed(other, Settings().mcp)["description"] == "Does nothing."

@@ -65,10 +65,10 @@ def test_one_that_is_not_there_is_not_found(name: str) -> None:
     ],
 )
 def test_ours_are_known_by_their_names(name: object, model: OurModel | None) -> None:
-    assert our_model(name, SETTINGS) == model
+    assert our_model(name, SETTINGS.openai) == model
 
 
 def test_a_long_name_is_cut_in_the_error() -> None:
     with pytest.raises(NoSuchModel) as refused:
-        our_model("datafari/" + "x" * 5000, SETTINGS)
+        our_model("datafari/" + "x" * 5000, SETTINGS.openai)
     assert len(refused.value.reason) < 200

@@ -145,7 +145,7 @@ def test_the_readers_thumbs_are_questions_for_the_command(tmp_path: Path, sets: 
     settings = settings_with(feedback_text=True)
     for verdict, question, cited in (("up", QUESTIONS[0], ["ferry"]), ("down", QUESTIONS[1], ["crew"])):
         sent = {"verdict": verdict, "question": question["question"], "cited": cited, "documents": cited}
-        append(thumbs, {"at": "2024-01-01T00:00:00+00:00", **record_of(sent, settings)})
+        append(thumbs, {"at": "2024-01-01T00:00:00+00:00", **record_of(sent, settings.feedback)})
 
     arguments = ("eval", "--from-feedback", str(thumbs), "--conf", str(conf), "--out", str(tmp_path / "out"))
     printed = command(tmp_path, *arguments, "--jobs", "2")

@@ -37,33 +37,33 @@ def refusals(times: int, check: Callable[[], None]) -> int:
 
 def test_no_limit_refuses_nobody() -> None:
     limits, settings = RateLimits(), Settings()
-    assert refusals(1000, lambda: limits.check_user(settings, "ann")) == 0
+    assert refusals(1000, lambda: limits.check_user(settings.server, "ann")) == 0
     assert refusals(1000, lambda: limits.check_address(settings, {}, "192.0.2.1")) == 0
 
 
 def test_a_user_has_his_own_count_and_the_anonymous_none() -> None:
     limits, settings = RateLimits(clock=Clock()), settings_with(server_rate=RequestRates(user=3))
-    assert refusals(5, lambda: limits.check_user(settings, "ann")) == 2
-    assert refusals(3, lambda: limits.check_user(settings, "bob")) == 0
-    assert refusals(9, lambda: limits.check_user(settings, None)) == 0
+    assert refusals(5, lambda: limits.check_user(settings.server, "ann")) == 2
+    assert refusals(3, lambda: limits.check_user(settings.server, "bob")) == 0
+    assert refusals(9, lambda: limits.check_user(settings.server, None)) == 0
 
 
 def test_the_seconds_to_wait_are_told_and_right() -> None:
     clock = Clock()
     limits, settings = RateLimits(clock=clock), settings_with(server_rate=RequestRates(user=1))
-    limits.check_user(settings, "ann")
+    limits.check_user(settings.server, "ann")
     clock.now += 20
     with pytest.raises(TooManyRequests) as caught:
-        limits.check_user(settings, "ann")
+        limits.check_user(settings.server, "ann")
     assert caught.value.retry_after_s == 40
     clock.now += 40.001
-    limits.check_user(settings, "ann")
+    limits.check_user(settings.server, "ann")
 
 
 def test_a_user_and_an_address_of_one_name_are_two() -> None:
     limits = RateLimits(clock=Clock())
     settings = settings_with(server_rate=RequestRates(user=1, client=1))
-    limits.check_user(settings, "192.0.2.1")
+    limits.check_user(settings.server, "192.0.2.1")
     limits.check_address(settings, {}, "192.0.2.1")
 
 
