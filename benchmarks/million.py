@@ -134,7 +134,7 @@ Search = Callable[[str, Filter], int]
 def _read(searching: Searching, engines: Engines) -> Search:
     def search(question: str, access: Filter) -> int:
         plan = searches_for(Ask(question), language="en", rag=searching.settings.rag)
-        return len(searched(plan, access, settings=searching.settings, engines=engines).found.documents)
+        return len(searched(plan, access, settings=searching.settings, engines=engines).result.documents)
 
     return search
 

@@ -119,24 +119,24 @@ class Runtime:
         trail = snapshot.audit
         # The others have a part of their own, or are looked at where they are used.
         no_log = next((f"{key}: {why}" for key, why in unusable(snapshot.settings) if key == "log.file"), None)
-        said = {
+        by_part = {
             "settings": self._file.problem() or no_log,
             **{what: problem for what, problem in self._probes.problems().items() if what != MEANING},
             "audit": trail.problem() if trail else None,
         }
-        return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
+        return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
 
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps the search by meaning, or stored conversations, from working now: answers go on."""
         snapshot = self.snapshot()
         store, accounts, questions = snapshot.conversations, snapshot.accounts, snapshot.questions
-        said = {
+        by_part = {
             MEANING: self._probes.problems().get(MEANING),
             CONVERSATIONS: store.problem() if store else None,
             ACCOUNTS: accounts.problem() if accounts else None,
             REPORT: questions.problem() if questions else None,
         }
-        return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
+        return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
 
     def _probed(self) -> Mapping[str, str | None]:
         """Return what those say that have to be sent a request for it."""
@@ -156,63 +156,63 @@ class Runtime:
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings
         rag, answer, chat, security = settings.rag, settings.answer, settings.chat, settings.security
-        kept, machine = self._kept, self._machine
-        model = kept(
+        part, machine = self._part, self._machine
+        model = part(
             "model",
             (rag.api_endpoint, rag.api_token, rag.model, rag.template, settings.llm, settings.tls),
             lambda: model_for(settings, self._aside, machine),
         )
         of_search = (settings.solr, settings.openai.indexes, settings.tls)
-        retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
+        retriever = part("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
         of_agents = (security, settings.demo, settings.server.public_url)
         of_judge = (answer.judge_endpoint, answer.judge_token, answer.judge_options, settings.tls)
         dependencies = Dependencies(
             retriever=retriever,
-            meaning=kept("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
+            meaning=part("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
             both=in_turn if settings.solr.url.startswith(EMBEDDED) else side_by_side,
             several=several_at_once,
             model=model,
-            counter=kept("counter", settings.token.counter, lambda: counter_for(settings.token)),
+            counter=part("counter", settings.token.counter, lambda: counter_for(settings.token)),
             instructions=snapshot.instructions,
             new_nonce=machine.nonce,
             clock=machine.monotonic,
             endpoint=host_of(settings.rag.api_endpoint),
             offload=self._aside,
-            reranker=kept(
+            reranker=part(
                 "reranker", (settings.rerank, settings.tls), lambda: reranker_for(settings, machine, self._aside)
             ),
-            judge=kept("judge", of_judge, lambda: judge_for(settings, machine)),
+            judge=part("judge", of_judge, lambda: judge_for(settings, machine)),
         )
-        revocations = kept("revocations", security.revocations_file, lambda: revocations_for(security))
+        revocations = part("revocations", security.revocations_file, lambda: revocations_for(security))
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
-            identity=kept(
+            identity=part(
                 "identity",
                 (security, settings.demo, settings.server.api_keys),
                 lambda: identity_for(settings, self._signer),
             ),
-            rights=kept("rights", security, lambda: rights_for(security, watch, machine)),
+            rights=part("rights", security, lambda: rights_for(security, watch, machine)),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=kept("audit", settings.audit, lambda: audit_for(settings.audit, machine)),
-            agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
+            audit=part("audit", settings.audit, lambda: audit_for(settings.audit, machine)),
+            agent_identity=part("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
-            accounts=kept("accounts", settings.limits.store, lambda: ledger_for(settings.limits, machine)),
-            questions=kept("questions", settings.report, lambda: questions_for(settings.report, machine)),
-            conversations=kept(
+            accounts=part("accounts", settings.limits.store, lambda: ledger_for(settings.limits, machine)),
+            questions=part("questions", settings.report, lambda: questions_for(settings.report, machine)),
+            conversations=part(
                 "conversations", (chat.store_folder, chat.store_limits), lambda: conversations_for(chat, machine)
             ),
         )
 
-    def _kept(self, name: str, key: object, build: Callable[[], T]) -> T:
-        held = self._built.get(name)
-        if held is None or held[0] != key:
-            held = (key, build())
-            self._built[name] = held
-        built: T = held[1]
+    def _part(self, name: str, key: object, build: Callable[[], T]) -> T:
+        entry = self._built.get(name)
+        if entry is None or entry[0] != key:
+            entry = (key, build())
+            self._built[name] = entry
+        built: T = entry[1]
         return built
 
 

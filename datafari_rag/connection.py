@@ -90,7 +90,7 @@ class ClientConnection:
         self._room = count
 
     @property
-    def left(self) -> int:
+    def unread_bytes(self) -> int:
         """How many of the bytes that were allowed did not come."""
         return self._room
 
@@ -140,8 +140,8 @@ class ClientConnection:
         if data.startswith(b"HTTP/1.1 100 "):
             self._owes_continue = True
             return len(data)
-        sent: int = self._send(data)
-        return sent
+        count: int = self._send(data)
+        return count
 
     def sendall(self, data: bytes) -> None:
         """
@@ -149,9 +149,9 @@ class ClientConnection:
 
         gevent's `sendall` asks for the size of the kernel's buffer and watches the time before it sends anything.
         """
-        sent = self._send(data)
-        if sent < len(data):
-            self._line.sendall(memoryview(data)[sent:])
+        count = self._send(data)
+        if count < len(data):
+            self._line.sendall(memoryview(data)[count:])
 
     def has_left(self) -> bool:
         """Say whether the caller has closed a connection that can be read."""
@@ -168,11 +168,11 @@ class ClientConnection:
         if self._is_refused:
             with suppress(OSError), gevent.Timeout(LINGER_S, False):
                 self._line.shutdown(socket.SHUT_WR)
-                left = LINGER_BYTES
-                while left > 0:
+                rest = LINGER_BYTES
+                while rest > 0:
                     gevent.sleep(0)
                     count = len(self._line.recv(STEP_BYTES))
-                    left -= count or left
+                    rest -= count or rest
         self._line.close()
 
     def __getattr__(self, name: str) -> Any:
@@ -207,11 +207,11 @@ class BodyReader:
 
     def read(self, size: int | None = None) -> bytes:
         """Return *size* bytes, fewer at the end; all for None. Raises: BadRequest, OSError."""
-        left = math.inf if size is None or size < 0 else size
+        rest = math.inf if size is None or size < 0 else size
         pieces = []
-        while left > 0 and (piece := self._step(self._body.read, min(left, STEP_BYTES))):
+        while rest > 0 and (piece := self._step(self._body.read, min(rest, STEP_BYTES))):
             pieces.append(piece)
-            left -= len(piece)
+            rest -= len(piece)
         return b"".join(pieces)
 
     def readline(self, size: int | None = None) -> bytes:
@@ -225,12 +225,12 @@ class BodyReader:
     def _step(self, read: Callable[[int], bytes], size: float) -> bytes:
         if self._ends is None:
             self._ends = time.monotonic() + BODY_S
-        wanted = int(size)
-        room = self._room(wanted)
+        most = int(size)
+        room = self._room(most)
         self._connection.allow(room)
         try:
             with gevent.Timeout(max(0.001, self._ends - time.monotonic()), TimeoutError("the body takes too long")):
-                data = read(wanted)
+                data = read(most)
         except ParseException as error:
             self._has_failed = True
             raise BadRequest("The request body is not framed as HTTP wants it.") from error
@@ -239,12 +239,12 @@ class BodyReader:
             raise
         self._raw += room - self._connection.left
         self._text += len(data)
-        self._is_ended = not data and wanted > 0
+        self._is_ended = not data and most > 0
         return data
 
-    def _room(self, wanted: int) -> int:
-        """Return how many bytes the connection may give for *wanted* ones of the body."""
-        text = self._text + wanted
+    def _room(self, size: int) -> int:
+        """Return how many bytes the connection may give for *size* bytes of the body."""
+        text = self._text + size
         if self._length is not None:
             # What is read ahead, behind the body's end, is the next request's.
             return max(0, self._length - self._text) + STEP_BYTES

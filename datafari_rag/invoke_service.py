@@ -67,7 +67,7 @@ def documents_in(context: str) -> tuple[str, tuple[PromptDocument, ...]]:
     """
     fenced = list(_FENCED.finditer(context))
     if fenced:
-        documents = tuple(PromptDocument(int(found[1]), found[3], found[4]) for found in fenced)
+        documents = tuple(PromptDocument(int(match[1]), match[3], match[4]) for match in fenced)
         return context[: fenced[0].start()].strip(), documents
     context = _WRITTEN_LINE_END.sub("\n", context)
     heads: list[re.Match[str]] = []
@@ -82,7 +82,7 @@ def documents_in(context: str) -> tuple[str, tuple[PromptDocument, ...]]:
         PromptDocument(_place(head), "", context[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=True)
     )
-    return context[: heads[0].start()].strip(), tuple(given for given in bare if given.text)
+    return context[: heads[0].start()].strip(), tuple(document for document in bare if document.text)
 
 
 def _place(head: re.Match[str]) -> int:
@@ -94,9 +94,9 @@ def first_sentence(text: str) -> str:
     # Between two paragraphs are an empty line or two blanks: a heading is no part of the sentence below it.
     for paragraph in _PARAGRAPHS.split(text):
         sentences = (paragraph[start:end] for start, end in spans(paragraph))
-        found = next((sentence for sentence in sentences if sentence.endswith((".", "!"))), None)
-        if found is not None:
-            return found
+        first = next((sentence for sentence in sentences if sentence.endswith((".", "!"))), None)
+        if first is not None:
+            return first
     return text.strip()
 
 
@@ -118,27 +118,27 @@ def prompt_of(body: object, defaults: ServiceDefaults, *, nonce: str) -> Prompt:
         BadRequest: the body, or a value in it, has not the form of the API; the reason names the field.
         NoQuery: there is no question.
     """
-    given = body.get("input") if isinstance(body, Mapping) else None
-    if not isinstance(given, Mapping):
+    fields = body.get("input") if isinstance(body, Mapping) else None
+    if not isinstance(fields, Mapping):
         raise BadRequest("input: an object is expected.", field="input")
-    question = _text(given, "question")
+    question = _text(fields, "question")
     if not question.strip():
         raise NoQuery("question: a text is expected.", field="question")
-    before, documents = _documents(given)
-    language, wanted = detect(question), _text(given, "format").lower()
-    answer_format = next((known for known in ANSWER_FORMATS if known == wanted), None)
+    before, documents = _documents(fields)
+    language, format_name = detect(question), _text(fields, "format").lower()
+    answer_format = next((name for name in ANSWER_FORMATS if name == format_name), None)
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
-    written = before or instructions_for(defaults.instructions, language=language, answer_format=answer_format)
+    instructions = before or instructions_for(defaults.instructions, language=language, answer_format=answer_format)
     return Prompt(
         question=question,
         extracts=extracts_for(chosen, is_cleaned=True),
-        instructions=written,
+        instructions=instructions,
         nonce=nonce,
         answer_format=answer_format,
         language=language,
-        model=_text(given, "model") or defaults.model,
-        temperature=_number(given, "temperature", 0.0, 2.0),
-        max_tokens=_count(given, "max_tokens"),
+        model=_text(fields, "model") or defaults.model,
+        temperature=_number(fields, "temperature", 0.0, 2.0),
+        max_tokens=_count(fields, "max_tokens"),
     )
 
 
@@ -152,15 +152,15 @@ def failure(error: RagError) -> dict[str, object]:
     return {"output": "", "error": error.reason, "label": error.label, "code": error.code}
 
 
-def _documents(given: Mapping[str, object]) -> tuple[str, tuple[Document, ...]]:
+def _documents(fields: Mapping[str, object]) -> tuple[str, tuple[Document, ...]]:
     """Return the instructions that came along (empty when none did) and the documents, of either generation."""
-    listed = given.get("documents")
+    listed = fields.get("documents")
     if listed is None:
-        before, parts = documents_in(_text(given, "context"))
+        before, parts = documents_in(_text(fields, "context"))
         return before, tuple(Document(id=str(part.number), title=part.label or None, text=part.text) for part in parts)
     if not isinstance(listed, list) or not all(isinstance(item, Mapping) for item in listed):
         raise BadRequest("documents: a list of objects is expected.", field="documents")
-    before = documents_in(_text(given, "context"))[0]
+    before = documents_in(_text(fields, "context"))[0]
     return before, tuple(_document(item, number) for number, item in enumerate(listed, 1))
 
 
@@ -173,8 +173,8 @@ def _document(item: Mapping[str, object], number: int) -> Document:
     )
 
 
-def _text(given: Mapping[str, object], key: str) -> str:
-    value = given.get(key)
+def _text(fields: Mapping[str, object], key: str) -> str:
+    value = fields.get(key)
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -182,9 +182,9 @@ def _text(given: Mapping[str, object], key: str) -> str:
     return value
 
 
-def _number(given: Mapping[str, object], key: str, low: float, high: float) -> float | None:
+def _number(fields: Mapping[str, object], key: str, low: float, high: float) -> float | None:
     """Return a number that may have come as a text ("0.4"); None when it is absent or empty."""
-    value = given.get(key)
+    value = fields.get(key)
     if value is None or value == "":
         return None
     try:
@@ -196,8 +196,8 @@ def _number(given: Mapping[str, object], key: str, low: float, high: float) -> f
     return number
 
 
-def _count(given: Mapping[str, object], key: str) -> int | None:
-    number = _number(given, key, 1, 10_000_000)
+def _count(fields: Mapping[str, object], key: str) -> int | None:
+    number = _number(fields, key, 1, 10_000_000)
     if number is not None and number != int(number):
         raise BadRequest(f"{key}: an integer is expected.", field=key)
     return None if number is None else int(number)
@@ -265,16 +265,16 @@ def _answered(environ: Environ, model: Model, defaults: ServiceDefaults, token: 
     if token and not compare_digest(environ.get("HTTP_AUTHORIZATION", "").encode(), f"Bearer {token}".encode()):
         raise NotAuthenticated("A valid token is required.")
     prompt = prompt_of(_body(environ), defaults, nonce=secrets.token_hex(8))
-    with closing(model.generate(prompt, is_streamed=False)) as said:
-        text = "".join(_texts(said))
+    with closing(model.generate(prompt, is_streamed=False)) as answer:
+        text = "".join(_texts(answer))
     if not text.strip():
         raise NoAnswer
     return reply(text, str(uuid.uuid4()))
 
 
-def _texts(said: Iterable[object]) -> Iterator[str]:
+def _texts(pieces: Iterable[object]) -> Iterator[str]:
     """Yield the texts of the pieces. Raises: RagError, the ending's failure."""
-    for piece in said:
+    for piece in pieces:
         if not isinstance(piece, Ending):
             yield piece.text  # type: ignore[attr-defined]  # a Piece: nothing else is yielded
         elif piece.failure is not None:

@@ -75,12 +75,12 @@ def log_model(ending: Ending, chars: int, rag: RagSettings) -> None:
         log.info("model %s chars=%d ended=%r", header_value(ending.facts), chars, outcome)
 
 
-def log_steps(found: SearchResult, tried: tuple[SearchAttempt, ...], selected: Selected) -> None:
+def log_steps(result: SearchResult, tried: tuple[SearchAttempt, ...], selected: Selected) -> None:
     """Log one line for each step: counts, sizes and names of steps, never a word of anybody (`rag.enable.logs`)."""
     for step in tried:
         log.info("search step=%r found=%d", step.name, step.total)
-    took_ms = 0.0 if found.took_ms is None else found.took_ms
-    log.info("documents ids=%r took_ms=%.1f", [document.id for document in found.documents], took_ms)
+    took_ms = 0.0 if result.took_ms is None else result.took_ms
+    log.info("documents ids=%r took_ms=%.1f", [document.id for document in result.documents], took_ms)
     log.info("passages documents=%d chars=%d", len(selected.extracts), sum(len(e.text) for e in selected.extracts))
 
 
@@ -220,7 +220,7 @@ def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depende
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
     access, language = _access(user, settings.security), question_language_for(ask)
     steps = stepped(ask, access, language=language, settings=settings, parts=_parts(dependencies))
-    return returned_by(steps).searched.found
+    return returned_by(steps).searched.result
 
 
 def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Sources:
@@ -259,10 +259,10 @@ def prepare(
     ask = rewritten(ask, language, settings=settings, parts=parts)
     steps = yield from stepped(ask, access, language=asked_in, settings=settings, parts=parts)
     ask, result = steps.ask, steps.searched
-    found, tried = result.found, result.tried
+    reply, tried = result.result, result.tried
     ask = ask if result.last is None else replace(ask, search_text=result.last.question)
     stopwatch.lap("search")
-    selected = _selected(ask, found.documents, language=asked_in, settings=settings, dependencies=dependencies)
+    selected = _selected(ask, reply.documents, language=asked_in, settings=settings, dependencies=dependencies)
     stopwatch.lap("passages")
     trace = Trace(
         ask=ask,
@@ -273,14 +273,14 @@ def prepare(
         access=repr(access),
         endpoint=dependencies.endpoint,
         timings_ms=stopwatch.ms,
-        found_by=found.by,
-        reranking=found.reranking,
+        found_by=reply.by,
+        reranking=reply.reranking,
     )
     if not selected.extracts:
         thoughts = _thoughts(trace, user, settings.chat)
-        sources = Sources((), thoughts, language, stopwatch.ms, is_partial=found.is_partial)
+        sources = Sources((), thoughts, language, stopwatch.ms, is_partial=reply.is_partial)
         problem = dependencies.retriever.probe() if user.is_admin else None
-        return Prepared(sources, failure=_nothing_in(found, selected, problem))
+        return Prepared(sources, failure=_nothing_in(reply, selected, problem))
     prompt = prompt_for(
         ask,
         selected.extracts,
@@ -291,19 +291,19 @@ def prepare(
     prompt = _fitted(prompt, settings.llm, dependencies)
     stopwatch.lap("prompt")
     if settings.rag.enable_logs:
-        log_steps(found, tried, selected)
+        log_steps(reply, tried, selected)
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
     sources = Sources(prompt.extracts, _thoughts(trace, user, settings.chat), language, stopwatch.ms)
     has_few_words = selected.evidence is not None and selected.evidence < FEW
-    sources = replace(sources, is_partial=found.is_partial, found_by=found.by, has_few_words=has_few_words)
-    sources = replace(sources, reranking=found.reranking, skipped=result.skipped)
+    sources = replace(sources, is_partial=reply.is_partial, found_by=reply.by, has_few_words=has_few_words)
+    sources = replace(sources, reranking=reply.reranking, skipped=result.skipped)
     return Prepared(sources, prompt, activity=steps.activity)
 
 
-def _nothing_in(found: SearchResult, selected: Selected, problem: str | None) -> RagError:
+def _nothing_in(result: SearchResult, selected: Selected, problem: str | None) -> RagError:
     """Return why there is nothing to answer from; *problem* is what an administrator has to know of the search."""
     # The contents of a missing shard are unknown: "nothing was found" would be a guess.
-    if found.is_partial:
+    if result.is_partial:
         return SearchUnavailable(log="a part of the collection did not answer")
     if selected.is_without_room:
         return NoRoomForDocuments()
@@ -331,8 +331,8 @@ def _selected(
     ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, dependencies: Dependencies
 ) -> Selected:
     """Choose the passages; long texts in a worker thread, so that other answers continue."""
-    sent = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
-    chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
+    texts = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
+    chars = sum(map(len, texts)) + sum(len(document.text) for document in documents)
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
     instructed = dependencies.counter.count(dependencies.instructions)
     if instructed > settings.openai.limits.reserve_tokens:
@@ -366,8 +366,8 @@ def _parts(dependencies: Dependencies) -> StepParts:
 def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
     """Return the units of proving *chars* characters of what a model wrote, or was taken out of a document."""
     # Every word is counted in all of the stored texts; what is read besides is little more than what the model saw.
-    stored = [len(one.document.text) for one in extracts]
-    return compared_units(chars, stored) - sum(stored) + sum([len(one.text) for one in extracts])
+    stored = [len(extract.document.text) for extract in extracts]
+    return compared_units(chars, stored) - sum(stored) + sum([len(extract.text) for extract in extracts])
 
 
 def speak(
@@ -377,23 +377,23 @@ def speak(
     filtered = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security.answer_links)
     output = SupportedOutput(prompt, filtered, SupportPolicy.of(settings.answer))
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
-    known: ModelFacts | None = None
+    facts: ModelFacts | None = None
     with closing(dependencies.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
-        for said in said_by_model:
-            if isinstance(said, Ending):
-                ending = said
+        for piece in said_by_model:
+            if isinstance(piece, Ending):
+                ending = piece
                 break
-            known = known or said.facts
-            units = len(said.text)
+            facts = facts or piece.facts
+            units = len(piece.text)
             if output.is_live:
                 units = proof_units(units + output.waiting_chars, prompt.extracts)
             if output.has_live_doubts:
-                doubts = dependencies.offload(partial(output.take, said.text), units)
+                doubts = dependencies.offload(partial(output.take, piece.text), units)
                 text = output.show(_verdicts(doubts, dependencies))
             else:
-                text = dependencies.offload(partial(output.feed, said.text), units)
+                text = dependencies.offload(partial(output.feed, piece.text), units)
             if text:
-                yield Delta(text, known)
+                yield Delta(text, facts)
     if ending.failure is not None:
         log_model(ending, len(output.text), settings.rag)
         yield Failed(ending.failure, ending.facts)
@@ -415,8 +415,8 @@ def speak(
 
 def _verdicts(doubts: Sequence[Doubt], dependencies: Dependencies) -> Sequence[Verdict]:
     """Return what the second judge says of *doubts*, nothing where it fails: the first one then counts alone."""
-    said = dependencies.judge.judge(doubts) if doubts and dependencies.judge is not None else ()
-    return () if isinstance(said, JudgeFailure) else said
+    verdicts = dependencies.judge.judge(doubts) if doubts and dependencies.judge is not None else ()
+    return () if isinstance(verdicts, JudgeFailure) else verdicts
 
 
 def _finished(
@@ -482,21 +482,21 @@ def started(events: Generator[Event, None, None]) -> StartedAnswer:
     Raises:
         RagError: the answer failed before its first words.
     """
-    taken = taken_until(events, lambda event: not isinstance(event, Sources))
-    last = taken[-1] if taken else Failed(NoAnswer())
+    beginning = taken_until(events, lambda event: not isinstance(event, Sources))
+    last = beginning[-1] if beginning else Failed(NoAnswer())
     if not isinstance(last, Delta | Finished):
         events.close()
         raise last.error if isinstance(last, Failed) else NoAnswer()
-    sources = next((event for event in taken if isinstance(event, Sources)), Sources(()))
-    return StartedAnswer(sources, last.facts, _resumed(taken, events), events.close)
+    sources = next((event for event in beginning if isinstance(event, Sources)), Sources(()))
+    return StartedAnswer(sources, last.facts, _resumed(beginning, events), events.close)
 
 
-def begun(events: Generator[Event, None, None]) -> StartedAnswer:
+def answer_at_once(events: Generator[Event, None, None]) -> StartedAnswer:
     """Return an answer of which nothing is awaited: whatever fails is an event of it."""
     return StartedAnswer(Sources(()), None, events, events.close)
 
 
-def _resumed(taken: Sequence[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+def _resumed(beginning: Sequence[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
-        yield from taken
+        yield from beginning
         yield from events

@@ -154,10 +154,10 @@ class PassageWriter(Writer, Protocol):
         self,
         documents: Sequence[Mapping[str, object]],
         pieces: Mapping[str, Sequence[PieceVector]],
-        made: EmbeddingModel,
+        model: EmbeddingModel,
     ) -> None:
         """
-        Take *documents* as `add` does, with the vectors of their *pieces* by id, made by *made*.
+        Take *documents* as `add` does, with the vectors of their *pieces* by id, made by *model*.
 
         A document that is not in *pieces* has none. Users who may see a document may find its pieces, and no one else.
 
@@ -168,17 +168,17 @@ class PassageWriter(Writer, Protocol):
         """
         ...
 
-    def unembedded(self, made: EmbeddingModel) -> int:
-        """Return how many documents have vectors of other models than *made*, and none of it. Raises as add."""
+    def unembedded(self, model: EmbeddingModel) -> int:
+        """Return how many documents have vectors of other models than *model*, and none of it. Raises as add."""
         ...
 
 
 class PassageStore(Protocol):
     """A collection of passages beside a collection of documents, for the code that synchronises them."""
 
-    def require(self, made: EmbeddingModel | None) -> None:
+    def require(self, model: EmbeddingModel | None) -> None:
         """
-        Check that passages with vectors of *made* fit in, and keep its spread; None for passages without vectors.
+        Check that passages with vectors of *model* fit in, and keep its spread; None for passages without vectors.
 
         Raises: SearchUnavailable.
         """
@@ -196,12 +196,12 @@ class PassageStore(Protocol):
         """Return the documents *ids* that are there. Raises as total."""
         ...
 
-    def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
-        """Return the vectors of *made* that passages of *parent* have, by digest. Raises as total."""
+    def vectors(self, parent: str, model: EmbeddingModel) -> Mapping[str, Sequence[float]]:
+        """Return the vectors of *model* that passages of *parent* have, by digest. Raises as total."""
         ...
 
     def replace(
-        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel | None
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, model: EmbeddingModel | None
     ) -> None:
         """Write *passages*, in order, in place of all that *parent* had; found after `commit`. Raises as total."""
         ...

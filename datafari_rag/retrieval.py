@@ -81,9 +81,9 @@ class Engines:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What was *found*, the steps that were *tried*, and the *last* search by words, None when there was no word."""
+    """The *result*, the steps that were *tried*, and the *last* search by words, None when there was no word."""
 
-    found: SearchResult
+    result: SearchResult
     tried: tuple[SearchAttempt, ...] = ()
     last: Search | None = None
     skipped: tuple[SkippedDocument, ...] = ()
@@ -103,33 +103,33 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
     """
     plan = list(searches)
     whole = _searched(plan, access, settings=settings, engines=engines)
-    asked = whole.last or (plan[0] if plan else None)
-    if asked is None or asked.is_whole or asked.content == "highlighting":
+    last = whole.last or (plan[0] if plan else None)
+    if last is None or last.is_whole or last.content == "highlighting":
         return whole
-    read = read_in_parts(whole, asked.question, asked.language, engines.offload)
-    return read if engines.reranker is None else _reranked(read, asked, engines.reranker, engines.offload)
+    read = read_in_parts(whole, last.question, last.language, engines.offload)
+    return read if engines.reranker is None else _reranked(read, last, engines.reranker, engines.offload)
 
 
-def _reranked(whole: Searched, asked: Search, reranker: Reranker, offload: Offload) -> Searched:
+def _reranked(whole: Searched, search: Search, reranker: Reranker, offload: Offload) -> Searched:
     """Return *whole* with what *reranker* says of its best passages; as it is where it fails."""
-    found = whole.found
-    if not found.documents or not reranker.knows(asked.language):
+    result = whole.result
+    if not result.documents or not reranker.knows(search.language):
         return whole
-    chosen = partial(rerank_plan, asked.question, found.documents, language=asked.language, most=reranker.most)
-    plan = offload(chosen, sum(len(one.text) for one in found.documents))
-    said = reranker.scores(asked.question, plan.texts)
-    if isinstance(said, RerankFailure):
-        return replace(whole, found=replace(found, reranking=Reranking(len(plan.pairs), said.label)))
-    documents = plan.scored(found.documents, said)
-    return replace(whole, found=replace(found, documents=documents, reranking=Reranking(len(plan.pairs))))
+    chosen = partial(rerank_plan, search.question, result.documents, language=search.language, most=reranker.most)
+    plan = offload(chosen, sum(len(document.text) for document in result.documents))
+    scores = reranker.scores(search.question, plan.texts)
+    if isinstance(scores, RerankFailure):
+        return replace(whole, result=replace(result, reranking=Reranking(len(plan.pairs), scores.label)))
+    documents = plan.scored(result.documents, scores)
+    return replace(whole, result=replace(result, documents=documents, reranking=Reranking(len(plan.pairs))))
 
 
 def read_in_parts(whole: Searched, question: str, language: str, offload: Offload) -> Searched:
     """Return *whole* with what of its documents may be looked at; long texts are looked through *offload*."""
-    documents = whole.found.documents
+    documents = whole.result.documents
     cut = partial(in_parts, documents, question, language)
-    read = offload(cut, sum(len(one.text) for one in documents))
-    return replace(whole, found=replace(whole.found, documents=read))
+    read = offload(cut, sum(len(document.text) for document in documents))
+    return replace(whole, result=replace(whole.result, documents=read))
 
 
 def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, engines: Engines) -> Searched:
@@ -148,12 +148,12 @@ def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, eng
     last = words.last or plan[0]
     if near is not None and last.question != plan[0].question:
         near = _nearest(last, access, settings=settings, meaning=meaning)
-    fused = None if near is None else _fused(words.found, near, last, access, (settings, meaning))
+    fused = None if near is None else _fused(words.result, near, last, access, (settings, meaning))
     if fused is not None:
-        return replace(words, found=fused)
-    if is_bare and words.found.documents:
+        return replace(words, result=fused)
+    if is_bare and words.result.documents:
         # The texts were left to the search by meaning.
-        return replace(words, found=engines.retriever.search(replace(last, is_bare=False), access))
+        return replace(words, result=engines.retriever.search(replace(last, is_bare=False), access))
     return words
 
 
@@ -165,12 +165,12 @@ def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriev
         NotFound: this user can see none of them.
         SearchError: the search failed.
     """
-    read = {one: retriever.fetch(one, STORED[content], access) for one in ids}
+    read = {document_id: retriever.fetch(document_id, STORED[content], access) for document_id in ids}
     documents = tuple(document for document in read.values() if document is not None)
     if not documents:
         # One sentence for what is not there and for what is not theirs.
         raise NotFound("There is no such document.")
-    skipped = tuple(SkippedDocument(one, NOT_FOUND) for one, document in read.items() if document is None)
+    skipped = tuple(SkippedDocument(doc_id, NOT_FOUND) for doc_id, document in read.items() if document is None)
     return Searched(SearchResult(documents, len(documents)), skipped=skipped)
 
 
@@ -221,7 +221,7 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
         near = _nearest(search, access, settings=hybrid, meaning=meaning)
         if near is None or not (spread := near[0].spread):
             return {}
-        return {one.id: max(piece.cosine for piece in one.near) / spread for one in near[1]}
+        return {document.id: max(piece.cosine for piece in document.near) / spread for document in near[1]}
 
     return _Arranger(cosines, fields_of(settings.solr.fields).id)
 
@@ -247,12 +247,12 @@ def _pulled(
     page, id_field = first
     rows: tuple[Mapping[str, object], ...] = ()
     marked: Mapping[str, object] = {}
-    known: set[str] = set()
+    with_words: set[str] = set()
     if ids and total_of(page) > WINDOW:
-        known = {
+        with_words = {
             str(row.get(id_field)) for row in _rows_of(retriever.browse(ids_with_words(plain, ids, id_field), access))
         }
-    farther, without = pulled_of(ids, known)
+    farther, without = pulled_of(ids, with_words)
     if farther:
         there = retriever.browse(same_words(plain, farther, id_field), access)
         rows, marked = _rows_of(there), there.get("highlighting") or {}  # type: ignore[assignment]
@@ -275,32 +275,32 @@ def _has_all_words(page: Mapping[str, object], step: Step, plain: Browse, access
 
 
 def _relaxation(total: int, step: Step, plain: Browse, access: Filter, retriever: Retriever) -> Relaxation:
-    counts = {word: total_of(retriever.browse(one, access)) for word, one in counts_of_each(plain).items()}
+    counts = {word: total_of(retriever.browse(query, access)) for word, query in counts_of_each(plain).items()}
     missing = tuple(word for word, count in counts.items() if not count)
     corrected: dict[str, str] = {}
     for word in missing[:MAX_SPELT]:
         near = near_search(plain, word)
-        found = None if near is None else near_word(word, retriever.browse(near, access))
-        if found is not None:
-            corrected[word] = found
+        correction = None if near is None else near_word(word, retriever.browse(near, access))
+        if correction is not None:
+            corrected[word] = correction
     better = respelled(plain.text or "", corrected, plain.language) if corrected else None
     # What was found without a word is found already.
     shorter = None if total else without_rarest(counts)
-    proposals = tuple(one for one in (better, shorter) if one is not None)
+    proposals = tuple(proposal for proposal in (better, shorter) if proposal is not None)
     is_lost = not total and not proposals
     latest = documents_on(retriever.browse(latest_search(), access)) if is_lost else ()
     return Relaxation(step.name, total > 0, missing, proposals, latest)
 
 
 def _by_words(plan: Sequence[Search], access: Filter, retriever: Retriever) -> Searched:
-    found, tried, last = SearchResult((), 0), list[SearchAttempt](), None
+    result, tried, last = SearchResult((), 0), list[SearchAttempt](), None
     for search in plan:
-        found, last = retriever.search(search, access), search
-        sent = found.query or f"{search.step.rule}: {' '.join(search.step.words)}"
-        tried.append(SearchAttempt(search.step.name, sent, found.total))
-        if found.documents:
+        result, last = retriever.search(search, access), search
+        query = result.query or f"{search.step.rule}: {' '.join(search.step.words)}"
+        tried.append(SearchAttempt(search.step.name, query, result.total))
+        if result.documents:
             break
-    return Searched(found, tuple(tried), last)
+    return Searched(result, tuple(tried), last)
 
 
 def _nearest(search: Search, access: Filter, *, settings: Settings, meaning: Meaning) -> _Near | None:
@@ -318,20 +318,20 @@ def _nearest(search: Search, access: Filter, *, settings: Settings, meaning: Mea
 
 
 def _fused(
-    found: SearchResult, near: _Near, last: Search, access: Filter, chosen: tuple[Settings, Meaning]
+    result: SearchResult, near: _Near, last: Search, access: Filter, chosen: tuple[Settings, Meaning]
 ) -> SearchResult | None:
-    """Return one list of what words *found* and what is near, read; None where that cannot be had."""
+    """Return one list of what words *result* and what is near, read; None where that cannot be had."""
     (search, nearest), (settings, meaning) = near, chosen
-    most = max(last.rows, len(found.documents))
-    order = joined(found.documents, nearest, settings=settings, spread=search.spread, most=most)
+    most = max(last.rows, len(result.documents))
+    order = joined(result.documents, nearest, settings=settings, spread=search.spread, most=most)
     try:
         read = meaning.passages.compared(order, search, access)
     except (EmbeddingError, SearchError) as error:
         _note(error)
         return None
-    documents = tuple(replace(one, near=scaled(one.near, search.spread)) for one in read)
+    documents = tuple(replace(document, near=scaled(document.near, search.spread)) for document in read)
     by: Retrieval = "vector" if settings.retrieval.method == "vector" else "both"
-    return replace(found, documents=documents, total=max(found.total, len(documents)), by=by)
+    return replace(result, documents=documents, total=max(result.total, len(documents)), by=by)
 
 
 def _note(error: EmbeddingError | SearchError) -> None:

@@ -112,9 +112,9 @@ def run(make_app: Callable[[], Application], listening: ListenOptions, on_ready:
     """
     # The limit of open files of systemd and most shells would end at 1,024 connections. One is for the reader and one
     # for the model of each answer, and some for everything else.
-    wanted = 2 * listening.max_connections + 1000
+    descriptors = 2 * listening.max_connections + 1000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    most = descriptors if hard == resource.RLIM_INFINITY else min(descriptors, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     _Arbiter(Server(make_app, listening, on_ready)).run()
@@ -197,14 +197,14 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
         """Open one socket for each worker. Raises: CannotListen."""
         with _claimed(*self.cfg.address[0]):
             super().start()
-            self.LISTENERS = [one for _ in range(self.cfg.workers) for one in create_sockets(self.cfg, self.log)]
+            self.LISTENERS = [sock for _ in range(self.cfg.workers) for sock in create_sockets(self.cfg, self.log)]
         # Else gunicorn would open a further one in each worker.
         self.cfg.set("reuse_port", False)
 
     def spawn_worker(self) -> int:
         """Start a worker on a socket that no living one has."""
-        taken = {self._places.get(pid) for pid in self.WORKERS}
-        self._next = next(place for place in itertools.count() if place not in taken)
+        places = {self._places.get(pid) for pid in self.WORKERS}
+        self._next = next(place for place in itertools.count() if place not in places)
         pid: int = super().spawn_worker()
         self._places[pid] = self._next
         return pid

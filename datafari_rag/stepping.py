@@ -125,9 +125,9 @@ class StepMeter:
         self._number += 1
         return StepBegun(f"step-{self._number}", kind, name, text), self._clock()
 
-    def end(self, begun: tuple[StepBegun, float], step: ActivityStep, result: str = "") -> StepEnded:
-        """Take *step* into the account, with the time since it has *begun*, and return its event."""
-        event, at = begun
+    def end(self, start: tuple[StepBegun, float], step: ActivityStep, result: str = "") -> StepEnded:
+        """Take *step* into the account, with the time since its *start*, and return its event."""
+        event, at = start
         step = replace(step, kind=event.kind, name=event.name, elapsed_ms=(self._clock() - at) * 1000)
         self.steps = (*self.steps, step)
         return StepEnded(event.id, step, result)
@@ -150,23 +150,23 @@ class StepWalk:
     def first(self, plan: Sequence[Search]) -> Steps:
         """Search for the question itself, relaxed no oftener than the budget allows. Raises: SearchError."""
         self._plan = plan[: self.meter.budget.searches]
-        begun = self.meter.begin("search", self._question)
-        yield begun[0]
+        start = self.meter.begin("search", self._question)
+        yield start[0]
         self._first = self._searched(self._plan)
         if self._plan:
             self.language = self._plan[0].language
         if self._first.last is not None:
             self._question = self._first.last.question
-        yield self.meter.end(begun, _step_of(self._question, self._first))
+        yield self.meter.end(start, _step_of(self._question, self._first))
 
     def planned(self, calls: int) -> Steps:
         """Let the model plan up to *calls* times, and search for what it names; after the first time it sees texts."""
         for number in range(calls):
             # Nothing is searched for where the model may not be called, fails or has enough.
-            known = (self._question, *(step.text for step in self.meter.steps))
-            prompt = plan_prompt(self.ask, self.seen() if number else (), self.planner())
-            said = yield from self.called(prompt, partial(queries_in, former=known))
-            queries = () if said is None or said.failure else queries_in(said.text, known)
+            earlier = (self._question, *(step.text for step in self.meter.steps))
+            prompt = plan_prompt(self.ask, self.extracts() if number else (), self.planner())
+            reply = yield from self.called(prompt, partial(queries_in, former=earlier))
+            queries = () if reply is None or reply.failure else queries_in(reply.text, earlier)
             for query in queries:
                 yield from self.search_also(query, query, content_words(query, self.language))
             if not queries:
@@ -176,7 +176,7 @@ class StepWalk:
         """Search up to *most* times for the names that the best documents bring, one document after the other."""
         read: set[str] = set()
         while len(read) < most and self.meter.may_search():
-            document = next((one for one in self.order()[: most + 1] if one.id not in read), None)
+            document = next((other for other in self.order()[: most + 1] if other.id not in read), None)
             if document is None:
                 return
             read.add(document.id)
@@ -188,17 +188,17 @@ class StepWalk:
     def result(self, effort: Effort) -> Stepped:
         """Return all that was found, in one order, with room for what the further searches brought."""
         all_of = (self._first, *self._further)
-        documents = self.order() if self._further else self._first.found.documents
-        found = replace(
-            self._first.found,
+        documents = self.order() if self._further else self._first.result.documents
+        result = replace(
+            self._first.result,
             documents=documents,
-            total=max(len(documents), *(one.found.total for one in all_of)),
-            is_partial=any(one.found.is_partial for one in all_of),
+            total=max(len(documents), *(search.result.total for search in all_of)),
+            is_partial=any(search.result.is_partial for search in all_of),
         )
-        whole = Searched(found, tuple(tried for one in all_of for tried in one.tried), self._first.last)
-        brought = sum(bool(one.found.documents) for one in self._further)
-        is_free = self.ask.max_documents is None and brought > 0
-        most = self._settings.rag.max_files + min(brought, MORE_DOCUMENTS)
+        whole = Searched(result, tuple(tried for search in all_of for tried in search.tried), self._first.last)
+        fruitful = sum(bool(search.result.documents) for search in self._further)
+        is_free = self.ask.max_documents is None and fruitful > 0
+        most = self._settings.rag.max_files + min(fruitful, MORE_DOCUMENTS)
         ask = replace(self.ask, max_documents=most) if is_free else self.ask
         return Stepped(whole, ask, Activity(effort, self.meter.steps))
 
@@ -213,18 +213,18 @@ class StepWalk:
         if not self.meter.may_search() or not self._plan or not words:
             return None
         search = replace(self._plan[0], question=question, step=Step("further", tuple(words), "OR"))
-        begun = self.meter.begin("tool" if tool else "search", text, name=tool)
-        yield begun[0]
+        start = self.meter.begin("tool" if tool else "search", text, name=tool)
+        yield start[0]
         try:
-            found = self._searched((search,))
+            result = self._searched((search,))
         except SearchError as error:
             log.warning("a further search failed: label=%s cause=%r", error.label, error.log or error.reason)
-            yield self.meter.end(begun, ActivityStep("search", text, searches=1, failure=error.label))
+            yield self.meter.end(start, ActivityStep("search", text, searches=1, failure=error.label))
             return None
-        self._further.append(found)
+        self._further.append(result)
         self._pool = ()
-        yield self.meter.end(begun, _step_of(text, found), f"{len(found.found.documents)} documents")
-        return found.found.documents
+        yield self.meter.end(start, _step_of(text, result), f"{len(result.result.documents)} documents")
+        return result.result.documents
 
     def fetched(self, document: Document) -> Document | None:
         """Return *document* whole, as its user may see it now; it counts as found by a search. Raises: SearchError."""
@@ -241,12 +241,12 @@ class StepWalk:
     def order(self) -> tuple[Document, ...]:
         """Return the documents of all searches so far, best first; made once for each state."""
         if not self._pool:
-            results = [one.found.documents for one in (self._first, *self._further)]
+            results = [search.result.documents for search in (self._first, *self._further)]
             ranked = partial(pooled, self._question, results, leads=tuple(self._leads), language=self.language)
-            self._pool = self.aside(ranked, [one for found in results for one in found])
+            self._pool = self.aside(ranked, [document for documents in results for document in documents])
         return self._pool
 
-    def seen(self) -> tuple[Extract, ...]:
+    def extracts(self) -> tuple[Extract, ...]:
         """Return what the model is shown of what was found."""
         documents = self.order()[:LOOK_DOCUMENTS]
         weighed = self.aside(partial(weigh, self._question, documents, language=self.language), documents)
@@ -262,19 +262,19 @@ class StepWalk:
         """Return the model's reply to *prompt*, None if it may not be called; *read* returns what is noted of it."""
         input_tokens = tokens_in(prompt, self._parts.count)
         free = self.meter.tokens_left(input_tokens)
-        left = min(MAX_TOKENS, free)
+        rest = min(MAX_TOKENS, free)
         is_model = self._settings.rag.api_endpoint != BUILTIN_MODEL
-        if not is_model or left < LEAST_TOKENS or not self.meter.may_search():
+        if not is_model or rest < LEAST_TOKENS or not self.meter.may_search():
             return None
-        begun = self.meter.begin("plan")
-        yield begun[0]
-        prompt = replace(prompt, max_tokens=left, within_s=self.meter.left_s)
+        start = self.meter.begin("plan")
+        yield start[0]
+        prompt = replace(prompt, max_tokens=rest, within_s=self.meter.left_s)
         prompt = sendable(prompt, self._settings, self._parts.count, most=input_tokens + free)
-        said = reply_of(self._parts.model, prompt, count=self._parts.count, is_over=lambda: self.meter.left_s <= 0)
-        queries = () if said.failure else read(said.text)
-        step = ActivityStep("plan", queries=queries, model_calls=1, failure=said.failure)
-        yield self.meter.end(begun, replace(step, input_tokens=input_tokens, output_tokens=said.tokens))
-        return said
+        reply = reply_of(self._parts.model, prompt, count=self._parts.count, is_over=lambda: self.meter.left_s <= 0)
+        queries = () if reply.failure else read(reply.text)
+        step = ActivityStep("plan", queries=queries, model_calls=1, failure=reply.failure)
+        yield self.meter.end(start, replace(step, input_tokens=input_tokens, output_tokens=reply.tokens))
+        return reply
 
     def aside(self, work: Callable[[], T], documents: Sequence[Document]) -> T:
         """Return what *work* on the texts of *documents* returns, in a place where it does not delay other requests."""
@@ -322,8 +322,8 @@ def sendable(prompt: Prompt, settings: Settings, count: Callable[[str], int], *,
     return fitted(replace(prompt, temperature=temperature), window=window, count=count)
 
 
-def _step_of(text: str, found: Searched) -> ActivityStep:
-    return ActivityStep("search", text, found=len(found.found.documents), searches=len(found.tried))
+def _step_of(text: str, result: Searched) -> ActivityStep:
+    return ActivityStep("search", text, count=len(result.result.documents), searches=len(result.tried))
 
 
 MAX_USELESS = 2
@@ -342,100 +342,100 @@ class ToolLoop:
     def __init__(self, walk: StepWalk) -> None:
         """Call nothing yet."""
         self._walk = walk
-        self._said: list[ChatMessage] = []
-        self._shown: tuple[Extract, ...] = ()
+        self._messages: list[ChatMessage] = []
+        self._extracts: tuple[Extract, ...] = ()
         self._pieces: dict[str, tuple[Document, int]] = {}
-        self._made: set[str] = set()
+        self._calls: set[str] = set()
         self._useless = 0
 
     def run(self) -> Generator[StepEvent, None, None]:
         """Let the model call tools until it has enough, moves nothing, or the budget is spent."""
         while self._useless < MAX_USELESS:
-            self._shown = tuple(self._with_piece(extract) for extract in self._walk.seen())
-            prompt = tools_prompt(self._walk.ask, self._shown, self._said, self._walk.planner())
-            said = yield from self._walk.called(prompt, _noted)
-            if said is None or said.failure is not None or is_done(said.text):
+            self._extracts = tuple(self._with_piece(extract) for extract in self._walk.extracts())
+            prompt = tools_prompt(self._walk.ask, self._extracts, self._messages, self._walk.planner())
+            reply = yield from self._walk.called(prompt, _noted)
+            if reply is None or reply.failure is not None or is_done(reply.text):
                 return
-            call = call_in(said.text)
+            call = call_in(reply.text)
             if call is None:
                 yield from self._rejected_call(NO_CALL, "", "That was no call of a tool.")
                 continue
-            self._said.append(ChatMessage("assistant", call.line))
-            if call.line in self._made and call.name != "readNext":
+            self._messages.append(ChatMessage("assistant", call.line))
+            if call.line in self._calls and call.name != "readNext":
                 yield from self._rejected_call(REPEATED, call.name, "You have made this call before.")
                 continue
-            self._made.add(call.line)
+            self._calls.add(call.line)
             result = yield from TOOL_TABLE[call.name](self, call)
-            self._said.append(ChatMessage("user", f"Result: {result}"))
+            self._messages.append(ChatMessage("user", f"Result: {result}"))
 
     def _rejected_call(self, failure: str, name: str, sentence: str) -> Generator[StepEvent, None, None]:
         self._useless += 1
-        self._said.append(ChatMessage("user", f"Result: {sentence}"))
-        begun = self._walk.meter.begin("tool", name=name)
-        yield begun[0]
-        yield self._walk.meter.end(begun, ActivityStep("tool", failure=failure), sentence)
+        self._messages.append(ChatMessage("user", f"Result: {sentence}"))
+        start = self._walk.meter.begin("tool", name=name)
+        yield start[0]
+        yield self._walk.meter.end(start, ActivityStep("tool", failure=failure), sentence)
 
     def search(self, call: ToolCall) -> Outcome:
         """Search for the words of *call*."""
-        before = {one.id for one in self._walk.order()}
-        found = yield from self._walk.search_also(
+        before = {document.id for document in self._walk.order()}
+        documents = yield from self._walk.search_also(
             call.text, call.text, content_words(call.text, self._walk.language), tool=call.name
         )
-        if found is None:
+        if documents is None:
             return "The search is not possible now."
-        new = sum(one.id not in before for one in found)
-        return f"{len(found)} documents, {new} of them new."
+        new = sum(document.id not in before for document in documents)
+        return f"{len(documents)} documents, {new} of them new."
 
     def fetch(self, call: ToolCall) -> Outcome:
         """Read the beginning of a document that was shown."""
-        extract = next((one for one in self._shown if one.number == call.number), None)
-        begun = self._walk.meter.begin("tool", call.text, name=call.name)
-        yield begun[0]
+        extract = next((other for other in self._extracts if other.number == call.number), None)
+        start = self._walk.meter.begin("tool", call.text, name=call.name)
+        yield start[0]
         if extract is None or not self._walk.meter.may_search():
             failure = NO_SUCH_DOCUMENT if extract is None else OVER_BUDGET
-            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, failure=failure))
+            yield self._walk.meter.end(start, ActivityStep("tool", call.text, failure=failure))
             return "There is no such document." if extract is None else "No document can be read now."
         try:
             document = self._walk.fetched(extract.document)
         except RagError as error:
-            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, searches=1, failure=error.label))
+            yield self._walk.meter.end(start, ActivityStep("tool", call.text, searches=1, failure=error.label))
             return "The document cannot be read now."
-        step = ActivityStep("tool", call.text, found=int(document is not None), searches=1)
+        step = ActivityStep("tool", call.text, count=int(document is not None), searches=1)
         if document is not None:
             self._pieces[document.id] = (document, 0)
         result = "There is no such document." if document is None else self._place(document, 0)
-        yield self._walk.meter.end(begun, step, result)
+        yield self._walk.meter.end(start, step, result)
         return result
 
     def read_next(self, call: ToolCall) -> Outcome:
         """Read on in a document that was fetched."""
-        extract = next((one for one in self._shown if one.number == call.number), None)
-        begun = self._walk.meter.begin("tool", call.text, name=call.name)
-        yield begun[0]
+        extract = next((other for other in self._extracts if other.number == call.number), None)
+        start = self._walk.meter.begin("tool", call.text, name=call.name)
+        yield start[0]
         document, at = self._pieces.get("" if extract is None else extract.document.id, (None, 0))
         if document is None or at + PIECE_CHARS >= len(document.text):
             self._useless += 1
             result = "That document was not fetched." if document is None else "That was the end of the document."
-            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, found=0), result)
+            yield self._walk.meter.end(start, ActivityStep("tool", call.text, count=0), result)
             return result
         self._pieces[document.id] = (document, at + PIECE_CHARS)
         result = self._place(document, at + PIECE_CHARS)
-        yield self._walk.meter.end(begun, ActivityStep("tool", call.text, found=1), result)
+        yield self._walk.meter.end(start, ActivityStep("tool", call.text, count=1), result)
         return result
 
     def check(self, call: ToolCall) -> Outcome:
         """Check a statement against the documents that were shown."""
-        begun = self._walk.meter.begin("tool", call.text, name=call.name)
-        yield begun[0]
-        documents = [one.document for one in self._shown]
+        start = self._walk.meter.begin("tool", call.text, name=call.name)
+        yield start[0]
+        documents = [extract.document for extract in self._extracts]
         try:
             checked = self._walk.aside(partial(checked_against, call.text, documents, is_cleaned=True), documents)
         except RagError as error:
-            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, failure=error.label))
+            yield self._walk.meter.end(start, ActivityStep("tool", call.text, failure=error.label))
             return "This cannot be checked."
-        statuses = [one.status for one in checked.sentences if one.status is not None]
+        statuses = [sentence.status for sentence in checked.sentences if sentence.status is not None]
         result = ", ".join(statuses) or "It states nothing that a document could prove."
-        yield self._walk.meter.end(begun, ActivityStep("tool", call.text, found=len(statuses)), result)
+        yield self._walk.meter.end(start, ActivityStep("tool", call.text, count=len(statuses)), result)
         return result
 
     def _place(self, document: Document, at: int) -> str:
@@ -448,9 +448,9 @@ class ToolLoop:
         return extract if document is None else replace(extract, text=document.text[at : at + PIECE_CHARS], paths=())
 
 
-def _noted(said: str) -> tuple[str, ...]:
-    call = call_in(said)
-    return () if call is None or is_done(said) else (call.line,)
+def _noted(reply: str) -> tuple[str, ...]:
+    call = call_in(reply)
+    return () if call is None or is_done(reply) else (call.line,)
 
 
 TOOL_TABLE: Mapping[str, Callable[[ToolLoop, ToolCall], Outcome]] = {
@@ -475,10 +475,10 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
     prompt = sendable(prompt, settings, parts.count)
     words: list[str] = []
     with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
-        for said in said_by_model:
-            if isinstance(said, Ending):
-                return ask if said.failure is not None else with_query(ask, "".join(words))
-            words.append(said.text)
+        for piece in said_by_model:
+            if isinstance(piece, Ending):
+                return ask if piece.failure is not None else with_query(ask, "".join(words))
+            words.append(piece.text)
     return ask
 
 
@@ -493,12 +493,12 @@ def stepped(
         NotFound: the ask names documents, and this user can see none of them.
     """
     if ask.document_ids:
-        found = searched_in(
+        result = searched_in(
             ask.document_ids, access, content=settings.rag.solr_field, retriever=parts.engines.retriever
         )
         if settings.rag.extract == "passages":
-            found = read_in_parts(found, ask.search_text or ask.question, language, parts.offload)
-        return Stepped(found, ask)
+            result = read_in_parts(result, ask.search_text or ask.question, language, parts.offload)
+        return Stepped(result, ask)
     effort = _effort_of(ask, settings.rag)
     searches = searches_for(ask, language=language, rag=settings.rag)
     if effort == "none":

@@ -119,8 +119,8 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     own_language = detect(document.text, "en")
     weighed = run.weighed(document, own_language)
     passages = chosen(weighed, SENTENCES[run.work.length])
-    shown = extracts_for([(document, passages)], is_cleaned=run.settings.rag.clean, has_paths=False)
-    if not shown:
+    extracts = extracts_for([(document, passages)], is_cleaned=run.settings.rag.clean, has_paths=False)
+    if not extracts:
         raise EmptyDocument
     language = run.ask.language or own_language
     limit = run.limit(
@@ -130,17 +130,17 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     )
     subject = Subject(document, weighed, piece_spans(weighed, limit), limit, language)
     stopwatch.lap("passages")
-    yield Sources(shown, (), language, stopwatch.ms, estimate=_estimate(run, subject))
+    yield Sources(extracts, (), language, stopwatch.ms, estimate=_estimate(run, subject))
     if run.work.is_estimate:
-        yield Finished("", extracts=shown)
+        yield Finished("", extracts=extracts)
         return
     if run.has_model:
         parts = STRATEGIES[run.settings.prompt.chunking_strategy](run, subject)
     else:
         own = replace(subject, language=own_language)
-        parts = _summary_of_sentences(run, own, [words_at(document.text, one) for one in passages], shown)
+        parts = _summary_of_sentences(run, own, [words_at(document.text, passage) for passage in passages], extracts)
     with closing(parts):
-        yield from _joined(parts, shown, stopwatch)
+        yield from _joined(parts, extracts, stopwatch)
 
 
 def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
@@ -152,7 +152,7 @@ def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
     return WorkEstimate(pieces + is_merged, pieces, chars, strategy)
 
 
-def _joined(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
+def _joined(parts: Parts, extracts: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
     text, citations = "", list[Citation]()
     reason, facts, support = "stop", UNKNOWN_MODEL, Support(0, 0)
     for part in parts:
@@ -179,58 +179,60 @@ def _joined(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> I
         tuple(citations),
         facts=facts,
         timings_ms=stopwatch.ms,
-        extracts=shown,
+        extracts=extracts,
         support=proof,
     )
 
 
 def _summary_of_sentences(
-    run: WorkRun, subject: Subject, sentences: Sequence[str], shown: tuple[Extract, ...]
+    run: WorkRun, subject: Subject, sentences: Sequence[str], extracts: tuple[Extract, ...]
 ) -> Parts:
-    safe = [run.filtered(one, shown) for one in sentences]
-    prove = partial(provable, safe, shown, language=subject.language)
-    for one in run.dependencies.offload(prove, proof_units(sum(map(len, safe)), shown)):
-        yield SummaryPart(one, gap=" ", is_own=True)
+    safe = [run.filtered(sentence, extracts) for sentence in sentences]
+    prove = partial(provable, safe, extracts, language=subject.language)
+    for summary in run.dependencies.offload(prove, proof_units(sum(map(len, safe)), extracts)):
+        yield SummaryPart(summary, gap=" ", is_own=True)
 
 
 def _refined(run: WorkRun, subject: Subject) -> Parts:
     """Yield the summary piece after piece: each call knows the text so far, and continues it."""
     total, so_far = len(subject.spans), ""
     for number, span in enumerate(subject.spans, 1):
-        extract = _seen(run, subject, span)
+        extract = _extract_of(run, subject, span)
         if extract is not None:
             most = _share(run, total)
             question = whole.next_question(number, total, most, so_far) if so_far else None
             question = question or whole.part_question(number, total, most)
-            written = run.written(_prompt(run, subject, question, (extract,)))
-            if written.text.strip():
-                so_far = f"{so_far}\n{written.text.strip()}".strip()
-                yield from _parts(run, subject, written, (extract,))
+            reply = run.model_text(_prompt(run, subject, question, (extract,)))
+            if reply.text.strip():
+                so_far = f"{so_far}\n{reply.text.strip()}".strip()
+                yield from _parts(run, subject, reply, (extract,))
         yield Progress(GENERATION, number, total)
 
 
 def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
     """Yield one summary of the summaries of all pieces, which are made in parallel."""
-    seen = [extract for span in subject.spans if (extract := _seen(run, subject, span)) is not None]
-    total = len(seen)
-    works = [partial(_part_written, run, subject, extract, (number, total)) for number, extract in enumerate(seen, 1)]
-    written: list[ModelText] = []
+    extracts = [extract for span in subject.spans if (extract := _extract_of(run, subject, span)) is not None]
+    total = len(extracts)
+    works = [
+        partial(_part_written, run, subject, extract, (number, total)) for number, extract in enumerate(extracts, 1)
+    ]
+    replies: list[ModelText] = []
     with closing(run.dependencies.several(works, PARALLEL)) as results:
-        for number, one in enumerate(results, 1):
-            written.append(one)
+        for number, reply in enumerate(results, 1):
+            replies.append(reply)
             yield Progress(GENERATION, number, total + (total > 1))
-    summaries = [one for one in written if one.text.strip()]
+    summaries = [reply for reply in replies if reply.text.strip()]
     if len(summaries) > 1:
         # The model sees the summary of a part as it sees a document's own words: as data.
         parts = tuple(
-            Extract(number, f"Part {number}", replace(subject.document, text=one.text), (), one.text)
-            for number, one in enumerate(summaries, 1)
+            Extract(number, f"Part {number}", replace(subject.document, text=summary.text), (), summary.text)
+            for number, summary in enumerate(summaries, 1)
         )
         question = whole.merge_question(len(parts), SENTENCES[run.work.length])
-        summaries = [run.written(_prompt(run, subject, question, parts))]
+        summaries = [run.model_text(_prompt(run, subject, question, parts))]
         yield Progress(GENERATION, total + 1, total + 1)
     if summaries and summaries[0].text.strip():
-        yield from _parts(run, subject, summaries[0], tuple(seen))
+        yield from _parts(run, subject, summaries[0], tuple(extracts))
 
 
 def _part_written(
@@ -238,7 +240,7 @@ def _part_written(
 ) -> ModelText:
     number, total = place
     question = whole.part_question(number, total, _share(run, total))
-    return run.written(_prompt(run, subject, question, (extract,)), is_wanted)
+    return run.model_text(_prompt(run, subject, question, (extract,)), is_wanted)
 
 
 def _prompt(run: WorkRun, subject: Subject, question: str, extracts: tuple[Extract, ...]) -> Prompt:
@@ -246,7 +248,7 @@ def _prompt(run: WorkRun, subject: Subject, question: str, extracts: tuple[Extra
     return run.prompt(question, extracts, instructions=instructions, language=subject.language)
 
 
-def _seen(run: WorkRun, subject: Subject, span: tuple[int, int]) -> Extract | None:
+def _extract_of(run: WorkRun, subject: Subject, span: tuple[int, int]) -> Extract | None:
     choose = partial(
         piece_extract,
         subject.document,
@@ -263,18 +265,18 @@ def _share(run: WorkRun, total: int) -> int:
     return -(-SENTENCES[run.work.length] // total)
 
 
-def _parts(run: WorkRun, subject: Subject, written: ModelText, extracts: tuple[Extract, ...]) -> Parts:
+def _parts(run: WorkRun, subject: Subject, reply: ModelText, extracts: tuple[Extract, ...]) -> Parts:
     """Yield what the model wrote as the policy of all answers shows it, or what takes its place."""
     policy = SupportPolicy.of(run.settings.answer)
-    prove = partial(proved, written.text, extracts, language=subject.language, policy=policy)
-    units = proof_units(len(written.text), extracts)
+    prove = partial(proved, reply.text, extracts, language=subject.language, policy=policy)
+    units = proof_units(len(reply.text), extracts)
     summary = run.dependencies.offload(prove, units)
-    yield SummaryPart(summary, written.finish_reason, written.facts)
+    yield SummaryPart(summary, reply.finish_reason, reply.facts)
     if summary.support.replaced == "extractive":
-        seen = replace(subject.document, text="\n".join(extract.text for extract in extracts))
+        document = replace(subject.document, text="\n".join(extract.text for extract in extracts))
         own = detect(subject.document.text, "en")
-        weighed = run.weighed(seen, own)
-        sentences = [words_at(seen.text, one) for one in chosen(weighed, _share(run, len(subject.spans)))]
+        weighed = run.weighed(document, own)
+        sentences = [words_at(document.text, passage) for passage in chosen(weighed, _share(run, len(subject.spans)))]
         yield from _summary_of_sentences(run, replace(subject, language=own), sentences, extracts)
 
 
@@ -305,18 +307,18 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     ids, over = run.ask.document_ids[:most], run.ask.document_ids[most:]
     documents: list[Document] = []
     skipped: list[SkippedDocument] = []
-    for number, one in enumerate(ids, 1):
-        document = run.read(one)
+    for number, document_id in enumerate(ids, 1):
+        document = run.read(document_id)
         if document is None:
-            skipped.append(SkippedDocument(one, NOT_FOUND))
+            skipped.append(SkippedDocument(document_id, NOT_FOUND))
         elif document.text.strip():
             documents.append(document)
         else:
-            skipped.append(SkippedDocument(one, EMPTY))
+            skipped.append(SkippedDocument(document_id, EMPTY))
         yield Progress(RETRIEVAL, number, len(ids))
     if not documents:
-        raise EmptyDocument if any(one.reason == EMPTY for one in skipped) else NotFound("There is no such document.")
-    skipped += [SkippedDocument(one, OVER_LIMIT) for one in over]
+        raise EmptyDocument if any(skip.reason == EMPTY for skip in skipped) else NotFound("There is no such document.")
+    skipped += [SkippedDocument(document_id, OVER_LIMIT) for document_id in over]
     stopwatch.lap("search")
     extracts = _extracts(run, documents)
     stopwatch.lap("passages")
@@ -340,10 +342,9 @@ def _language(ask: Ask, documents: list[Document]) -> str:
 
 
 def _extracts(run: WorkRun, documents: list[Document]) -> tuple[Extract, ...]:
-    share = run.settings.prompt.max_request_size // len(documents)
-    limit = run.limit(whole.SYNTHESIS, chars=share, pieces=1)
+    limit = run.limit(whole.SYNTHESIS, chars=run.settings.prompt.max_request_size // len(documents), pieces=1)
     limit = replace(limit, tokens=limit.tokens // len(documents))
-    picked = [(one, _passages(run, one, limit)) for one in documents]
+    picked = [(document, _passages(run, document, limit)) for document in documents]
     extracts = extracts_for(picked, is_cleaned=run.settings.rag.clean, has_paths=False)
     if not extracts:
         raise EmptyDocument
@@ -365,10 +366,10 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
             parts = in_parts([document], ask.question, language)
             return evidence_for(ask, parts, language=language, settings=within, count=limit.count)
 
-        found = run.dependencies.offload(choose, len(document.text))
-        if found.extracts:
-            read = found.extracts[0]
-            return tuple(Passage(*stored_span(read.document, one.start, one.end), one.score) for one in read.passages)
+        selection = run.dependencies.offload(choose, len(document.text))
+        if selection.extracts:
+            read = selection.extracts[0]
+            return tuple(Passage(*stored_span(read.document, p.start, p.end), p.score) for p in read.passages)
     weighed = run.weighed(document, detect(document.text, "en"))
     chars = min(limit.chars, 2 * limit.tokens)
     return condensed(weighed, (0, len(document.text)), chars)
@@ -378,16 +379,15 @@ def _synthesis_of_sentences(
     run: WorkRun, extracts: tuple[Extract, ...], language: str, stopwatch: Stopwatch
 ) -> Generator[WorkEvent, None, None]:
     """Yield for each document its label, and below it some of its sentences with its mark."""
-    written = ""
+    full_text = ""
     for extract in extracts:
         section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)
-        written += (text := f"\n\n{section}" if written else section)
+        full_text += (text := f"\n\n{section}" if full_text else section)
         yield Delta(text)
-    units = proof_units(len(written), extracts)
-    prove = partial(resolve, written, extracts, language=language)
-    citations = run.dependencies.offload(prove, units)
+    units = proof_units(len(full_text), extracts)
+    citations = run.dependencies.offload(partial(resolve, full_text, extracts, language=language), units)
     stopwatch.lap("citations")
-    yield Finished(written, citations=citations, timings_ms=stopwatch.ms, extracts=extracts)
+    yield Finished(full_text, citations=citations, timings_ms=stopwatch.ms, extracts=extracts)
 
 
 def _own_words(run: WorkRun, extract: Extract) -> str:
@@ -395,9 +395,8 @@ def _own_words(run: WorkRun, extract: Extract) -> str:
     if run.ask.question:
         return "".join(pieces(run.ask.question, (extract,), language=run.ask.language or language))
     # Of the stored text: in the extract's, which is cleaned, no line ends a heading or an item.
-    weighed = weighed_in(run.weighed(extract.document, language), extract.passages)
-    sentences = chosen(weighed, OWN_SENTENCES)
-    return " ".join(f"{words_at(extract.document.text, one)} [{extract.number}]" for one in sentences)
+    sentences = chosen(weighed_in(run.weighed(extract.document, language), extract.passages), OWN_SENTENCES)
+    return " ".join(f"{words_at(extract.document.text, passage)} [{extract.number}]" for passage in sentences)
 
 
 FRAME_TOKENS = 200
@@ -478,7 +477,7 @@ class WorkRun:
         output.end()
         return output.text
 
-    def written(self, prompt: Prompt, is_wanted: IsWanted = lambda: True) -> ModelText:
+    def model_text(self, prompt: Prompt, is_wanted: IsWanted = lambda: True) -> ModelText:
         """
         Return what the model writes to *prompt*, nothing when it is not wanted any more.
 
@@ -527,13 +526,13 @@ def worked(
 
 def _searched(run: WorkRun) -> Generator[WorkEvent, None, None]:
     """Yield the documents that an answer would be made from, and no answer."""
-    wanted = replace(run.ask, max_documents=MOST_FOUND)
+    ask = replace(run.ask, max_documents=MOST_FOUND)
     try:
-        found = sources_for(wanted, run.user, settings=run.settings, dependencies=run.dependencies)
+        sources = sources_for(ask, run.user, settings=run.settings, dependencies=run.dependencies)
     except NoDocuments:
-        found = Sources(())
-    yield found
-    yield Finished("", extracts=found.extracts)
+        sources = Sources(())
+    yield sources
+    yield Finished("", extracts=sources.extracts)
 
 
 WORKS: Mapping[WorkKind, Callable[[WorkRun], Generator[WorkEvent, None, None]]] = {

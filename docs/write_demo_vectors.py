@@ -17,7 +17,7 @@ from tantivy import Query
 from datafari_rag.adapters.embedded.replies import stored_of
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.vector_files import Rows, listed, mapped
-from datafari_rag.adapters.vectors.factory import embedder_for, written
+from datafari_rag.adapters.vectors.factory import embedder_for, file_bytes
 from datafari_rag.commands.demo.command import MODEL
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.commands.model import default_folder
@@ -55,7 +55,7 @@ def main() -> None:
             build_demo_index(index, embedder)
         generation = listed(index).generations[-1]
         model = EmbeddingModel(generation.name, generation.key, generation.dimensions)
-        INTO.write_bytes(written(model, rows_in(index)))
+        INTO.write_bytes(file_bytes(model, rows_in(index)))
 
 
 if __name__ == "__main__":

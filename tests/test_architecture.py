@@ -122,6 +122,13 @@ MAX_FUNCTION_LINES = 60
 MAX_BRANCHES = 14
 MAX_PARAMETERS = 5
 USUAL_FUNCTION_LINES = 32
+# What was done to a value is no name of it, and "one" names nothing; `found_documents` and `sorted` are fine.
+NO_NAMES = {
+    "one", "ones", "asked", "begun", "brought", "done", "found", "given", "gone", "got", "heard", "held", "kept",
+    "known", "left", "made", "meant", "said", "seen", "sent", "shown", "taken", "told", "wanted", "written",
+}  # fmt: skip
+# The side of a box, or of a figure; and a member of a file that is written from the fields of its record.
+NOUNS_ALL_THE_SAME = {("pdf.py", "left"), ("reports.py", "left"), ("passage_texts.py", "kept")}
 
 
 def room(path: Path) -> str:
@@ -404,6 +411,31 @@ def test_no_class_name_is_used_twice() -> None:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def bound_names(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield each name of a function, class, parameter, attribute or variable where it is bound, with its line."""
+    for node in nodes(path):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            yield node.name, node.lineno
+
+
+def test_no_name_is_a_participle_or_one() -> None:
+    """A name says what a value is: `found` may be a place, a match or a document."""
+    assert [
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in ALL_MODULES
+        for name, line in bound_names(path)
+        if name.strip("_").lower() in NO_NAMES and (path.name, name) not in NOUNS_ALL_THE_SAME
+    ] == []
 
 
 def test_the_drawing_of_the_packages_is_that_of_the_code() -> None:

@@ -100,7 +100,7 @@ def run(
 
 def test_texts_are_left_to_the_passages_and_read_once_for_all() -> None:
     retriever, passages = LightRetriever(document("a"), document("b")), ReadingPassages({"c": 0.9, "a": 0.8})
-    found = run(retriever, FakeEmbedder(), passages).found
+    found = run(retriever, FakeEmbedder(), passages).result
 
     assert [search.is_bare for search, _ in retriever.searches] == [True]
     assert passages.compared_ids == [["a", "b", "c"]]
@@ -110,7 +110,7 @@ def test_texts_are_left_to_the_passages_and_read_once_for_all() -> None:
 
 def test_what_the_second_look_does_not_show_is_not_there() -> None:
     passages = ReadingPassages({"c": 0.9}, hidden=frozenset({"a", "c"}))
-    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages).found
+    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages).result
 
     assert [one.id for one in found.documents] == ["b"]
 
@@ -126,7 +126,7 @@ def test_where_meaning_fails_words_are_read_by_the_engine_itself(
     embedder: FakeEmbedder, passages: ReadingPassages
 ) -> None:
     retriever = LightRetriever(document("a"))
-    found = run(retriever, embedder, passages).found
+    found = run(retriever, embedder, passages).result
 
     assert [search.is_bare for search, _ in retriever.searches] == [True, False]
     assert [(one.id, bool(one.text)) for one in found.documents] == [("a", True)] and found.by == "words"
@@ -142,7 +142,7 @@ def test_heads_of_documents_are_not_left_to_the_passages() -> None:
 @pytest.mark.parametrize("method", ["rrf", "vector"])
 def test_by_ranks_only_what_is_kept_is_read(method: str) -> None:
     passages = ReadingPassages({f"n{n}": 0.9 - n / 100 for n in range(40)})
-    found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).found
+    found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).result
 
     assert len(passages.compared_ids[0]) == len(found.documents) == Settings().rag.search.candidates
 
@@ -150,7 +150,7 @@ def test_by_ranks_only_what_is_kept_is_read(method: str) -> None:
 @pytest.mark.parametrize(("method", "by"), [("hybrid", "both"), ("rrf", "both"), ("vector", "vector")])
 def test_by_every_method_documents_carry_their_nearness_in_spreads_of_the_model(method: str, by: str) -> None:
     passages = ReadingPassages({"c": 0.9, "a": 0.8})
-    found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).found
+    found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).result
 
     assert {one.id: one.near[0].cosine for one in found.documents} == pytest.approx({"c": 9.0, "a": 8.0})
     assert (found.by, found.total) == (by, 2)
@@ -160,7 +160,7 @@ def test_by_every_method_documents_carry_their_nearness_in_spreads_of_the_model(
 def test_without_a_spread_ranks_are_fused_and_no_document_carries_a_nearness(method: str) -> None:
     passages = ReadingPassages({"c": 0.9})
     passages.spreads = None
-    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages, retrieval_method=method).found
+    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages, retrieval_method=method).result
 
     assert {one.id for one in found.documents} == ({"c"} if method == "vector" else {"a", "b", "c"})
     assert all(one.near == () for one in found.documents)
@@ -184,7 +184,7 @@ def test_a_question_without_words_is_searched_for_by_nobody() -> None:
     embedder = FakeEmbedder()
     result = run(LightRetriever(document("a")), embedder, ReadingPassages({"c": 0.9}), Ask("?!"))
 
-    assert (result.found.documents, result.last, embedder.asked) == ((), None, [])
+    assert (result.result.documents, result.last, embedder.asked) == ((), None, [])
 
 
 class OverlapReranker:
@@ -211,7 +211,7 @@ def reranked(reranker: OverlapReranker, *, language: str = "en", **changes: Any)
     plan = [replace(one, **changes) for one in searches_for(QUESTION, rag=Settings().rag, language=language)]
     return searched(
         plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(*documents), reranker=reranker)
-    ).found
+    ).result
 
 
 def test_a_reranker_is_sent_what_the_user_found_and_its_scores_come_with_the_documents() -> None:
@@ -238,7 +238,7 @@ def test_nothing_is_sent_of_other_languages_heads_and_snippets(changes: Mapping[
 def test_nothing_is_sent_where_nothing_was_found() -> None:
     reranker = OverlapReranker()
     plan = searches_for(QUESTION, rag=Settings().rag, language="en")
-    found = searched(plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(), reranker=reranker)).found
+    found = searched(plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(), reranker=reranker)).result
     assert (found.reranking, reranker.sent) == (None, [])
 
 

@@ -85,13 +85,13 @@ class ConversationFile:
                 StoredConversation(*row) for row in connection.execute(query, (_owner(user), self._oldest_s()))
             )
 
-        return self._done(work)
+        return self._result_of(work)
 
     def turns(self, user: str, conversation_id: str) -> tuple[StoredTurn, ...] | None:
         """Return the turns, oldest first; None without such a conversation. Raises: ConversationsUnavailable."""
 
         def work(connection: sqlite3.Connection) -> tuple[StoredTurn, ...] | None:
-            if self._found(connection, user, conversation_id) is None:
+            if self._own(connection, user, conversation_id) is None:
                 return None
             rows = connection.execute(
                 "SELECT question, answer, at_s, sources, earlier FROM turns WHERE conversation = ? ORDER BY number",
@@ -102,11 +102,11 @@ class ConversationFile:
                 for question, answer, at_s, sources, earlier in rows
             )
 
-        return self._done(work)
+        return self._result_of(work)
 
     def begin(self, user: str) -> str:
         """Begin a conversation without a turn and return its id. Raises: ConversationsUnavailable."""
-        return self._changed(lambda connection: self._begun(connection, _owner(user), self._machine.wall()))
+        return self._changed(lambda connection: self._new_conversation(connection, _owner(user), self._machine.wall()))
 
     def add(self, user: str, conversation_id: str, turn: StoredTurn) -> StoredConversation | None:
         """
@@ -122,8 +122,8 @@ class ConversationFile:
                 " (SELECT id FROM conversations WHERE changed_s < ? ORDER BY changed_s LIMIT ?)"
             )
             connection.execute(query, (self._oldest_s(), MAX_PURGED))
-            own_id = conversation_id or self._begun(connection, owner, turn.at_s)
-            if self._found(connection, user, own_id) is None:
+            own_id = conversation_id or self._new_conversation(connection, owner, turn.at_s)
+            if self._own(connection, user, own_id) is None:
                 return None
             texts = (_storable(turn.question), _storable(turn.answer[:MAX_ANSWER_CHARS]))
             ids = (json.dumps(turn.sources), json.dumps(turn.earlier))
@@ -137,7 +137,7 @@ class ConversationFile:
                 connection.execute("UPDATE conversations SET title = ? WHERE id = ? AND title = ?", named)
             self._fit(connection, own_id)
             self._make_room(connection, owner)
-            return self._found(connection, user, own_id)
+            return self._own(connection, user, own_id)
 
         return self._changed(work)
 
@@ -164,7 +164,7 @@ class ConversationFile:
 
     def count(self) -> int:
         """Return how many conversations of all users there are. Raises: ConversationsUnavailable."""
-        return self._done(
+        return self._result_of(
             lambda connection: int(connection.execute("SELECT count(*) FROM conversations").fetchone()[0])
         )
 
@@ -172,14 +172,14 @@ class ConversationFile:
         """Close the connection; the next call opens one again."""
         self._file.close()
 
-    def _begun(self, connection: sqlite3.Connection, owner: str, at_s: float) -> str:
+    def _new_conversation(self, connection: sqlite3.Connection, owner: str, at_s: float) -> str:
         own_id = (self._machine.nonce() + self._machine.nonce())[:32]
         values = (own_id, owner, NEW_TITLE, at_s, at_s, ROW_BYTES)
         connection.execute("INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?)", values)
         self._make_room(connection, owner)
         return own_id
 
-    def _found(self, connection: sqlite3.Connection, user: str, conversation_id: str) -> StoredConversation | None:
+    def _own(self, connection: sqlite3.Connection, user: str, conversation_id: str) -> StoredConversation | None:
         query = "SELECT id, title, began_s, changed_s FROM conversations WHERE id = ? AND owner = ? AND changed_s >= ?"
         row = connection.execute(query, (conversation_id, _owner(user), self._oldest_s())).fetchone()
         return None if row is None else StoredConversation(*row)
@@ -192,39 +192,38 @@ class ConversationFile:
         rows = connection.execute(
             "SELECT number, bytes FROM turns WHERE conversation = ? ORDER BY number DESC", (own_id,)
         ).fetchall()
-        kept, taken = 0, ROW_BYTES
+        count, total = 0, ROW_BYTES
         for _, size in rows[:MAX_TURNS]:
-            if kept and taken + size > self._limits.max_user_bytes:
+            if count and total + size > self._limits.max_user_bytes:
                 break
-            kept, taken = kept + 1, taken + size
-        if kept < len(rows):
-            last_out = rows[kept][0]
-            connection.execute("DELETE FROM turns WHERE conversation = ? AND number <= ?", (own_id, last_out))
-        connection.execute("UPDATE conversations SET bytes = ? WHERE id = ?", (taken, own_id))
+            count, total = count + 1, total + size
+        if count < len(rows):
+            connection.execute("DELETE FROM turns WHERE conversation = ? AND number <= ?", (own_id, rows[count][0]))
+        connection.execute("UPDATE conversations SET bytes = ? WHERE id = ?", (total, own_id))
 
     def _make_room(self, connection: sqlite3.Connection, owner: str) -> None:
         """Delete the conversations of *owner* that are more than one user may have; the one used last stays."""
         rows = connection.execute(
             "SELECT id, bytes FROM conversations WHERE owner = ? ORDER BY changed_s DESC, rowid DESC", (owner,)
         ).fetchall()
-        taken = 0
+        total = 0
         for place, (own_id, size) in enumerate(rows):
-            taken += size
-            if place and (taken > self._limits.max_user_bytes or place >= MAX_CONVERSATIONS):
+            total += size
+            if place and (total > self._limits.max_user_bytes or place >= MAX_CONVERSATIONS):
                 connection.execute("DELETE FROM conversations WHERE id = ?", (own_id,))
 
     def _deleted(self, work: Callable[[sqlite3.Connection], int]) -> int:
         """Return what *work* returns, and let nothing of what it deleted stay in the log beside the file."""
-        found = self._changed(work)
-        if found:
-            self._done(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
-        return found
+        count = self._changed(work)
+        if count:
+            self._result_of(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        return count
 
     def _changed(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with _translated():
             return self._file.change(work)
 
-    def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _result_of(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with _translated():
             return self._file.read(work)
 
@@ -247,7 +246,7 @@ def _storable(text: str) -> str:
 
 
 def _ids(text: str) -> tuple[str, ...]:
-    found = json.loads(text)
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    ids = json.loads(text)
+    if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
         raise ValueError("no list of ids")
-    return tuple(found)
+    return tuple(ids)

@@ -76,14 +76,14 @@ def _unmarked(doubt: Doubt, reply: object, least: float) -> Verdict:
 
 def _best_label(row: object, least: float) -> str:
     """Return the label with the highest score, in small letters; "" where that is below *least*."""
-    scored = [(_share(one, "score"), _label(one)) for one in _list(row)]
+    scored = [(_share(item, "score"), _label(item)) for item in _list(row)]
     if (
         not scored
         or len({label for _, label in scored}) < len(scored)
         or sum(share for share, _ in scored) > MOST_SHARED
     ):
         raise ValueError("a pair without labels, or with labels that contradict each other")
-    score, label = max(scored, key=lambda one: (one[0], one[1] not in PROVING))
+    score, label = max(scored, key=lambda pair: (pair[0], pair[1] not in PROVING))
     return label if score >= least else ""
 
 

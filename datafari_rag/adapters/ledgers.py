@@ -72,16 +72,16 @@ class SqliteLedger:
         """Count *tokens* in all *accounts*, or in none; return the one that is full. Raises: AccountsUnavailable."""
 
         def work(connection: sqlite3.Connection) -> CappedAccount | None:
-            for one in accounts:
-                found = connection.execute(
-                    "SELECT tokens FROM spent WHERE period = ? AND account = ?", (one.period, one.name)
+            for account in accounts:
+                row = connection.execute(
+                    "SELECT tokens FROM spent WHERE period = ? AND account = ?", (account.period, account.name)
                 ).fetchone()
-                if (found[0] if found else 0) >= one.tokens:
-                    return one
+                if (row[0] if row else 0) >= account.tokens:
+                    return account
             _count(connection, accounts, tokens)
             return None
 
-        return self._done(self._file.change, work) if accounts else None
+        return self._result_of(self._file.change, work) if accounts else None
 
     def settle(self, accounts: Sequence[CappedAccount], reserved: int, rows: Sequence[CostRow]) -> None:
         """Count what a call took in place of what was *reserved* for it. Raises: AccountsUnavailable."""
@@ -97,7 +97,7 @@ class SqliteLedger:
                 marks = ", ".join("?" * len(values))
                 connection.execute(f"INSERT INTO costs VALUES ({marks}) ON CONFLICT DO UPDATE SET {added}", values)  # noqa: S608 - our own names
 
-        self._done(self._file.change, work)
+        self._result_of(self._file.change, work)
 
     def costs(self, since: str) -> Sequence[CostRow]:
         """Return the rows of all days from *since* (2026-11-24) on. Raises: AccountsUnavailable."""
@@ -106,7 +106,7 @@ class SqliteLedger:
         def work(connection: sqlite3.Connection) -> Sequence[CostRow]:
             return [_row(values[:5], values[5:]) for values in connection.execute(query, (since,))]
 
-        return self._done(self._file.read, work)
+        return self._result_of(self._file.read, work)
 
     def problem(self) -> Message | None:
         """Return None while accounts can be written, else one sentence."""
@@ -117,7 +117,7 @@ class SqliteLedger:
         """Close the file; the next call opens it again."""
         self._file.close()
 
-    def _done(self, call: Callable[..., T], work: Callable[[sqlite3.Connection], T]) -> T:
+    def _result_of(self, call: Callable[..., T], work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return call(work)
         except FileUnusable as error:
@@ -141,16 +141,16 @@ class RedisLedger:
         """Count *tokens* in all *accounts*, or in none; return the one that is full. Raises: AccountsUnavailable."""
         if not accounts:
             return None
-        limits = [text for one in accounts for text in (one.tokens, int(one.ends_s) + 86_400)]
+        limits = [text for account in accounts for text in (account.tokens, int(account.ends_s) + 86_400)]
         with self._translated():
-            full = int(self._reserve(keys=[_spent_key(one) for one in accounts], args=[*limits, tokens]))
+            full = int(self._reserve(keys=[_spent_key(account) for account in accounts], args=[*limits, tokens]))
         return accounts[full - 1] if full else None
 
     def settle(self, accounts: Sequence[CappedAccount], reserved: int, rows: Sequence[CostRow]) -> None:
         """Count what a call took in place of what was *reserved* for it. Raises: AccountsUnavailable."""
         with self._translated(), self._redis.pipeline(transaction=True) as pipeline:
-            for one in accounts:
-                pipeline.incrby(_spent_key(one), rows[0].use.total - reserved)
+            for account in accounts:
+                pipeline.incrby(_spent_key(account), rows[0].use.total - reserved)
             for row in rows:
                 key = f"datafari_rag:costs:{row.day}"
                 place = [row.subject, row.name, row.model, row.protocol]
@@ -162,14 +162,14 @@ class RedisLedger:
 
     def costs(self, since: str) -> Sequence[CostRow]:
         """Return the rows of all days from *since* (2026-11-24) on. Raises: AccountsUnavailable."""
-        found: dict[tuple[str, ...], dict[str, int]] = {}
+        sums: dict[tuple[str, ...], dict[str, int]] = {}
         with self._translated():
             for key in sorted(self._redis.scan_iter("datafari_rag:costs:*", count=1000)):
                 day = key.rpartition(":")[2]
                 for place, amount in self._redis.hgetall(key).items() if day >= since else ():
                     *row, name = json.loads(place)
-                    found.setdefault((day, *row), dict.fromkeys(_AMOUNTS, 0))[name] = int(amount)
-        return [_row(place, tuple(found[place].values())) for place in sorted(found)]
+                    sums.setdefault((day, *row), dict.fromkeys(_AMOUNTS, 0))[name] = int(amount)
+        return [_row(place, tuple(sums[place].values())) for place in sorted(sums)]
 
     def problem(self) -> Message | None:
         """Return None while accounts can be written, else one sentence."""
@@ -205,7 +205,7 @@ def ledger_for(limits: LimitsSettings, machine: Machine = MACHINE) -> Ledger | N
 def _count(connection: sqlite3.Connection, accounts: Sequence[CappedAccount], tokens: int) -> None:
     connection.executemany(
         "INSERT INTO spent VALUES (?, ?, max(?, 0)) ON CONFLICT DO UPDATE SET tokens = max(tokens + ?, 0)",
-        [(one.name, one.period, tokens, tokens) for one in accounts],
+        [(account.name, account.period, tokens, tokens) for account in accounts],
     )
 
 
@@ -216,8 +216,8 @@ def _amounts(row: CostRow) -> tuple[int, ...]:
 
 def _row(place: Sequence[Any], amounts: Sequence[int]) -> CostRow:
     day, subject, name, model, protocol = place
-    calls, estimated, given, cached, written, money, unpriced = amounts
-    use = TokenUse(given, cached, written, estimated > 0)
+    calls, estimated, prompt, cached, completion, money, unpriced = amounts
+    use = TokenUse(prompt, cached, completion, estimated > 0)
     return CostRow(day, subject, name, model, protocol, calls, estimated, use, None if unpriced else money)
 
 

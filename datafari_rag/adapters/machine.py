@@ -64,9 +64,9 @@ def thread_pause(seconds: float) -> None:
     _original("time", "sleep", time.sleep)(seconds)
 
 
-def _original(module: str, name: str, found: Callable[..., object]) -> Callable[..., object]:
+def _original(module: str, name: str, function: Callable[..., object]) -> Callable[..., object]:
     monkey = sys.modules.get("gevent.monkey")
-    original: Callable[..., object] = found if monkey is None else monkey.get_original(module, name)
+    original: Callable[..., object] = function if monkey is None else monkey.get_original(module, name)
     return original
 
 

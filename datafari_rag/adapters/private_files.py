@@ -42,15 +42,15 @@ def take_from_others(path: Path, group: int = 0) -> None:
 def group_with_rights(folder: Path) -> str | None:
     """Return the name of the group that may read *folder*, None where only its owner may, or where it is absent."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    if not found.st_mode & GROUP:
+    if not status.st_mode & GROUP:
         return None
     try:
-        return grp.getgrgid(found.st_gid).gr_name
+        return grp.getgrgid(status.st_gid).gr_name
     except KeyError:
-        return str(found.st_gid)
+        return str(status.st_gid)
 
 
 def write_for_this_account_alone() -> None:

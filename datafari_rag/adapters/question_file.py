@@ -62,7 +62,7 @@ class QuestionFile:
             person = f"{_hash(key, 'key', '')[:8]}:{_hash(key, 'person', question.person)}" if question.person else ""
             values = (
                 *(_hash(key, "question", question.id), int(question.at_s), person, question.text[:MAX_CHARS]),
-                *(question.language, question.outcome, _ids(question.shown), _ids(question.cited)),
+                *(question.language, question.outcome, _ids(question.sources), _ids(question.cited)),
                 *(question.checked, question.proved, int(question.is_near), int(question.is_disliked)),
             )
             marks = ", ".join("?" * len(values))
@@ -125,8 +125,8 @@ class QuestionFile:
         period = str(int(self._machine.wall() // (self._days * _DAY_S)))
         path = self._folder / KEY
         try:
-            of_period, _, written = path.read_text("ascii").partition(" ")
-            key = bytes.fromhex(written)
+            of_period, _, digits = path.read_text("ascii").partition(" ")
+            key = bytes.fromhex(digits)
             if of_period == period and len(key) == hashlib.sha256().digest_size:
                 return key
         except (FileNotFoundError, ValueError):
@@ -143,11 +143,11 @@ def _hash(key: bytes, what: str, text: str) -> str:
 
 
 def _ids(ids: Sequence[str]) -> str:
-    return json.dumps([one for one in ids if len(one) <= MAX_ID_CHARS][:MAX_IDS])
+    return json.dumps([document_id for document_id in ids if len(document_id) <= MAX_ID_CHARS][:MAX_IDS])
 
 
 def _question(row: Sequence[Any]) -> KeptQuestion:
-    identity, at_s, person, text, language, outcome, shown, cited, checked, proved, near, disliked = row
-    ids = tuple(json.loads(shown)), tuple(json.loads(cited))
-    asked = (identity, at_s, person, text, language, outcome)
-    return KeptQuestion(*asked, *ids, checked, proved, bool(near), bool(disliked))
+    identity, at_s, person, text, language, outcome, results, cited, checked, proved, near, disliked = row
+    ids = tuple(json.loads(results)), tuple(json.loads(cited))
+    first = (identity, at_s, person, text, language, outcome)
+    return KeptQuestion(*first, *ids, checked, proved, bool(near), bool(disliked))

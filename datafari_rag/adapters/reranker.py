@@ -70,8 +70,8 @@ class EndpointReranker:
         """Return how well each of *texts* answers, in spreads, or how that failed; the first call learns the spread."""
         deadline = self._clock() + self._options.timeout_s
 
-        def score(asked: str, given: Sequence[str]) -> list[float]:
-            return scores_in(self._endpoint.reply(_body(asked, given, self._options.model), deadline), len(given))
+        def score(query: str, passages: Sequence[str]) -> list[float]:
+            return scores_in(self._endpoint.reply(_body(query, passages, self._options.model), deadline), len(passages))
 
         try:
             scale = self._scale = self._scale or scale_of(score)
@@ -95,18 +95,18 @@ def _body(question: str, texts: Sequence[str], model: str) -> dict[str, object]:
 def scores_in(reply: object, number: int) -> list[float]:
     """Return the scores of a *reply* in either form, in the order of the *number* texts. Raises: ValueError."""
     rows = reply.get("results") if isinstance(reply, Mapping) else reply
-    found: dict[int, float] = {}
+    scores: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else ():
         place = row.get("index") if isinstance(row, Mapping) else None
-        if type(place) is not int or place in found:
+        if type(place) is not int or place in scores:
             raise ValueError("no index, or one twice")
         score = row.get("relevance_score", row.get("score"))
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             raise ValueError("a score that is no number")
-        found[place] = float(score)
-    if sorted(found) != list(range(number)):
+        scores[place] = float(score)
+    if sorted(scores) != list(range(number)):
         raise ValueError("not one score for each text")
-    return [found[place] for place in range(number)]
+    return [scores[place] for place in range(number)]
 
 
 def reranker_for(settings: Settings, machine: Machine = MACHINE, offload: Offload = inline) -> Reranker | None:

@@ -86,7 +86,7 @@ class AuthorityRights:
         self._server = RightsServer(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES, machine)
         self._clock = machine.monotonic
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[object, Answer]] = OrderedDict()
+        self._answers: OrderedDict[str, tuple[object, Answer]] = OrderedDict()
         self._flights: Flights[Answer] = Flights(machine)
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
@@ -98,12 +98,12 @@ class AuthorityRights:
             AuthorityTimeout: no whole answer in time.
         """
         revoked = self._watch.epoch(name)
-        known = self._remembered(name, revoked)
-        if known is None:
+        answer = self._remembered(name, revoked)
+        if answer is None:
             max_age_s = self._limits.cache_s
-            known = self._flights.once((name, revoked), lambda: self._requested(name, revoked), max_age_s=max_age_s)
-        self._watch.used(max(0.0, self._clock() - known[0]))
-        return known[1]
+            answer = self._flights.once((name, revoked), lambda: self._requested(name, revoked), max_age_s=max_age_s)
+        self._watch.used(max(0.0, self._clock() - answer[0]))
+        return answer[1]
 
     def probe(self) -> str | None:
         """Return None when a question would be answered now, else one sentence that says what is wrong."""
@@ -118,20 +118,20 @@ class AuthorityRights:
 
     def _remembered(self, name: str, revoked: object) -> Answer | None:
         with self._lock:
-            found = self._known.get(name)
-        if found is None or found[0] != revoked:
+            entry = self._answers.get(name)
+        if entry is None or entry[0] != revoked:
             return None
-        return found[1] if self._clock() - found[1][0] < self._limits.cache_s else None
+        return entry[1] if self._clock() - entry[1][0] < self._limits.cache_s else None
 
     def _requested(self, name: str, revoked: object) -> Answer:
         asked_at = self._clock()
         tokens, is_whole = _tokens(self._server.get({"username": name}, self._headers()))
         if is_whole and self._limits.cache_s > 0:
             with self._lock:
-                self._known[name] = (revoked, (asked_at, tokens))
-                self._known.move_to_end(name)
-                while len(self._known) > MAX_REMEMBERED:
-                    self._known.popitem(last=False)
+                self._answers[name] = (revoked, (asked_at, tokens))
+                self._answers.move_to_end(name)
+                while len(self._answers) > MAX_REMEMBERED:
+                    self._answers.popitem(last=False)
         return asked_at, tokens
 
 
@@ -262,8 +262,7 @@ def _authority_rights(
 ) -> RightsSource:
     patience = security.authority_limits
     limits = AuthorityLimits(patience.connect_s, patience.wait_s, security.cache_s)
-    url = security.authority_url
-    return AuthorityRights(url, limits, headers=headers, watch=watch, machine=machine)
+    return AuthorityRights(security.authority_url, limits, headers=headers, watch=watch, machine=machine)
 
 
 MAX_BYTES = 8_000_000
@@ -298,7 +297,7 @@ class RevocationFile:
             own, all_users = (self._latest.get(key, NEVER) for key in (same_user(name or _EVERYBODY), _EVERYBODY))
             # Under a new generation, nothing cached under an old file counts, whichever users the new file names.
             serial = max(own.serial, all_users.serial, (self._generation, 0))
-            times = [one.at_s for one in (own, all_users) if one.at_s is not None]
+            times = [revocation.at_s for revocation in (own, all_users) if revocation.at_s is not None]
             return Revocation(serial, max(times, default=None))
 
     def mark(self) -> object:

@@ -45,7 +45,7 @@ class SqliteFile:
         self.path, self._tables, self._version, self._max_bytes = path, tables, version, max_bytes
         self._machine = machine
         self._lock = threading.RLock()
-        self._held: tuple[sqlite3.Connection, int, int] | None = None
+        self._session: tuple[sqlite3.Connection, int, int] | None = None
         """The connection, the file's inode, and the process that opened it."""
         self.is_failing = False
         """Whether the last call failed that wrote; a read that fails says so too."""
@@ -76,17 +76,17 @@ class SqliteFile:
         def whole(connection: sqlite3.Connection) -> T:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                found = work(connection)
+                result = work(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-            return found
+            return result
 
-        found = self.read(whole)
+        result = self.read(whole)
         self.is_failing = False
-        return found
+        return result
 
     def probe(self, query: str) -> bool:
         """Say whether *query* can be made and the last change was written."""
@@ -98,26 +98,26 @@ class SqliteFile:
     def close(self) -> None:
         """Close the connection; the next call opens one again."""
         with self._lock:
-            held, self._held = self._held, None
+            session, self._session = self._session, None
             # A connection of before a fork is the parent's: closing it here would take that one's locks away.
-            if held is not None and held[2] == os.getpid():
+            if session is not None and session[2] == os.getpid():
                 with suppress(sqlite3.Error):
-                    held[0].close()
+                    session[0].close()
 
     def _connection(self) -> sqlite3.Connection:
-        if self._held is not None:
-            connection, inode, process = self._held
+        if self._session is not None:
+            connection, inode, process = self._session
             if process == os.getpid() and _inode(self.path) == inode:
                 return connection
             self.close()
-        inode = _made(self.path)
+        inode = _file_inode(self.path)
         connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
-        self._held = (connection, inode, os.getpid())
+        self._session = (connection, inode, os.getpid())
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -157,7 +157,7 @@ class SqliteFile:
             raise ValueError("the file is of another version, or of another program")
 
 
-def _made(path: Path) -> int:
+def _file_inode(path: Path) -> int:
     """Make the file where there is none, let nobody else read it, and return its inode. Raises: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):

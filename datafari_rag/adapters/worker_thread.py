@@ -83,7 +83,7 @@ class WorkThread:
         if units < LONG_UNITS:
             return work()
         limit_s = self._limit_s()
-        with self._own_turn(self._caller(), limit_s), _held(self._turn, limit_s):
+        with self._own_turn(self._caller(), limit_s), _holding(self._turn, limit_s):
             own = _Work(work)
             if self._pool is None:
                 # Made by whom it serves: a thread does not outlive a fork.
@@ -107,13 +107,13 @@ class WorkThread:
     def _own_turn(self, caller: str, limit_s: float) -> Iterator[None]:
         """Hold the place of *caller*, who has one; the callers that nobody names have none to wait for."""
         own = self._own.setdefault(caller, _OwnTurn()) if caller else _OwnTurn()
-        own.wanted += 1
+        own.waiters += 1
         try:
-            with _held(own.turn, limit_s):
+            with _holding(own.turn, limit_s):
                 yield
         finally:
-            own.wanted -= 1
-            if not own.wanted:
+            own.waiters -= 1
+            if not own.waiters:
                 self._own.pop(caller, None)
 
     def _end(self, work: _Work[T], result: Any) -> None:
@@ -125,7 +125,7 @@ class WorkThread:
 
 
 @contextmanager
-def _held(turn: gevent.lock.BoundedSemaphore, limit_s: float) -> Iterator[None]:
+def _holding(turn: gevent.lock.BoundedSemaphore, limit_s: float) -> Iterator[None]:
     """Hold *turn* for the block. Raises: Overloaded: it was not free in time."""
     if not turn.acquire(timeout=limit_s):
         raise Overloaded(log="the thread for long work was not free in time")
@@ -140,7 +140,7 @@ class _OwnTurn:
 
     def __init__(self) -> None:
         self.turn = gevent.lock.BoundedSemaphore(1)
-        self.wanted = 0
+        self.waiters = 0
 
 
 class _Work(Generic[T]):
@@ -153,14 +153,14 @@ class _Work(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._thread_id: int | None = None
-        self._found: list[T] = []
+        self._results: list[T] = []
         self._failure: BaseException | None = None
         self.was_ended = False
 
     def __call__(self) -> None:
         """Do the work."""
         with self:
-            self._found.append(self._work())
+            self._results.append(self._work())
 
     def __enter__(self) -> None:
         self._thread_id = _thread_id()
@@ -173,7 +173,7 @@ class _Work(Generic[T]):
         """Return what the work returned, and raise what it raised."""
         if self._failure is not None:
             raise self._failure
-        return self._found[0]
+        return self._results[0]
 
     def end(self) -> None:
         """
@@ -212,13 +212,13 @@ def side_by_side(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]
 
 def several_at_once(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
     """Implement `ports.Several`; does not wait for work that is no longer needed."""
-    left = Event()
+    end = Event()
     pool = ThreadPoolExecutor(min(most, max(1, len(works))))
     try:
-        for begun in [pool.submit(copy_context().run, work, lambda: not left.is_set()) for work in works]:
-            yield begun.result()
+        for future in [pool.submit(copy_context().run, work, lambda: not end.is_set()) for work in works]:
+            yield future.result()
     finally:
-        left.set()
+        end.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -254,7 +254,7 @@ class Indexes:
 
     def probe(self) -> str | None:
         """Return what is wrong with the first index that could not be searched now."""
-        return next((said for engine in (self._main, *self._others.values()) if (said := engine.probe())), None)
+        return next((problem for engine in (self._main, *self._others.values()) if (problem := engine.probe())), None)
 
 
 log = logging.getLogger(__name__)

@@ -82,7 +82,7 @@ def ask(
             raise NoQuery
         if len(question) > MAX_QUESTION_CHARS:
             raise QueryTooLong
-        asked = Ask(
+        task = Ask(
             question=question,
             answer_format=answer_format,
             language=lang,
@@ -91,7 +91,7 @@ def ask(
             effort=effort,
         )
         asking = user_for(VerifiedIdentity(user), service_snapshot)
-        answered = _as_json(asked, asking, service_snapshot) if is_json else _as_text(asked, asking, service_snapshot)
+        answered = _as_json(task, asking, service_snapshot) if is_json else _as_text(task, asking, service_snapshot)
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     except RagError as error:
@@ -110,22 +110,22 @@ def line_for(conf: Path) -> ServiceSnapshot:
     return Runtime(file, Signer("")).snapshot()
 
 
-def _as_json(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
+def _as_json(request: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
     """Print the envelope. Raises: RagError."""
     with closing(
-        answer(asked, user, settings=service_snapshot.settings, dependencies=service_snapshot.dependencies)
+        answer(request, user, settings=service_snapshot.settings, dependencies=service_snapshot.dependencies)
     ) as events:
         whole = collect(events)
-    context = ReplyContext(asked, service_snapshot.settings, uuid.uuid4().hex, time.time())
+    context = ReplyContext(request, service_snapshot.settings, uuid.uuid4().hex, time.time())
     click.echo(json.dumps(ragapi.reply(whole, context), ensure_ascii=False, indent=2))
     return whole
 
 
-def _as_text(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
+def _as_text(request: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
     """Print the answer as it comes, then its sources. Raises: RagError."""
     sources = Sources(())
     with closing(
-        answer(asked, user, settings=service_snapshot.settings, dependencies=service_snapshot.dependencies)
+        answer(request, user, settings=service_snapshot.settings, dependencies=service_snapshot.dependencies)
     ) as events:
         for event in events:
             match event:
@@ -161,10 +161,10 @@ def _show_activity(activity: Activity) -> None:
     click.echo("", err=True)
     for step in activity.steps:
         text = _one_line(step.text or "; ".join(step.queries))
-        found = "" if step.found is None else f" found={step.found}"
+        documents = "" if step.count is None else f" found={step.count}"
         tokens = f" tokens={step.input_tokens}+{step.output_tokens}" if step.model_calls else ""
         failed = "" if step.failure is None else f" failed={step.failure}"
-        click.echo(f"  {step.kind}{found}{tokens}{failed} {step.elapsed_ms:.0f} ms {text}".rstrip(), err=True)
+        click.echo(f"  {step.kind}{documents}{tokens}{failed} {step.elapsed_ms:.0f} ms {text}".rstrip(), err=True)
     spent = activity.spent
     sums = f"searches={spent.searches} model calls={spent.model_calls} tokens={spent.tokens}"
     click.echo(f"effort {activity.effort}: {sums} {spent.elapsed_ms:.0f} ms", err=True)
@@ -219,15 +219,15 @@ def _work_as_text(events: Generator[WorkEvent, None, None]) -> None:
         match event:
             case Sources():
                 sources = event
-                for one in event.skipped:
-                    click.echo(f"Left out: {printable(' '.join(one.id.split()))} ({WHY[one.reason]})", err=True)
+                for skip in event.skipped:
+                    click.echo(f"Left out: {printable(' '.join(skip.id.split()))} ({WHY[skip.reason]})", err=True)
                 cost = event.estimate
                 if cost is not None:
                     size = f"{counted(cost.chars, 'character')} in {counted(cost.pieces, 'piece')}"
                     calls = f"at most {counted(cost.calls, 'call')} of the model ({cost.strategy})"
                     click.echo(f"{size}, {calls if cost.calls else 'no model'}", err=True)
             case Progress():
-                click.echo(f"{event.step}: {event.done} of {event.total}", err=True)
+                click.echo(f"{event.step}: {event.count} of {event.total}", err=True)
             case Delta():
                 click.echo(printable(event.text), nl=False)
                 sys.stdout.flush()
@@ -260,8 +260,8 @@ def summarize(
     \b
     Exit codes: 0 summarised; 1 not, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
-    wanted = next(name for name in SENTENCES if name == length)
-    work = DocumentWork("summarize", wanted, is_estimate=estimate)
+    size = next(name for name in SENTENCES if name == length)
+    work = DocumentWork("summarize", size, is_estimate=estimate)
     ask = Ask("", language=lang, document_ids=(document_id,), work=work)
     show_work(ask, work, conf=conf, user=user, is_json=is_json)
 

@@ -144,7 +144,7 @@ def check_answer(
             ]
         body |= {"documentIds": list(ids)} if ids else {}
         task = grounding.parse(Incoming("", body=body))
-        found = _found(task, conf, user, has_judge=how["has_judge"])
+        result = _result(task, conf, user, has_judge=how["has_judge"])
     except UnicodeDecodeError as error:
         raise click.ClickException("Text and facts must be UTF-8 text files; index others first.") from error
     except StartRefused as refused:
@@ -152,15 +152,15 @@ def check_answer(
     except RagError as error:
         click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
         sys.exit(1)
-    told = grounding.reply(task, found)
+    report = grounding.reply(task, result)
     if how["is_json"]:
-        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(report, ensure_ascii=False, indent=2))
     else:
-        _show(task, found, told)
-    sys.exit(0 if told["supportScore"] in (1.0, None) else 1)
+        _show(task, result, report)
+    sys.exit(0 if report["supportScore"] in (1.0, None) else 1)
 
 
-def _found(task: GroundingTask, conf: Path, user: str | None, *, has_judge: bool) -> GroundingResult:
+def _result(task: GroundingTask, conf: Path, user: str | None, *, has_judge: bool) -> GroundingResult:
     """Return what is proved; settings are read only for documents and the judge. Raises: RagError, StartRefused."""
     if not task.ids and not has_judge:
         return GroundingResult(checked_against(task.candidate, task.facts, is_cleaned=True), task.facts)
@@ -171,21 +171,21 @@ def _found(task: GroundingTask, conf: Path, user: str | None, *, has_judge: bool
     return replace(found_for(task.candidate, [*task.facts, *read], snapshot), missing=missing)
 
 
-def _show(task: GroundingTask, found: GroundingResult, told: dict[str, object]) -> None:
+def _show(task: GroundingTask, result: GroundingResult, report: dict[str, object]) -> None:
     """Print each sentence after its status, in colours where a terminal shows them, then its proofs and the share."""
-    titles = {document.id: document.title or document.id for document in found.documents}
-    for sentence in found.check.sentences:
+    titles = {document.id: document.title or document.id for document in result.documents}
+    for sentence in result.check.sentences:
         status = grounding.status_of(sentence, task)
         words = _one_line(task.candidate[sentence.start : sentence.end])
         coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
         click.echo(f"{coloured}{words}{' (second judge)' if sentence.is_by_second else ''}")
         for proof in (*grounding.proofs_of(sentence, task), *sentence.against, *sentence.close):
             click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
-    for missing in found.missing:
+    for missing in result.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)
-    if found.second is not None and found.second.failure is not None:
-        click.echo(f"{found.second.failure.label}: {found.second.failure.reason}", err=True)
-    score = told["supportScore"]
+    if result.second is not None and result.second.failure is not None:
+        click.echo(f"{result.second.failure.label}: {result.second.failure.reason}", err=True)
+    score = report["supportScore"]
     click.echo("No sentence needs proof." if score is None else f"Proved: {score:.0%}")
 
 

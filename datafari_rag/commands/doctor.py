@@ -120,15 +120,14 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
 
 
 def _search(settings: Settings) -> Sequence[Finding]:
-    retriever = bootstrap.retriever_for(settings)
-    problem = retriever.probe()
+    problem = bootstrap.retriever_for(settings).probe()
     where = "the embedded index" if settings.solr.url.startswith(EMBEDDED) else "Solr"
     if problem is not None:
         has = f"; {_collections(settings)}" if "answered 404" in problem else ""
         first = Finding("search engine", "problem", problem, _advice(problem, where) + has)
         # A Solr that answers may say more; of one that does not, the same was said.
         more = _collection(settings) if where == "Solr" and not has else ()
-        return first, *(one for one in more if one.subject != "collection")
+        return first, *(finding for finding in more if finding.subject != "collection")
     first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr.handler})")
     if where == "Solr":
         return first, *_collection(settings)
@@ -152,7 +151,7 @@ def _collection(settings: Settings) -> Sequence[Finding]:
     try:
         facts, schema = collection_probe.facts_of(nodes, factory.schema_of(solr), handler=solr.handler)
     except SearchError as error:
-        return (Finding("collection", "problem", _said(error), _advice(error.log, "Solr")),)
+        return (Finding("collection", "problem", _sentence(error), _advice(error.log, "Solr")),)
     if schema.kinds is None:
         return (Finding("collection", "hint", "Solr does not return its schema", "Allow read access to /schema"),)
     return findings(facts, schema, mode=settings.security.mode, facets=settings.solr.facets)
@@ -170,18 +169,18 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
             "Check embeddings.endpoint, embeddings.token and embeddings.options; "
             "until then, documents are searched by words alone"
         )
-        return (Finding("embedding model", "problem", _said(error), advice),)
-    found = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
+        return (Finding("embedding model", "problem", _sentence(error), advice),)
+    results = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
     meaning = meaning_for(settings, bootstrap.retriever_for(settings))
     problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
     if meaning is None:
-        found.append(Finding("vectors", "problem", "they cannot be searched", NEEDS_EXTRA))
+        results.append(Finding("vectors", "problem", "they cannot be searched", NEEDS_EXTRA))
     elif problem is not None:
         command = "index PATH" if settings.solr.url.startswith(EMBEDDED) else "passages sync"
-        found.append(Finding("vectors", "hint", problem, f"Run: datafari-rag {command} --conf FILE"))
+        results.append(Finding("vectors", "hint", problem, f"Run: datafari-rag {command} --conf FILE"))
     else:
-        found.append(Finding("vectors", "ok", "the index has vectors of this model"))
-    return found
+        results.append(Finding("vectors", "ok", "the index has vectors of this model"))
+    return results
 
 
 def _reranker(settings: Settings) -> Sequence[Finding]:
@@ -192,14 +191,14 @@ def _reranker(settings: Settings) -> Sequence[Finding]:
     if reranker is None:
         return (Finding(subject, "problem", "it cannot be loaded", f"Check the folder. {NEEDS_RERANKER}"),)
     (question, right), (_, wrong) = PAIRS[:2]
-    said = reranker.scores(question, [wrong, right])
-    if isinstance(said, RerankFailure):
-        text = f"{said.reason} ({said.log})" if said.log else said.reason
+    scores = reranker.scores(question, [wrong, right])
+    if isinstance(scores, RerankFailure):
+        text = f"{scores.reason} ({scores.log})" if scores.log else scores.reason
         return (Finding(subject, "problem", text, RERANK_ADVICE),)
-    if said[1] <= said[0]:
+    if scores[1] <= scores[0]:
         advice = "Is this a reranker, and does its server put the question and the text into the model's own form?"
         return (Finding(subject, "hint", "it prefers a text that does not answer", advice),)
-    return (Finding(subject, "ok", f"tells an answer from another text by {said[1] - said[0]:.1f} spreads"),)
+    return (Finding(subject, "ok", f"tells an answer from another text by {scores[1] - scores[0]:.1f} spreads"),)
 
 
 def _rights(settings: Settings) -> Sequence[Finding]:
@@ -210,7 +209,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
         tokens = tuple(bootstrap.rights_for(settings.security).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
         key = "security.tokens.file" if settings.security.tokens == "file" else "security.authority.url"
-        return (Finding(subject, "problem", _said(error), f"Check {key}; until then no questions are answered"),)
+        return (Finding(subject, "problem", _sentence(error), f"Check {key}; until then no questions are answered"),)
     if settings.security.tokens == "file" and not settings.security.tokens_file:
         return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
@@ -228,7 +227,7 @@ def _conversations(settings: Settings) -> Sequence[Finding]:
         return (Finding(subject, "ok", f"{store.count()} conversations"),)
     except ConversationsUnavailable as error:
         advice = "Check chat.store.folder, its owner and the disk; until then answers go on without conversations"
-        return (Finding(subject, "problem", _said(error), advice),)
+        return (Finding(subject, "problem", _sentence(error), advice),)
     finally:
         store.close()
 
@@ -242,15 +241,15 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
         if document is not None:
             yield Finding(subject, "ok", _why(reason_for(document, user, settings, dependencies)))
             return
-        seen = visibility_of(user, settings, dependencies)
+        view = visibility_of(user, settings, dependencies)
     except RagError as error:
-        yield Finding(subject, "problem", _said(error), "Until this works, this user gets no answers")
+        yield Finding(subject, "problem", _sentence(error), "Until this works, this user gets no answers")
         return
-    text = f"{seen.documents} documents: {seen.public} public, {seen.documents - seen.public} by {seen.tokens} tokens"
+    text = f"{view.documents} documents: {view.public} public, {view.documents - view.public} by {view.tokens} tokens"
     yield Finding(subject, "ok", text)
-    for one in seen.effects:
-        hides = f", hides {one.hides}" if one.hides else ""
-        yield Finding(subject, "ok", f"token {one.token!r} alone opens {one.opens} documents{hides}")
+    for effect in view.effects:
+        hides = f", hides {effect.hides}" if effect.hides else ""
+        yield Finding(subject, "ok", f"token {effect.token!r} alone opens {effect.opens} documents{hides}")
     if settings.security.mode == "tokens" and settings.security.tokens == "claims":
         yield Finding(
             subject, "hint", "tokens are in each signed token, so that none are known here", "Ask as the user"
@@ -305,7 +304,7 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
             user = ANONYMOUS if name is None else _user(name, settings.security)
             newest = newest_date(user, settings, _searching(settings))
         except RagError as error:
-            yield Finding(subject, "hint", _said(error), "Name a user: --as USER")
+            yield Finding(subject, "hint", _sentence(error), "Name a user: --as USER")
             continue
         yield Finding(subject, "ok", "none has a date" if newest is None else f"changed {_ago(newest)}")
 
@@ -313,7 +312,7 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
 def _index_changed(settings: Settings) -> str | None:
     if settings.solr.url.startswith(EMBEDDED):
         path = Path(settings.solr.url.removeprefix(EMBEDDED))
-        times = [one.stat().st_mtime for one in path.glob("*") if one.is_file()]
+        times = [file.stat().st_mtime for file in path.glob("*") if file.is_file()]
         return iso_at(max(times)) if times else None
     connection = factory.connection_of(settings)
     return collection_probe.changed_at(Nodes(factory.addresses_of(settings.solr.url, connection), connection))
@@ -355,7 +354,7 @@ def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iter
     if model is not None:
         name = endpoint.model or settings.rag.model
         lessons = model.learned.texts().values()
-        yield from (Finding("learned", "ok", text) for one in lessons for text in one)
+        yield from (Finding("learned", "ok", text) for texts in lessons for text in texts)
         yield from _judged(trial, endpoint.needs(name))
         if not isinstance(trial.failure, ModelUnavailable):
             yield from _window(endpoint, name, settings)
@@ -393,15 +392,15 @@ def _judged(trial: ModelTrial, needs: ServerNeeds) -> Iterator[Finding]:
 
 
 def _window(endpoint: Endpoint, model: str, settings: Settings) -> Iterator[Finding]:
-    wanted = settings.llm.context_window
-    found = ServerListing(endpoint).window(model) if settings.rag.template == "openai" else None
-    if found is None:
-        yield Finding("window", "ok", f"the server does not say; llm.context.window={wanted}")
-    elif found < wanted:
-        text = f"the server's is {found} tokens, llm.context.window={wanted}: longer prompts fail, or are cut silently"
-        yield Finding("window", "problem", text, f"Set llm.context.window={found}, or start the server with more")
+    window = settings.llm.context_window
+    size = ServerListing(endpoint).window(model) if settings.rag.template == "openai" else None
+    if size is None:
+        yield Finding("window", "ok", f"the server does not say; llm.context.window={window}")
+    elif size < window:
+        text = f"the server's is {size} tokens, llm.context.window={window}: longer prompts fail, or are cut silently"
+        yield Finding("window", "problem", text, f"Set llm.context.window={size}, or start the server with more")
     else:
-        yield Finding("window", "ok", f"the server's is {found} tokens, llm.context.window={wanted}")
+        yield Finding("window", "ok", f"the server's is {size} tokens, llm.context.window={window}")
 
 
 WAIT_ADVICE = "By its name this model thinks before it answers, so that streams wait for the end of its thoughts"
@@ -414,7 +413,7 @@ RERANK_ADVICE = (
 )
 
 
-def _said(error: RagError) -> str:
+def _sentence(error: RagError) -> str:
     return f"{error.reason} ({error.log})" if error.log else error.reason
 
 
@@ -496,12 +495,12 @@ def tried(model: Model, prompt: Prompt, clock: Callable[[], float]) -> ModelTria
     texts: list[str] = []
     first_s = 0.0
     ending = Ending(None)
-    for said in model.generate(prompt, is_streamed=True):
-        if isinstance(said, TextChunk):
+    for piece in model.generate(prompt, is_streamed=True):
+        if isinstance(piece, TextChunk):
             first_s = first_s or clock() - began
-            texts.append(said.text)
+            texts.append(piece.text)
         else:
-            ending = said
+            ending = piece
     text = "".join(texts)
     return ModelTrial(
         prompt,
@@ -572,33 +571,33 @@ def visibility_of(user: User, settings: Settings, dependencies: Dependencies) ->
     all_seen, public = count(user.tokens), count(frozenset())
     tried = sorted(user.tokens)[:MAX_TOKENS]
     effects = (
-        TokenEffect(one, count(frozenset({one})) - public, max(0, count(user.tokens - {one}) - all_seen))
-        for one in tried
+        TokenEffect(token, count(frozenset({token})) - public, max(0, count(user.tokens - {token}) - all_seen))
+        for token in tried
     )
-    return Visibility(all_seen, public, len(user.tokens), tuple(one for one in effects if one.opens or one.hides))
+    return Visibility(all_seen, public, len(user.tokens), tuple(row for row in effects if row.opens or row.hides))
 
 
 def reason_for(document_id: str, user: User, settings: Settings, dependencies: Dependencies) -> Reason:
     """Return whether *user* sees a document, and by which tokens. Raises: SearchError, NotAuthenticated."""
 
     def is_seen(tokens: frozenset[str]) -> bool:
-        asked = _with(user, tokens)
+        reader = _with(user, tokens)
         return any(
-            fetch(document_id, field, asked, settings=settings, dependencies=dependencies) is not None
+            fetch(document_id, field, reader, settings=settings, dependencies=dependencies) is not None
             for field in ("exactContent", "preview_content")
         )
 
-    found = is_seen(user.tokens)
+    is_visible = is_seen(user.tokens)
     tried = sorted(user.tokens)[:MAX_TOKENS]
-    decisive = tuple(one for one in tried if is_seen(user.tokens - {one}) is not found)
-    return Reason(found, is_public=is_seen(frozenset()), decisive=decisive)
+    decisive = tuple(token for token in tried if is_seen(user.tokens - {token}) is not is_visible)
+    return Reason(is_visible, is_public=is_seen(frozenset()), decisive=decisive)
 
 
 def newest_date(user: User, settings: Settings, dependencies: Dependencies) -> str | None:
     """Return the newest `last_modified` that *user* sees, None when there is none. Raises: SearchError."""
-    wanted = Browse(None, rows=1, sort=("last_modified", True), fields=("id", "last_modified"))
-    found = browse(wanted, user, settings=settings, dependencies=dependencies)
-    rows = _part(found, "response").get("docs") or ()
+    search = Browse(None, rows=1, sort=("last_modified", True), fields=("id", "last_modified"))
+    page = browse(search, user, settings=settings, dependencies=dependencies)
+    rows = _part(page, "response").get("docs") or ()
     value = rows[0].get("last_modified") if rows and isinstance(rows[0], Mapping) else None
     return str(value[0] if isinstance(value, list) and value else value) if value else None
 
@@ -608,5 +607,5 @@ def _with(user: User, tokens: frozenset[str]) -> User:
 
 
 def _part(page: Mapping[str, object], name: str) -> Mapping[str, Any]:
-    found = page[name]
-    return found if isinstance(found, Mapping) else {}
+    part = page[name]
+    return part if isinstance(part, Mapping) else {}

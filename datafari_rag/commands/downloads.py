@@ -65,10 +65,10 @@ def fetched(coordinates: str, into: Path, say: Say) -> Path:
                 limit.cancel()
                 run.kill()
     artifact = coordinates.split(":")[1]
-    found = next(iter(sorted(into.glob(f"{artifact}-*.jar"))), None)
-    if found is None:
+    path = next(iter(sorted(into.glob(f"{artifact}-*.jar"))), None)
+    if path is None:
         raise CannotFetch(_reason(errors, coordinates))
-    return found
+    return path
 
 
 def _reason(errors: list[str], coordinates: str) -> str:
@@ -96,10 +96,10 @@ def fetched_wheel(name: str, version: str, into: Path, say: Say) -> Path:
         )
     except subprocess.TimeoutExpired:
         raise CannotFetch(f"pip did not fetch {name} in time: can a Python package index be reached?") from None
-    found = next(iter(sorted(into.glob(f"{name}-{version}-*.whl"))), None)
-    if found is None:
+    path = next(iter(sorted(into.glob(f"{name}-{version}-*.whl"))), None)
+    if path is None:
         first = next((line for line in run.stderr.splitlines() if line.strip()), "")
         raise CannotFetch(
             f"pip could not fetch {name} {version}: can a Python package index be reached? It says: {first}"
         )
-    return found
+    return path

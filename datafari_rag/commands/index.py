@@ -28,7 +28,7 @@ from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it, everyone may see them now."
-LEFT = "{} left as they were, because their rights cannot be read: index their files with --again."
+UNREADABLE_RIGHTS = "{} left as they were, because their rights cannot be read: index their files with --again."
 OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again as well."
 MAX_KINDS = 12
 """Most kinds of files that the summary names one by one."""
@@ -89,7 +89,7 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
     help="Maximum memory for reading one file.",
 )
 @click.pass_context
-def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, **given: Any) -> None:
+def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, **options: Any) -> None:
     """Index files and folders.
 
     Text, Markdown, HTML, PDF, office files (Word, PowerPoint, Excel, OpenDocument, RTF), mails with attachments, CSV,
@@ -108,28 +108,28 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, 
     """
     if rebuild == bool(paths):
         raise click.UsageError("Name at least one PATH, or give --rebuild without PATH.")
-    _require_there(paths, given["conf"])
-    allow, deny = given["allow"], given["deny"]
+    _require_there(paths, options["conf"])
+    allow, deny = options["allow"], options["deny"]
     if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
         raise click.UsageError(f"A token has 1 to {MAX_ID_CHARS} characters.")
     if deny and not allow:
         click.echo("Warning: with --deny and no --allow no user can see the files (ManifoldCF's rule).", err=True)
     rights = Rights(allow, deny)
     with _in_words():
-        settings = settings_for(given["conf"])
+        settings = settings_for(options["conf"])
         if rebuild:
             if not settings.solr.url.startswith(EMBEDDED):
                 raise click.UsageError(
                     "--rebuild is for an embedded index; for Solr there is `datafari-rag passages sync`."
                 )
-            done = rebuilt(settings.solr)
-            click.echo(f"{counted(done.written, 'document')} rebuilt")
-            if done.left:
-                raise click.ClickException(LEFT.format(counted(done.left, "document")))
+            total = rebuilt(settings.solr)
+            click.echo(f"{counted(total.documents, 'document')} rebuilt")
+            if total.rest:
+                raise click.ClickException(UNREADABLE_RIGHTS.format(counted(total.rest, "document")))
             return
         with progress("Indexing", "documents") as listener:
-            limits = SandboxLimits(given["file_seconds"], given["file_memory"])
-            how = IndexOptions(given["again"], given["trust_jsonl"], limits)
+            limits = SandboxLimits(options["file_seconds"], options["file_memory"])
+            how = IndexOptions(options["again"], options["trust_jsonl"], limits)
             outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
     click.echo(summary_of(outcome))
     context.exit(1 if outcome.problems else 0)
@@ -150,17 +150,17 @@ def _in_words() -> Iterator[None]:
 
 def summary_of(outcome: RunOutcome) -> str:
     """Return what a run did in one line, and in a second one what it passed over, if anything."""
-    done = (
-        f"{counted(outcome.written, 'document')} written, {outcome.removed} removed,"
+    text = (
+        f"{counted(outcome.documents, 'document')} written, {outcome.removed} removed,"
         f" {counted(outcome.unchanged, 'file')} unchanged, {counted(outcome.problems, 'problem')}"
     )
     if outcome.unseen:
-        done += f", {counted(outcome.unseen, 'file')} with text that no reader sees, which was left out"
+        text += f", {counted(outcome.unseen, 'file')} with text that no reader sees, which was left out"
     if not outcome.passed_over:
-        return done
+        return text
     kinds = [f"{number} {kind}" for kind, number in outcome.passed_over.most_common(MAX_KINDS)]
     kinds += ["others"] if len(outcome.passed_over) > MAX_KINDS else []
-    return f"{done}\n{counted(outcome.passed_over.total(), 'file')} passed over: {', '.join(kinds)}"
+    return f"{text}\n{counted(outcome.passed_over.total(), 'file')} passed over: {', '.join(kinds)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,10 @@ def _require_there(paths: Sequence[Path], conf: Path) -> None:
         if path.exists():
             continue
         try:
-            held = held_of(str(path), settings_for(conf).solr)
+            by_root = held_of(str(path), settings_for(conf).solr)
         except (StartRefused, ManifestError):
-            held = {}
-        number = sum(len(ids) for files in held.values() for ids in files.values())
+            by_root = {}
+        number = sum(len(ids) for files in by_root.values() for ids in files.values())
         still = f" The index has {counted(number, 'document')} of it: `datafari-rag forget {path}` takes them out."
         raise click.UsageError(f"There is no file or folder {path}.{still if number else ''}")
 
@@ -285,8 +285,8 @@ def forget(names: tuple[str, ...], conf: Path) -> None:
 
 def forgotten(name: str, settings: Settings) -> int:
     """Remove what is at or below the path *name*, or has it as id; return how many documents that were."""
-    held = held_of(name, settings.solr)
-    for root, files in held.items():
+    by_root = held_of(name, settings.solr)
+    for root, files in by_root.items():
         with (
             closing(Manifest(manifest_of(settings.solr.url), root)) as manifest,
             closing(writer_for(settings)) as writer,
@@ -299,4 +299,4 @@ def forgotten(name: str, settings: Settings) -> int:
             manifest.secure()
             writer.commit()
             manifest.settle()
-    return sum(len(ids) for files in held.values() for ids in files.values())
+    return sum(len(ids) for files in by_root.values() for ids in files.values())

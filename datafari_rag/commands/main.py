@@ -78,8 +78,7 @@ class LazyGroup(click.Group):
         except ModuleNotFoundError as error:
             if str(error.name).partition(".")[0] not in EXTRAS:
                 raise
-            hint = f"`{cmd_name}` needs the extra `{cmd_name}`: {command_for(cmd_name)}"
-            raise click.ClickException(hint) from error
+            raise click.ClickException(f"`{cmd_name}` needs the extra `{cmd_name}`: {command_for(cmd_name)}") from error
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -48,25 +48,25 @@ def mcp_probe(url: str, headers: tuple[str, ...], token: str | None, query: str 
     \b
     Exit codes: 0 a client can use it; 1 it cannot, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
-    given = {}
+    own_headers = {}
     for header in headers:
         name, colon, value = header.partition(":")
         if not colon or not name.strip():
             raise click.BadParameter(f"{header!r} is not NAME: VALUE.", param_hint="--header")
-        given[name.strip()] = value.strip()
+        own_headers[name.strip()] = value.strip()
     if token:
-        given["Authorization"] = f"Bearer {token}"
+        own_headers["Authorization"] = f"Bearer {token}"
     try:
         with requests.Session() as session:
-            found = _sent(session, url, given, method="server/discover")
-            about = found.get("_meta", {})
+            reply = _result(session, url, own_headers, method="server/discover")
+            about = reply.get("_meta", {})
             server = about.get(SERVER_KEY, {})
             name, version = _printable(server.get("name", "?")), _printable(server.get("version", ""))
             click.echo(f"server     {name} {version}".rstrip())
-            click.echo(f"revisions  {', '.join(map(_printable, found.get('supportedVersions', ())))}")
+            click.echo(f"revisions  {', '.join(map(_printable, reply.get('supportedVersions', ())))}")
             user = about.get(USER_KEY)
             click.echo(f"as         {_printable(user) if user else 'anonymous: public documents only'}")
-            for tool in _sent(session, url, given, method="tools/list").get("tools", ()):
+            for tool in _result(session, url, own_headers, method="tools/list").get("tools", ()):
                 schema = tool.get("inputSchema", {})
                 names = [
                     name if name in schema.get("required", ()) else f"[{name}]" for name in schema.get("properties", {})
@@ -74,13 +74,13 @@ def mcp_probe(url: str, headers: tuple[str, ...], token: str | None, query: str 
                 click.echo(f"tool       {_printable(tool.get('name', '?'))}({_printable(', '.join(names))})")
             if query:
                 arguments = {"name": "search", "arguments": {"query": query}}
-                _show_found(query, _sent(session, url, given, method="tools/call", params=arguments))
+                _show_found(query, _result(session, url, own_headers, method="tools/call", params=arguments))
     except Refused as refused:
         click.echo(str(refused), err=True)
         sys.exit(1)
 
 
-def _sent(
+def _result(
     session: requests.Session,
     url: str,
     headers: Mapping[str, str],
@@ -89,12 +89,12 @@ def _sent(
     params: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the result of one request. Raises: Refused."""
-    given: dict[str, Any] = dict(params or {})
+    fields: dict[str, Any] = dict(params or {})
     standard = {"Accept": "application/json, text/event-stream", VERSION_HEADER: MODERN, METHOD_HEADER: method}
-    if "name" in given:
-        standard[NAME_HEADER] = given["name"]
-    given["_meta"] = {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
+    if "name" in fields:
+        standard[NAME_HEADER] = fields["name"]
+    fields["_meta"] = {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": fields}
     try:
         response = session.post(url, json=body, headers={**standard, **headers}, timeout=TIMEOUT_S)
         reply = response.json()
@@ -112,13 +112,13 @@ def _sent(
     return result
 
 
-def _show_found(query: str, found: Mapping[str, Any]) -> None:
-    if found.get("isError"):
-        raise Refused(f"search failed: {_printable(found['content'][0]['text'])}")
-    results = found.get("structuredContent", {}).get("results", [])
+def _show_found(query: str, reply: Mapping[str, Any]) -> None:
+    if reply.get("isError"):
+        raise Refused(f"search failed: {_printable(reply['content'][0]['text'])}")
+    results = reply.get("structuredContent", {}).get("results", [])
     click.echo(f"search     {len(results)} documents for {_printable(query)!r}")
-    for one in results[:MAX_SHOWN]:
-        click.echo(f"           {_printable(one['title'])}  {_printable(one['url'])}")
+    for result in results[:MAX_SHOWN]:
+        click.echo(f"           {_printable(result['title'])}  {_printable(result['url'])}")
 
 
 def _printable(text: object) -> str:

@@ -88,7 +88,7 @@ def default_folder(name: str) -> Path:
     return cache_folder() / "models" / name
 
 
-def got(name: str, folder: Path, say: Say) -> Path:
+def downloaded_model(name: str, folder: Path, say: Say) -> Path:
     """
     Return *folder* with the model *name*, fetched when it is not there; two callers at the same time fetch once.
 
@@ -301,7 +301,7 @@ def get(name: str, folder: Path | None) -> None:
     """
     place = (folder or default_folder(name)).resolve()
     try:
-        got(name, place, lambda text: click.echo(text, err=True))
+        downloaded_model(name, place, lambda text: click.echo(text, err=True))
     except CannotFetch as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
@@ -312,8 +312,8 @@ def get(name: str, folder: Path | None) -> None:
 @model.command("list")
 def list_models() -> None:
     """List the available models: dimensions, languages, licence, and the folder of a downloaded one."""
-    for name, known in KNOWN_MODELS.items():
+    for name, facts in KNOWN_MODELS.items():
         place = default_folder(name)
-        state = f"{ONNX}{place}" if is_there(known, place) else f"{known.megabytes} MB to download"
-        languages = ",".join(known.languages) if len(known.languages) < MANY else f"{len(known.languages)} languages"
-        click.echo(f"{name}: {known.title}, {known.dimensions} dimensions, {languages}, {known.licence}; {state}")
+        state = f"{ONNX}{place}" if is_there(facts, place) else f"{facts.megabytes} MB to download"
+        languages = ",".join(facts.languages) if len(facts.languages) < MANY else f"{len(facts.languages)} languages"
+        click.echo(f"{name}: {facts.title}, {facts.dimensions} dimensions, {languages}, {facts.licence}; {state}")

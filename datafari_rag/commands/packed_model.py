@@ -48,9 +48,9 @@ class _Cursor:
         self.raw, self.at = raw, at
 
     def take(self, form: str) -> tuple[Any, ...]:
-        found = struct.unpack_from("<" + form, self.raw, self.at)
+        values = struct.unpack_from("<" + form, self.raw, self.at)
         self.at += struct.calcsize("<" + form)
-        return found
+        return values
 
     def bytes(self, size: int) -> bytes:
         self.at += size
@@ -133,19 +133,19 @@ def _layer(packed: PackedModel, number: int) -> tuple[list[Operator], list[Tenso
     tensors: list[Tensor] = []
     for name, (_, wide) in sizes.items():
         tensors += _blocks(f"{own}{name}", packed.tensors[f"{own}{name}.w"], wide, is_table=False)
-    vectors = [f"{own}{name}.b" for name in sizes] + [f"{own}{one}" for one in ("aln.w", "aln.b", "oln.w", "oln.b")]
+    vectors = [f"{own}{name}.b" for name in sizes] + [f"{own}{part}" for part in ("aln.w", "aln.b", "oln.w", "oln.b")]
     tensors += _floats(packed.tensors, *vectors)
 
-    def product(name: str, given: str) -> Operator:
+    def product(name: str, source: str) -> Operator:
         out, wide = sizes[name]
-        inputs = [given, f"{own}{name}.data", f"{own}{name}.scales", "", "", f"{own}{name}.b"]
+        inputs = [source, f"{own}{name}.data", f"{own}{name}.scales", "", "", f"{own}{name}.b"]
         # Level 4: whole numbers of eight bits inside, as the package computes itself.
         facts = {"K": wide, "N": out, "bits": 4, "block_size": BLOCK, "accuracy_level": 4}
         return Operator("MatMulNBits", inputs, f"{own}{name}", facts, OPERATORS)
 
-    def normed(name: str, given: str, output: str) -> Operator:
+    def normed(name: str, source: str, output: str) -> Operator:
         facts = {"axis": -1, "epsilon": packed.epsilon}
-        return Operator("LayerNormalization", [given, f"{own}{name}.w", f"{own}{name}.b"], output, facts)
+        return Operator("LayerNormalization", [source, f"{own}{name}.w", f"{own}{name}.b"], output, facts)
 
     attended = [f"{own}q", f"{own}k", f"{own}v", "", "mask"]
     operators = [
@@ -247,7 +247,7 @@ class Operator:
     def encoded(self) -> bytes:
         """Return it as NodeProto."""
         parts = [*(_text(1, name) for name in self.inputs), _text(2, self.output), _text(3, self.output)]
-        parts += [_text(4, self.kind), *(_bytes(5, _attribute(*one)) for one in self.attributes.items())]
+        parts += [_text(4, self.kind), *(_bytes(5, _attribute(*item)) for item in self.attributes.items())]
         return b"".join([*parts, _text(7, self.domain)])
 
 
@@ -277,11 +277,11 @@ class Graph:
 
     def encoded(self) -> bytes:
         """Return the whole file."""
-        parts = [_bytes(1, one.encoded()) for one in self.operators] + [_text(2, "model")]
-        parts += [_bytes(5, one.encoded()) for one in self.tensors]
-        parts += [_bytes(11, one.encoded()) for one in self.inputs] + [_bytes(12, self.output.encoded())]
+        parts = [_bytes(1, operator.encoded()) for operator in self.operators] + [_text(2, "model")]
+        parts += [_bytes(5, tensor.encoded()) for tensor in self.tensors]
+        parts += [_bytes(11, item.encoded()) for item in self.inputs] + [_bytes(12, self.output.encoded())]
         versions = (_text(1, "") + _number(2, STANDARD), _text(1, OPERATORS) + _number(2, 1))
-        imports = b"".join(_bytes(8, one) for one in versions)
+        imports = b"".join(_bytes(8, version) for version in versions)
         return _number(1, INTERNAL_FORMAT) + imports + _bytes(7, b"".join(parts))
 
 
@@ -309,8 +309,8 @@ def _key(number: int, wire: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    octets = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        octets.append(value & 127 | 128)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*octets, value])

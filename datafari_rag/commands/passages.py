@@ -75,7 +75,7 @@ def _run(settings: Settings) -> SyncOutcome:
     with progress("Passages", "passages") as listener:
         outcome = synced(settings, listener)
     click.echo(
-        f"{outcome.taken} documents written as {outcome.passages} passages, {outcome.removed} removed,"
+        f"{outcome.documents} documents written as {outcome.passages} passages, {outcome.removed} removed,"
         f" {outcome.problems} problems"
     )
     return outcome

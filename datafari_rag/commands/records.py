@@ -45,10 +45,10 @@ from datafari_rag.web.user import user_for
 
 
 def _days(context: click.Context, parameter: click.Parameter, text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,3})d", text)
-    if found is None or not 1 <= int(found[1]) <= MOST_DAYS:
+    match = re.fullmatch(r"([0-9]{1,3})d", text)
+    if match is None or not 1 <= int(match[1]) <= MOST_DAYS:
         raise click.BadParameter(f"a number of days from 1d to {MOST_DAYS}d is expected")
-    return int(found[1])
+    return int(match[1])
 
 
 @click.command(
@@ -73,26 +73,25 @@ def report(conf: Path, since: int, name: str, form: str | None) -> None:
         reader = user_for(VerifiedIdentity(name), snapshot)
         if not reader.is_admin:
             raise click.ClickException(f"{name} is not one of security.admins.")
-        since_s = MACHINE.wall() - since * 86_400
-        made = report_for(reader, snapshot, since_s=since_s, old_days=USUAL_OLD_DAYS)
+        summary = report_for(reader, snapshot, since_s=MACHINE.wall() - since * 86_400, old_days=USUAL_OLD_DAYS)
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     except RagError as error:
         raise click.ClickException(error.reason + (f" ({error.log})" if error.log else "")) from error
     if form == "json":
-        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(summary.as_json(), ensure_ascii=False, indent=2))
     elif form == "html":
-        click.echo(standalone_page(made))
+        click.echo(standalone_page(summary))
     else:
         names = problem_names(str)
-        click.echo(f"{made.questions} questions")
-        for group in made.groups:
-            texts = " / ".join(one.text for one in group.texts) or "(too few people asked this to show it)"
+        click.echo(f"{summary.questions} questions")
+        for group in summary.groups:
+            texts = " / ".join(text.text for text in group.texts) or "(too few people asked this to show it)"
             problems = ", ".join(f"{names[problem]} {count}" for problem, count in group.problems.items())
-            click.echo(printable(f"{group.asked:>6} asked by {group.people}: {texts}: {problems}"))
-        old = f"cited when older than {made.old_days} days"
+            click.echo(printable(f"{group.count:>6} asked by {group.people}: {texts}: {problems}"))
+        old = f"cited when older than {summary.old_days} days"
         titles = {"citedOften": "cited often", "neverCited": "shown and never cited", "citedOld": old}
-        for name, counts in made.documents.items():
+        for name, counts in summary.documents.items():
             for document, count in counts:
                 click.echo(printable(f"{count:>6} {titles[name]}: {document.title}"))
 
@@ -120,15 +119,15 @@ def costs(conf: Path, by: str, days: int, is_json: bool) -> None:
         if ledger is None:
             raise click.ClickException("limits.store is empty: nothing is counted.")
         with closing(ledger):
-            found = totals(ledger.costs(days_before(MACHINE.wall(), days)), cast(By, by))
+            sums = totals(ledger.costs(days_before(MACHINE.wall(), days)), cast(By, by))
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except AccountsUnavailable as error:
         raise click.ClickException(f"The accounts cannot be read: {error.log}.") from error
     if is_json:
-        click.echo(json.dumps([as_json(one) for one in found], ensure_ascii=False, indent=2))
+        click.echo(json.dumps([as_json(row) for row in sums], ensure_ascii=False, indent=2))
         return
-    rows = [(by, "calls", "tokens in", "cached", "tokens out", "cost"), *map(_cells, found)]
+    rows = [(by, "calls", "tokens in", "cached", "tokens out", "cost"), *map(_cells, sums)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *numbers in rows:
         click.echo("  ".join([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]))
@@ -241,10 +240,10 @@ def find(folder: Path, document: str) -> None:
 
     Exit code 0 when there are any, else 1.
     """
-    found = [line for chain in sorted(folder.glob("*.jsonl")) for line in _uses(chain, document)]
-    for line in sorted(found, key=lambda line: str(line["at"])):
+    lines = [line for chain in sorted(folder.glob("*.jsonl")) for line in _uses(chain, document)]
+    for line in sorted(lines, key=lambda line: str(line["at"])):
         click.echo(json.dumps(line, ensure_ascii=False))
-    if not found:
+    if not lines:
         click.echo("No answer in these chains used this document.", err=True)
         raise SystemExit(1)
 
@@ -254,12 +253,12 @@ def _uses(chain: Path, document: str) -> Iterator[Mapping[str, object]]:
         for line in lines:
             try:
                 record = json.loads(line)
-                used = [one for one in record.get("documents", ()) if one["id"] == document]
+                used = [entry for entry in record.get("documents", ()) if entry["id"] == document]
             except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
                 continue  # a line that was changed is for `verify`
             if used:
                 about = {name: record.get(name) for name in ("at", "id", "who", "dialect", "outcome")}
-                yield {**about, "versions": [one.get("version") for one in used], "chain": chain.name}
+                yield {**about, "versions": [entry.get("version") for entry in used], "chain": chain.name}
 
 
 def _keys(conf: Path | None) -> Keys:
@@ -274,14 +273,14 @@ def _keys(conf: Path | None) -> Keys:
 
 def _vouched(chains: list[Path], keys: Keys) -> Vouched:
     """Return what signed chains vouch for; a forged first line is found when its own chain is checked."""
-    found: dict[str, tuple[ChainHead, ...]] = {}
+    heads: dict[str, tuple[ChainHead, ...]] = {}
     for chain in chains if keys else ():
         if not chain.exists():
             continue
         with chain.open("rb") as lines:
             for name, head in vouched_in(lines.readline()):
-                found[name] = (*found.get(name, ()), head)
-    return found
+                heads[name] = (*heads.get(name, ()), head)
+    return heads
 
 
 def _missing(folder: Path, chains: list[Path], vouched: Vouched, *, since: str) -> Iterator[str]:

@@ -26,12 +26,12 @@ class SettingsPath(click.ParamType[Path]):
         path = Path(value)
         if not path.is_dir():
             return path
-        found = next((one / FILE for one in (path, demo_place(path)) if (one / FILE).exists()), None)
-        if found is None:
+        file = next((folder / FILE for folder in (path, demo_place(path)) if (folder / FILE).exists()), None)
+        if file is None:
             self.fail(
                 f"{path} has no {FILE}: run `datafari-rag demo {path}` once, or name a settings file.", param, ctx
             )
-        return found
+        return file
 
 
 CONF = click.option(
@@ -139,20 +139,20 @@ class LineListener(ProblemListener):
     def __init__(self, label: str, noun: str, clock: Callable[[], float] = time.monotonic) -> None:
         """Print nothing yet."""
         self._label, self._noun, self._clock = label, noun, clock
-        self._total = self._done = self._count = 0
+        self._total = self._progress = self._count = 0
         self._began_s = self._printed_s = clock()
 
     def started(self, total: int) -> None:
         """Count from the beginning."""
-        self._total, self._done, self._count = total, 0, 0
+        self._total, self._progress, self._count = total, 0, 0
 
     def advanced(self, size: int, count: int) -> None:
         """Add up, and print a line where the last one is old."""
-        self._done, self._count = self._done + size, self._count + count
+        self._progress, self._count = self._progress + size, self._count + count
         now_s = self._clock()
         if now_s - self._printed_s >= LINE_S:
             self._printed_s = now_s
-            share = 100 * self._done / self._total if self._total else 0.0
+            share = 100 * self._progress / self._total if self._total else 0.0
             took_s = now_s - self._began_s
             click.echo(f"{self._label}: {self._count} {self._noun}, {share:.0f} %, {took_s:.0f} s", err=True)
 
@@ -180,4 +180,4 @@ def printable(text: str) -> str:
 
     File names may contain line ends, terminal commands, and marks that change the direction of writing.
     """
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -121,7 +121,7 @@ class ActivityStep:
     """
     One step that has ended.
 
-    *text* is what was searched for, or given to the tool *name*; *found* how many documents came back, None where
+    *text* is what was searched for, or given to the tool *name*; *count* how many documents came back, None where
     nothing is counted. *queries* are what a plan wants to search for. *searches* and *model_calls* say what the step
     counts in the budget. *failure* is the label of the error with which it ended, None for success.
     """
@@ -129,7 +129,7 @@ class ActivityStep:
     kind: StepKind
     text: str = ""
     name: str = ""
-    found: int | None = None
+    count: int | None = None
     queries: tuple[str, ...] = ()
     searches: int = 0
     model_calls: int = 0

@@ -183,7 +183,7 @@ class Finished:
     """How much of it the documents prove; None if there are none, or it was not checked."""
     activity: Activity | None = None
     """What was done for the answer and what it took; None where one search was all that was wanted."""
-    kept: KeptTurn | None = None
+    turn: KeptTurn | None = None
     """The stored conversation that it is part of now; None where none is stored."""
 
 
@@ -239,10 +239,10 @@ StepEvent = StepBegun | StepEnded
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One step of work on whole documents that is *done* of *total*; only works have it, never an answer."""
+    """One step of work on whole documents that is number *count* of *total*; only works have it, never an answer."""
 
     step: str
-    done: int
+    count: int
     total: int
 
 

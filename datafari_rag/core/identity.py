@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from datafari_rag.core.errors import InvalidSignIn
 
-_WRITTEN = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(?::(\d{1,5}))?")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(?::(\d{1,5}))?")
 _ADDRESS = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:.]*")
 
 _TARGET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
@@ -27,7 +27,7 @@ def normalized(text: str) -> tuple[str, str | None] | None:
 
     Hosts are compared without case; a port that is not written is None.
     """
-    match = _WRITTEN.fullmatch(text)
+    match = _HOST.fullmatch(text)
     return (match[1].lower(), match[2]) if match else None
 
 

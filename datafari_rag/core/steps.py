@@ -85,7 +85,7 @@ LEAST_TOKENS = 16
 MAX_PLAN_CHARS = 8000
 """How much of a plan is read."""
 
-DONE = "DONE"
+STOP = "DONE"
 
 _PLAN = (
     "You plan searches in a document collection. Write the searches that together find every document needed to answer "
@@ -139,7 +139,7 @@ def queries_in(reply: str, former: Sequence[str]) -> tuple[str, ...]:
         if dress := _DRESS.match(bare):
             bare = bare[dress.end() :]
         query = " ".join(bare.strip(_QUOTES).split())
-        is_query = 0 < len(query) <= MAX_QUERY_CHARS and any(map(str.isalnum, query)) and query != DONE
+        is_query = 0 < len(query) <= MAX_QUERY_CHARS and any(map(str.isalnum, query)) and query != STOP
         if not is_query or _key(query) in keys:
             continue
         keys.add(_key(query))
@@ -171,7 +171,7 @@ MAX_INPUT_CHARS: Mapping[str, int] = {"search": MAX_QUERY_CHARS, "fetch": 4, "re
 PIECE_CHARS = 2000
 """How much of a document one `fetch` or `readNext` shows."""
 
-_TOLD = (
+_USE_TOOLS = (
     "You look for the documents that answer the last question; you do not answer it. Write exactly one line, a tool "
     "with its input:\n"
     "search: a few words to search for\n"
@@ -204,7 +204,7 @@ def tools_prompt(ask: Ask, extracts: tuple[Extract, ...], calls: Sequence[ChatMe
     return Prompt(
         question=ask.question,
         extracts=extracts,
-        instructions=_TOLD,
+        instructions=_USE_TOOLS,
         nonce=planner.nonce,
         history=(*ask.history, *calls),
         language=planner.language,
@@ -216,7 +216,7 @@ def tools_prompt(ask: Ask, extracts: tuple[Extract, ...], calls: Sequence[ChatMe
 
 def is_done(reply: str) -> bool:
     """Say whether the model wants no further tool."""
-    return reply.strip(" \t\r\n.\"'`*").upper() == DONE
+    return reply.strip(" \t\r\n.\"'`*").upper() == STOP
 
 
 def call_in(reply: str) -> ToolCall | None:
@@ -235,10 +235,10 @@ def call_in(reply: str) -> ToolCall | None:
     return None
 
 
-FOUND, ADDS, NAMED = 10.0, 8.0, 6.0
+SCORE, ADDS, NAMED = 10.0, 8.0, 6.0
 """Weights of: the score in a further search, words of the question that no better document has, a named title."""
 
-ASKED, REPEATED = 8.0, 2.0
+TITLE, REPEATED = 8.0, 2.0
 """Weights of: a title that stands whole in the question; and, against it, the title of a document before it."""
 
 LATER = 0.5
@@ -281,18 +281,13 @@ def pooled(
     if not further:
         return tuple(result.document for result in weighed.order)
     first = weighed.order[0]
-    documents = {document.id: document for hits in reversed((own, *further)) for document in hits}
-    order = ranked(
-        question,
-        [replace(document, score=0.0) for document in documents.values()],
-        language=language,
-        terms=weighed.terms,
-    )
+    docs = {document.id: document for hits in reversed((own, *further)) for document in hits}
+    order = ranked(question, [replace(doc, score=0.0) for doc in docs.values()], language=language, terms=weighed.terms)
     rarity = rarity_of(weighed.terms, [result.traces for result in order])
     worths = {result.document.id: _worth(result, weighed, language) for result in order}
-    for document_id, value in _values(question, documents, further, leads=leads, language=language).items():
+    for document_id, value in _values(question, docs, further, leads=leads, language=language).items():
         former = worths[document_id]
-        worths[document_id] = replace(former, document=documents[document_id], value=former.value + value)
+        worths[document_id] = replace(former, document=docs[document_id], value=former.value + value)
     best = worths.pop(first.document.id)
     chosen = _chosen(best, list(worths.values()), rarity)
     return tuple(replace(worth.document, rated=first.score - STEP * rank) for rank, worth in enumerate(chosen))
@@ -316,9 +311,9 @@ def _values(
     named = [frozenset(name.casefold() for name in lead.names) for lead in leads]
     words = _spaced(question)
     return {
-        key: FOUND * shares.get(key, 0.0)
+        key: SCORE * shares.get(key, 0.0)
         + NAMED * _named(document, named, language)
-        + ASKED * ((title := _spaced(_bare_title(document))) != _NO_WORDS and title in words)
+        + TITLE * ((title := _spaced(_bare_title(document))) != _NO_WORDS and title in words)
         for key, document in documents.items()
     }
 

@@ -197,19 +197,12 @@ def chosen(weighed: WeighedText, number: int) -> tuple[Passage, ...]:
     weights, zones = dict(weighed.weights), Counter[int]()
     picks: list[WeighedSentence] = []
     while pool and len(picks) < number:
-        best = max(
-            pool,
-            key=lambda sentence: (
-                _gain(sentence, weighed.weights, weights) * SAME_ZONE ** zones[sentence.start // zone_chars]
-            ),
-        )
+        best = max(pool, key=lambda s: _gain(s, weighed.weights, weights) * SAME_ZONE ** zones[s.start // zone_chars])
         picks.append(best)
         pool.remove(best)
         zones[best.start // zone_chars] += 1
         weights.update((word, weights[word] * SAID_AGAIN) for word in best.stems)
-    return tuple(
-        Passage(sentence.start, sentence.end) for sentence in sorted(picks, key=lambda sentence: sentence.start)
-    )
+    return tuple(Passage(sentence.start, sentence.end) for sentence in sorted(picks, key=lambda s: s.start))
 
 
 def condensed(weighed: WeighedText, span: tuple[int, int], most_chars: int) -> tuple[Passage, ...]:
@@ -228,9 +221,7 @@ def condensed(weighed: WeighedText, span: tuple[int, int], most_chars: int) -> t
     if not picks:
         start = inside[0].start
         return (Passage(start, start + most_chars),)
-    return tuple(
-        Passage(sentence.start, sentence.end) for sentence in sorted(picks, key=lambda sentence: sentence.start)
-    )
+    return tuple(Passage(sentence.start, sentence.end) for sentence in sorted(picks, key=lambda s: s.start))
 
 
 def words_at(text: str, passage: Passage) -> str:
@@ -262,10 +253,7 @@ def _shape(sentence: str) -> float:
 
 def _candidates(sentences: Sequence[WeighedSentence], number: int, zone_chars: int) -> list[WeighedSentence]:
     """Return the best of the whole and the best of each zone: the end of a document is part of it."""
-    able = sorted(
-        (sentence for sentence in sentences if sentence.score > 0),
-        key=lambda sentence: (-sentence.score, sentence.start),
-    )
+    able = sorted((s for s in sentences if s.score > 0), key=lambda sentence: (-sentence.score, sentence.start))
     best_of_zones: dict[int, WeighedSentence] = {}
     for sentence in able:
         best_of_zones.setdefault(sentence.start // zone_chars, sentence)
@@ -320,8 +308,7 @@ def piece_extract(
     """Return what the model sees of the stretch *span*, all of it where that fits; None where nothing is visible."""
     chars = limit.chars
     while True:
-        passages = condensed(weighed, span, chars)
-        extracts = extracts_for([(document, passages)], is_cleaned=is_cleaned, has_paths=False)
+        extracts = extracts_for([(document, condensed(weighed, span, chars))], is_cleaned=is_cleaned, has_paths=False)
         if not extracts:
             return None
         size = limit.count(extracts[0].text)
@@ -376,7 +363,7 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: Sup
     text = _unmarked(text, extracts)
     document = CheckedExtract(extracts[0], ComparedText(language))
     unproved = citation_at(Mark(0, 0, inside="", places=()), document, NOTHING, language)
-    draft = _Written()
+    draft = _SummaryDraft()
     at = checked_sentences = proved_sentences = near_sentences = 0
     for sentence in checked(text, extracts, language=language):
         is_good = sentence.is_proved
@@ -408,7 +395,7 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: Sup
     return ProvedSummary("".join(draft.pieces), tuple(draft.citations), support)
 
 
-class _Written:
+class _SummaryDraft:
     """A summary as it is written, and how long it is by now."""
 
     def __init__(self) -> None:
@@ -453,8 +440,6 @@ def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
     return "".join((*pieces, text[at:])).strip()
 
 
-def _proof_of(sentence: CheckedSentence, unproved: Citation, text: str) -> Citation:
-    proof = (
-        next(proof for proof in sentence.proofs if proof.status == sentence.status) if sentence.is_proved else unproved
-    )
-    return replace(proof, claim=text[sentence.start : sentence.end])
+def _proof_of(part: CheckedSentence, unproved: Citation, text: str) -> Citation:
+    proof = next(proof for proof in part.proofs if proof.status == part.status) if part.is_proved else unproved
+    return replace(proof, claim=text[part.start : part.end])

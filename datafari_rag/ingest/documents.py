@@ -126,10 +126,10 @@ def _document(document_id: str, content: str, texts: Mapping[str, str]) -> Docum
 
 def _extension_of_url(url: str) -> str:
     try:
-        found = extension_of(urlsplit(url).path.rpartition("/")[2])
+        extension = extension_of(urlsplit(url).path.rpartition("/")[2])
     except ValueError:
         return ""
-    return found if found.isalnum() and len(found) <= 5 else ""
+    return extension if extension.isalnum() and len(extension) <= 5 else ""
 
 
 def _acl(fields: Mapping[str, object], rights: Rights) -> Document:

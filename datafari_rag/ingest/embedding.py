@@ -40,13 +40,13 @@ class EmbeddingWriter:
             return
         if self._spread is None:
             self._spread = spread_of(self._embedder.embed)
-        made = replace(self._embedder.model, spread=self._spread)
+        model = replace(self._embedder.model, spread=self._spread)
         vectors = iter(self._embedder.embed(texts, "passage"))
         embedded = {
             document_id: [PieceVector(piece.start, piece.end, next(vectors)) for piece, _ in pieces]
             for document_id, pieces in cut.items()
         }
-        self._writer.add_embedded(documents, embedded, made)
+        self._writer.add_embedded(documents, embedded, model)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""
@@ -68,5 +68,5 @@ class EmbeddingWriter:
         text, title = document.get("exactContent"), document.get("title")
         if not isinstance(text, str) or not self._embedder.model.knows(str(document.get("language", ""))):
             return []
-        shown = title if isinstance(title, str) else ""
-        return [(piece, context_of(piece, text, shown)) for piece in pieces_of(text)]
+        title_text = title if isinstance(title, str) else ""
+        return [(piece, context_of(piece, text, title_text)) for piece in pieces_of(text)]

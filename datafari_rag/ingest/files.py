@@ -148,8 +148,8 @@ def _entries(root: Path, folder: Path) -> list[tuple[os.DirEntry[str], os.stat_r
     """Return what is in *folder*, in the order of the names."""
     number = _open_below(root, folder, _FOLDER)
     try:
-        with os.scandir(number) as found:
-            entries = sorted(found, key=lambda one: one.name)
+        with os.scandir(number) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
         return [(entry, status) for entry in entries if (status := _status(entry)) is not None]
     finally:
         os.close(number)

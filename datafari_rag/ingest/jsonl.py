@@ -62,16 +62,16 @@ def lines(file: BinaryIO, name: str) -> Iterator[JsonlLine]:
 
 
 class _Bounded:
-    """A file of which no more than *left* bytes are read."""
+    """A file of which no more than *room* bytes are read."""
 
-    def __init__(self, file: IO[bytes], left: int, is_packed: bool) -> None:
-        self._file, self._left, self._is_packed = file, left, is_packed
+    def __init__(self, file: IO[bytes], room: int, is_packed: bool) -> None:
+        self._file, self._room, self._is_packed = file, room, is_packed
 
     def readline(self, limit: int) -> bytes:
         """Return the next line, or *limit* bytes of it. Raises: Unreadable: a packed file holds too much."""
-        raw = self._file.readline(min(limit, self._left))
-        self._left -= len(raw)
-        if not self._left and self._is_packed and raw:
+        raw = self._file.readline(min(limit, self._room))
+        self._room -= len(raw)
+        if not self._room and self._is_packed and raw:
             raise Unreadable(f"This .gz file unpacks to more than {MAX_RATIO} times its size.")
         return raw
 
@@ -105,6 +105,6 @@ def _flat(value: object) -> object:
     """Return *value* when it is a text, a list of texts or null; False, which no field takes, for anything else."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, list) and len(value) <= MAX_VALUES and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and len(value) <= MAX_VALUES and all(isinstance(item, str) for item in value):
         return value
     return False

@@ -57,7 +57,7 @@ class Manifest:
 
     def stamp_of(self, path: str) -> str:
         """Return the stamp under which *path* was last taken as a whole, "" when it never was."""
-        row = self._one("SELECT stamp FROM files WHERE root = ? AND path = ?", self._root, path)
+        row = self._row("SELECT stamp FROM files WHERE root = ? AND path = ?", self._root, path)
         return "" if row is None else str(row[0])
 
     def forget(self) -> None:
@@ -69,7 +69,7 @@ class Manifest:
 
     def refusal_of(self, path: str, stamp: str) -> str | None:
         """Return why *path*, as it was at *stamp*, needed too much when it was read; None when it did not."""
-        row = self._one("SELECT why FROM refused WHERE root = ? AND path = ? AND stamp = ?", self._root, path, stamp)
+        row = self._row("SELECT why FROM refused WHERE root = ? AND path = ? AND stamp = ?", self._root, path, stamp)
         return None if row is None else str(row[0])
 
     def refuse(self, path: str, stamp: str, why: str) -> None:
@@ -102,14 +102,14 @@ class Manifest:
 
     def was_restricted(self, is_restricted: bool) -> bool:
         """Say whether the run before gave this root's files rights, and remember it of this one."""
-        row = self._one("SELECT is_restricted FROM roots WHERE root = ?", self._root)
+        row = self._row("SELECT is_restricted FROM roots WHERE root = ?", self._root)
         with self._changing():
             self._rows.execute("INSERT OR REPLACE INTO roots VALUES (?, ?)", (self._root, int(is_restricted)))
         return row is not None and bool(row[0])
 
     def rights_before(self) -> str:
         """Return the digest of the rights that the last run which came to its end gave, "" for none."""
-        row = self._one("SELECT digest FROM rights WHERE root = ?", self._root)
+        row = self._row("SELECT digest FROM rights WHERE root = ?", self._root)
         return "" if row is None else str(row[0])
 
     def keep_rights(self, digest: str) -> None:
@@ -125,15 +125,15 @@ class Manifest:
     def held_of(self, name: str) -> dict[str, dict[str, list[str]]]:
         """Return root → file → ids of what is at or below the path *name*, or has it as its id, below whatever PATH."""
         below, inside = f"{name.rstrip('/')}/", f"{name}#"
-        found: dict[str, dict[str, list[str]]] = {}
+        by_root: dict[str, dict[str, list[str]]] = {}
         with self._guarded():
             for root, path, document_id in self._rows.execute(
                 "SELECT root, path, id FROM documents WHERE state <> ? AND"
                 " (path = ? OR substr(path, 1, ?) = ? OR id = ? OR substr(id, 1, ?) = ?)",
                 (_REMOVING, name, len(below), below, name, len(inside), inside),
             ):
-                found.setdefault(str(root), {}).setdefault(str(path), []).append(str(document_id))
-        return found
+                by_root.setdefault(str(root), {}).setdefault(str(path), []).append(str(document_id))
+        return by_root
 
     def digests_of(self, path: str) -> dict[str, str]:
         """Return id → digest of what was taken from *path*; a digest is "" where a crash left it uncertain."""
@@ -205,19 +205,19 @@ class Manifest:
         )
 
     def _forget_others(self, document_id: str, own_path: str = "") -> set[str]:
-        held = self._rows.execute(
+        rows = self._rows.execute(
             "SELECT root, path FROM documents WHERE id = ? AND path <> ? AND state <> ?",
             (document_id, own_path, _REMOVING),
         ).fetchall()
-        for root, path in held:
+        for root, path in rows:
             self._rows.execute("UPDATE files SET stamp = '', next_stamp = '' WHERE root = ? AND path = ?", (root, path))
         self._rows.execute(
             "UPDATE documents SET digest = '' WHERE id = ? AND path <> ? AND state <> ?",
             (document_id, own_path, _REMOVING),
         )
-        return {str(path) for root, path in held if root == self._root}
+        return {str(path) for root, path in rows if root == self._root}
 
-    def _one(self, query: str, *values: object) -> tuple[object, ...] | None:
+    def _row(self, query: str, *values: object) -> tuple[object, ...] | None:
         with self._guarded():
             row: tuple[object, ...] | None = self._rows.execute(query, values).fetchone()
             return row

@@ -61,8 +61,8 @@ def read(picture: Picture) -> str:
         raise Unreadable(f"This picture has more than {MAX_PIXELS // 1_000_000} million pixels.")
     import tesserocr
 
-    installed = sorted(one.stem for one in data.glob("*.traineddata"))
-    languages = [one for one in LANGUAGES if one in installed] or [one for one in installed if one != "osd"]
+    installed = sorted(file.stem for file in data.glob("*.traineddata"))
+    languages = [code for code in LANGUAGES if code in installed] or [code for code in installed if code != "osd"]
     with tesserocr.PyTessBaseAPI(path=str(data), lang="+".join(languages)) as reader:
         reader.SetImageBytes(picture.raw, picture.width, picture.height, 1, picture.stride)
         return str(reader.GetUTF8Text())

@@ -47,7 +47,7 @@ class SyncListener(Protocol):
 class SyncOutcome:
     """What a run did: documents taken, documents whose passages were removed, passages written, problems."""
 
-    taken: int = 0
+    documents: int = 0
     removed: int = 0
     passages: int = 0
     problems: int = 0
@@ -55,7 +55,7 @@ class SyncOutcome:
     def __add__(self, other: SyncOutcome) -> SyncOutcome:
         """Sum up two."""
         return SyncOutcome(
-            self.taken + other.taken,
+            self.documents + other.documents,
             self.removed + other.removed,
             self.passages + other.passages,
             self.problems + other.problems,
@@ -79,42 +79,42 @@ class PassageSync:
             EmbeddingsUnavailable, EmbeddingsTimeout: the embedding model does not answer; the same.
         """
         embedder = self._embedder
-        made = None if embedder is None else replace(embedder.model, spread=spread_of(embedder.embed))
-        self._store.require(made)
+        model = None if embedder is None else replace(embedder.model, spread=spread_of(embedder.embed))
+        self._store.require(model)
         self._listener.started(self._store.total())
         outcome = SyncOutcome()
         for page in self._store.pages():
-            stamps = {name: stamp_of(version, made) for name, version in page.versions.items()}
+            stamps = {name: stamp_of(version, model) for name, version in page.versions.items()}
             changed = [name for name, stamp in stamps.items() if page.stamps.get(name) != stamp]
-            gone = [name for name in page.stamps if name not in page.versions]
-            self._store.remove(gone)
+            surplus = [name for name in page.stamps if name not in page.versions]
+            self._store.remove(surplus)
             self._listener.advanced(len(page.versions) - len(changed), 0)
-            outcome += SyncOutcome(removed=len(gone)) + self._taken(changed, page.stamps, made)
+            outcome += SyncOutcome(removed=len(surplus)) + self._outcome(changed, page.stamps, model)
         outcome += SyncOutcome(removed=self._store.remove_strays())
         self._store.commit()
         return outcome
 
-    def _taken(self, names: Sequence[str], known: object, made: EmbeddingModel | None) -> SyncOutcome:
+    def _outcome(self, names: Sequence[str], stamps: object, model: EmbeddingModel | None) -> SyncOutcome:
         outcome = SyncOutcome()
         for start in range(0, len(names), DOCUMENTS):
             some = names[start : start + DOCUMENTS]
             for parent in self._store.texts(some):
-                outcome += self._one(parent, made, is_known=parent.id in known)  # type: ignore[operator] # a mapping
+                outcome += self._outcome_of(parent, model, is_known=parent.id in stamps)  # type: ignore[operator] # a mapping
             self._listener.advanced(len(some), 0)
         return outcome
 
-    def _one(self, parent: ParentText, made: EmbeddingModel | None, *, is_known: bool) -> SyncOutcome:
-        if made is None:
+    def _outcome_of(self, parent: ParentText, model: EmbeddingModel | None, *, is_known: bool) -> SyncOutcome:
+        if model is None:
             cuts = plain_cuts_of(parent.text)
             passages = self._passages(cuts, {}, has_vectors=False)
         else:
-            cuts = cuts_of(parent.text, parent.title, made.key)
-            has_vectors = made.knows(parent.language)
-            held = self._store.vectors(parent.id, made) if is_known and has_vectors else {}
-            kept = {digest: vector for digest, raw in held.items() if (vector := _usable(raw, made)) is not None}
-            passages = self._passages(cuts, kept, has_vectors=has_vectors)
+            cuts = cuts_of(parent.text, parent.title, model.key)
+            has_vectors = model.knows(parent.language)
+            vectors = self._store.vectors(parent.id, model) if is_known and has_vectors else {}
+            usable = {digest: vector for digest, raw in vectors.items() if (vector := _usable(raw, model)) is not None}
+            passages = self._passages(cuts, usable, has_vectors=has_vectors)
         try:
-            self._store.replace(parent, passages, stamp=stamp_of(parent.version, made), made=made)
+            self._store.replace(parent, passages, stamp=stamp_of(parent.version, model), model=model)
         except EmbeddingsGarbled as error:
             self._listener.failed(parent.id, f"{error.reason} ({error.log})")
             return SyncOutcome(problems=1)
@@ -123,25 +123,25 @@ class PassageSync:
         if self._waiting >= COMMIT_PASSAGES:
             self._store.commit()
             self._waiting = 0
-        return SyncOutcome(taken=1, passages=len(cuts))
+        return SyncOutcome(documents=1, passages=len(cuts))
 
-    def _passages(self, cuts: Sequence[Cut], kept: dict[str, Vector], *, has_vectors: bool) -> Iterator[StoredPassage]:
+    def _passages(self, cuts: Sequence[Cut], ready: dict[str, Vector], *, has_vectors: bool) -> Iterator[StoredPassage]:
         for start in range(0, len(cuts), TEXTS):
             some = cuts[start : start + TEXTS]
-            new = [cut for cut in some if has_vectors and cut.context and cut.digest not in kept]
-            made = dict(zip((cut.digest for cut in new), self._embedded(new), strict=True))
+            new = [cut for cut in some if has_vectors and cut.context and cut.digest not in ready]
+            new_vectors = dict(zip((cut.digest for cut in new), self._embedded(new), strict=True))
             for number, cut in enumerate(some, start):
-                yield StoredPassage(number, len(cuts), cut, kept.get(cut.digest) or made.get(cut.digest))
+                yield StoredPassage(number, len(cuts), cut, ready.get(cut.digest) or new_vectors.get(cut.digest))
 
     def _embedded(self, cuts: Sequence[Cut]) -> Sequence[Vector]:
         if self._embedder is None or not cuts:
             return ()
         size = self._embedder.model.dimensions
-        return [unit_vector(one, size) for one in self._embedder.embed([cut.context for cut in cuts], "passage")]
+        return [unit_vector(vector, size) for vector in self._embedder.embed([cut.context for cut in cuts], "passage")]
 
 
-def _usable(raw: Sequence[float], made: EmbeddingModel) -> Vector | None:
+def _usable(raw: Sequence[float], model: EmbeddingModel) -> Vector | None:
     try:
-        return unit_vector(raw, made.dimensions)
+        return unit_vector(raw, model.dimensions)
     except EmbeddingsGarbled:
         return None

@@ -75,12 +75,12 @@ class RunListener(Protocol):
 @dataclass(slots=True)
 class RunOutcome:
     """
-    What a run did: documents *written* and *removed*, files *unchanged*, *problems* reported.
+    What a run did: *documents* written and *removed*, files *unchanged*, *problems* reported.
 
     *unseen* is how many files it read had text that no reader sees, which was left out.
     """
 
-    written: int = 0
+    documents: int = 0
     removed: int = 0
     unchanged: int = 0
     problems: int = 0
@@ -91,7 +91,7 @@ class RunOutcome:
     def __add__(self, other: RunOutcome) -> RunOutcome:
         """Return both as one."""
         return RunOutcome(
-            self.written + other.written,
+            self.documents + other.documents,
             self.removed + other.removed,
             self.unchanged + other.unchanged,
             self.problems + other.problems,
@@ -176,7 +176,7 @@ class IndexRun:
         self._committed_s = self.order.clock()
         rights = _digest([self.order.rights.allow, self.order.rights.deny, self.order.trusts_lines])
         self._has_other_rights = self.manifest.rights_before() != rights
-        files = list(self._found())
+        files = list(self._files())
         self.listener.started(sum(file.size_bytes for file in files))
         most_s = self.reader.limits.seconds
         slow = self._too_slow(files, min(FIRST_S, most_s))
@@ -205,16 +205,16 @@ class IndexRun:
         self._needs_reindex, self._has_removed = set(), False
         return [file for file in files if file.key in names]
 
-    def _found(self) -> Iterator[File]:
-        for found in files_of(self.order.root):
-            if isinstance(found, NotTaken):
-                (self._gone if found.is_gone else self._cannot_read)(found.path, found.why)
+    def _files(self) -> Iterator[File]:
+        for entry in files_of(self.order.root):
+            if isinstance(entry, NotTaken):
+                (self._note_gone if entry.is_gone else self._cannot_read)(entry.path, entry.why)
                 continue
-            why = found.why if isinstance(found, PassedOver) else self._why_not(found)
-            if isinstance(found, File) and not why:
-                yield found
+            why = entry.why if isinstance(entry, PassedOver) else self._why_not(entry)
+            if isinstance(entry, File) and not why:
+                yield entry
             else:
-                ending = "" if why == HIDDEN else ending_of(found.path.name) or "without an ending"
+                ending = "" if why == HIDDEN else ending_of(entry.path.name) or "without an ending"
                 self.outcome.passed_over[f"{ending} ({why})" if ending else why] += 1
 
     def _why_not(self, file: File) -> str:
@@ -241,9 +241,9 @@ class IndexRun:
             return True
         self._refused.pop(path, None)
         self.listener.reading(path)
-        problems_before, known = self.outcome.problems, self.manifest.digests_of(path)
+        problems_before, old_digests = self.outcome.problems, self.manifest.digests_of(path)
         try:
-            seen = self._read(file, known, seconds)
+            ids = self._read(file, old_digests, seconds)
         except TimeExceeded as error:
             if seconds < self.reader.limits.seconds:
                 return False
@@ -251,7 +251,7 @@ class IndexRun:
         except (OSError, Unreadable) as error:
             self._cannot_take(file, error)
         else:
-            self._remove(path, known.keys() - seen)
+            self._remove(path, old_digests.keys() - ids)
             has_problems = self.outcome.problems > problems_before or path in self._refused
             self.manifest.read(path, "" if has_problems else stamp)
         return True
@@ -261,18 +261,18 @@ class IndexRun:
         vectors = [self.order.vectors] if self.order.vectors else []
         return f"{file.stamp}-{_digest([FORM, astuple(self._rights(file)), *vectors])}"
 
-    def _read(self, file: File, known: dict[str, str], seconds: float) -> set[str]:
-        """Hand on what changed of *file*, of which *known* was taken before; return all ids in it."""
+    def _read(self, file: File, old_digests: dict[str, str], seconds: float) -> set[str]:
+        """Hand on what changed of *file*, of which *old_digests* were taken before; return all ids in it."""
         if why := self.manifest.refusal_of(file.key, self._refusal(file)):
             raise Unreadable(why)
-        seen: set[str] = set()
+        ids: set[str] = set()
         most = VECTOR_BATCH_CHARS if self.order.vectors else BATCH_CHARS
         with opened(self.order.root, file) as number:
             for batch in _batches(self._documents(file, number, seconds), most_chars=most):
-                self._write(file.key, batch, known, seen)
+                self._write(file.key, batch, old_digests, ids)
                 if self.order.clock() - self._committed_s >= self.order.checkpoint_s:
                     self._commit()
-        return seen
+        return ids
 
     def _cannot_take(self, file: File, error: OSError | Unreadable) -> None:
         """Name *file*; what was taken from it stays, but not with rights that it should not have any more."""
@@ -287,8 +287,7 @@ class IndexRun:
         return f"{file.stamp}-{_digest(astuple(self.reader.limits))}"
 
     def _rights(self, file: File) -> Rights:
-        is_bound = is_jsonl(file.path) and not self._is_trusted(file)
-        return replace(self.order.rights, is_bound=is_bound)
+        return replace(self.order.rights, is_bound=is_jsonl(file.path) and not self._is_trusted(file))
 
     def _is_trusted(self, file: File) -> bool:
         return self.order.trusts_lines or file.path == self.order.root
@@ -302,13 +301,13 @@ class IndexRun:
             raise Unreadable(f"The file is larger than {self.order.max_file_bytes // 1_000_000} MB.")
         root = self.order.root
         source = root.name if root.is_dir() else root.parent.name
-        found = self.reader.parse(number, file.path.name, seconds)
-        self.outcome.unseen += found.unseen > 0
-        document = from_file(file.path, found, modified_s=file.modified_s, source=source, rights=self.order.rights)
-        yield TakenDocument(document if found.text else None, file.size_bytes)
-        if found.members:
+        result = self.reader.parse(number, file.path.name, seconds)
+        self.outcome.unseen += result.unseen > 0
+        document = from_file(file.path, result, modified_s=file.modified_s, source=source, rights=self.order.rights)
+        yield TakenDocument(document if result.text else None, file.size_bytes)
+        if result.members:
             reader = MemberReader(self.reader, self.manifest, self.order.clock)
-            for inner in reader.documents(Container(file, number, seconds, self._refusal(file)), document, found):
+            for inner in reader.documents(Container(file, number, seconds, self._refusal(file)), document, result):
                 if inner.problem:
                     self._problem(inner.where, inner.problem)
                 yield TakenDocument(inner.document, 0)
@@ -338,8 +337,8 @@ class IndexRun:
             return f"id: {holders[0]} has a document with this id."
         return ""
 
-    def _write(self, path: str, batch: Sequence[TakenDocument], known: dict[str, str], seen: set[str]) -> None:
-        documents = {str(one.document["id"]): one.document for one in batch if one.document is not None}
+    def _write(self, path: str, batch: Sequence[TakenDocument], old_digests: dict[str, str], ids: set[str]) -> None:
+        documents = {str(item.document["id"]): item.document for item in batch if item.document is not None}
         vectors = [self.order.vectors] if self.order.vectors else []
         digests = {
             document_id: _digest([document, *vectors] if vectors else document)
@@ -349,16 +348,16 @@ class IndexRun:
             if self.manifest.holders_of(document_id, path):
                 # What the engine holds now may be the other's.
                 self._needs_reindex |= self.manifest.take_over(document_id, path)
-                known.pop(document_id, None)
-        changed = {key: digest for key, digest in digests.items() if known.get(key) != digest}
-        seen.update(documents)
+                old_digests.pop(document_id, None)
+        changed = {key: digest for key, digest in digests.items() if old_digests.get(key) != digest}
+        ids.update(documents)
         if changed:
             self.manifest.adding(path, changed)
             self._is_sent = True
             self.writer.add([documents[key] for key in changed])
-            known.update(changed)
-            self.outcome.written += len(changed)
-        self.listener.advanced(sum(one.size_bytes for one in batch), len(changed))
+            old_digests.update(changed)
+            self.outcome.documents += len(changed)
+        self.listener.advanced(sum(item.size_bytes for item in batch), len(changed))
 
     def _remove(self, path: str, ids: Collection[str]) -> None:
         if ids:
@@ -380,7 +379,7 @@ class IndexRun:
         self._unread.add(str(path))
         self._problem(str(path), why)
 
-    def _gone(self, path: Path, why: str) -> None:
+    def _note_gone(self, path: Path, why: str) -> None:
         self._problem(str(path), why)
 
     def _problem(self, where: str, why: str) -> None:
@@ -408,12 +407,12 @@ def _document_of(line: JsonlLine, rights: Rights) -> tuple[Document | None, str]
         return None, str(error)
 
 
-def _batches(taken: Iterator[TakenDocument], *, most_chars: int) -> Iterator[list[TakenDocument]]:
+def _batches(documents: Iterator[TakenDocument], *, most_chars: int) -> Iterator[list[TakenDocument]]:
     batch: list[TakenDocument] = []
     size = 0
-    for one in taken:
-        batch.append(one)
-        size += one.size_bytes
+    for document in documents:
+        batch.append(document)
+        size += document.size_bytes
         if len(batch) >= BATCH_DOCUMENTS or size >= most_chars:
             yield batch
             batch, size = [], 0
@@ -422,8 +421,7 @@ def _batches(taken: Iterator[TakenDocument], *, most_chars: int) -> Iterator[lis
 
 
 def _digest(value: object) -> str:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]
 
 
 def _why(error: OSError | Unreadable) -> str:
@@ -453,10 +451,10 @@ class MemberPlace:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file in a file: what was *found* in it, or None and the *problem*."""
+    """One file in a file: the *content* read from it, or None and the *problem*."""
 
     names: tuple[str, ...]
-    found: Parsed | None
+    content: Parsed | None
     problem: str = ""
 
 
@@ -472,14 +470,14 @@ class Members:
     is_over: Callable[[], bool]
     _count: int = 0
 
-    def of(self, found: Parsed) -> Iterator[Member]:
+    def of(self, root: Parsed) -> Iterator[Member]:
         """
-        Yield what is in the members of *found*, in their order, each container before its own members.
+        Yield what is in the members of *root*, in their order, each container before its own members.
 
         Members without a parser are passed over, as they are in a folder. A bound that is reached is a problem of the
         container that is too large; the last one yielded.
         """
-        waiting = [(MemberPlace(), found)]
+        waiting = [(MemberPlace(), root)]
         while waiting:
             outer, holder = waiting.pop()
             inner: list[tuple[MemberPlace, Parsed]] = []
@@ -490,12 +488,12 @@ class Members:
                     if why != TOO_DEEP:
                         return
                     break
-                got = self.read(place)
-                if isinstance(got, str):
-                    yield Member(place.names, None, got)
+                content = self.read(place)
+                if isinstance(content, str):
+                    yield Member(place.names, None, content)
                     continue
-                yield Member(place.names, got)
-                inner.append((place, got))
+                yield Member(place.names, content)
+                inner.append((place, content))
             waiting += reversed(inner)
 
     def _bound(self, place: MemberPlace) -> str:
@@ -508,11 +506,11 @@ class Members:
 
 
 def _places(outer: MemberPlace, holder: Parsed) -> Iterator[MemberPlace]:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number, name in enumerate(holder.members):
         if is_readable(name):
-            seen[name] += 1
-            own = name if seen[name] == 1 else f"{name} ({seen[name]})"
+            counts[name] += 1
+            own = name if counts[name] == 1 else f"{name} ({counts[name]})"
             yield MemberPlace((*outer.names, own), (*outer.inside, (number, ending_of(name))))
 
 
@@ -547,15 +545,15 @@ class MemberReader:
     manifest: Manifest
     clock: Callable[[], float]
 
-    def documents(self, container: Container, parent: Document, found: Parsed) -> Iterator[Inner]:
+    def documents(self, container: Container, parent: Document, holder: Parsed) -> Iterator[Inner]:
         """
-        Yield what is in the members of *container*, of which *parent* and *found* were made.
+        Yield what is in the members of *container*, of which *parent* and *holder* were made.
 
         Raises:
             TooSlow: a member needs more than the seconds, which are less than the limit.
         """
         end_s = self.clock() + CONTAINER_SHARE * self.reader.limits.seconds
-        for member in Members(partial(self._read, container), lambda: self.clock() > end_s).of(found):
+        for member in Members(partial(self._read, container), lambda: self.clock() > end_s).of(holder):
             yield _inner(container, parent, member)
 
     def _read(self, container: Container, place: MemberPlace) -> Parsed | str:
@@ -574,9 +572,9 @@ class MemberReader:
 
 def _inner(container: Container, parent: Document, member: Member) -> Inner:
     where = "#".join((str(container.file.path), *member.names))
-    if member.found is None:
+    if member.content is None:
         return Inner(where, None, member.problem)
     try:
-        return Inner(where, from_member(parent, member.names, member.found) if member.found.text else None)
+        return Inner(where, from_member(parent, member.names, member.content) if member.content.text else None)
     except BadDocument as error:
         return Inner(where, None, str(error))

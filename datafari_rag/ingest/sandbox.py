@@ -79,14 +79,14 @@ class Sandbox:
             Unreadable: the parser cannot read it.
             TooMuch: it needs more than the limits.
         """
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if inside:
             # The process that read the file before has moved the place in it, which both share.
             os.lseek(file, 0, os.SEEK_SET)
         for answer in self._answers(Job(name, False, seconds or self.limits.seconds, tuple(inside)), file):
-            found |= answer
-        members = tuple(map(str, found["members"]))
-        return Parsed(str(found["text"]), found["title"], str(found["places"]), members, int(found["unseen"]))
+            fields |= answer
+        members = tuple(map(str, fields["members"]))
+        return Parsed(str(fields["text"]), fields["title"], str(fields["places"]), members, int(fields["unseen"]))
 
     def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[JsonlLine]:
         """
@@ -181,10 +181,10 @@ class _Child:
         size = int.from_bytes(self._received(8, deadline), "big")
         if size > MAX_ANSWER_BYTES:
             raise ValueError("the answer is too long")
-        found = json.loads(self._received(size, deadline).decode("utf-8", "surrogatepass"))
-        if not isinstance(found, dict):
+        value = json.loads(self._received(size, deadline).decode("utf-8", "surrogatepass"))
+        if not isinstance(value, dict):
             raise ValueError("the answer is no object")
-        return found
+        return value
 
     def kill(self) -> int:
         """End the process and return its status, negative for a signal."""
@@ -194,16 +194,16 @@ class _Child:
 
     def _received(self, size: int, deadline: float) -> bytearray:
         raw = bytearray(size)
-        done = 0
-        while done < size:
-            left = deadline - time.monotonic()
-            if left <= 0:
+        at = 0
+        while at < size:
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
                 raise TimeoutError
-            self._channel.settimeout(left)
-            count = self._channel.recv_into(memoryview(raw)[done:])
+            self._channel.settimeout(wait_s)
+            count = self._channel.recv_into(memoryview(raw)[at:])
             if not count:
                 raise EOFError("the process ended")
-            done += count
+            at += count
         return raw
 
 

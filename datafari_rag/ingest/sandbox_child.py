@@ -54,8 +54,8 @@ def main(channel_number: int, memory_bytes: int, parent: int) -> None:
     with socket.socket(fileno=channel_number) as channel:
         # The parent may run under gevent, whose sockets do not wait.
         channel.setblocking(True)
-        while (given := _received(channel)) is not None:
-            job, number = given
+        while (task := _received(channel)) is not None:
+            job, number = task
             with os.fdopen(number, "rb") as file:
                 _allow(job.seconds)
                 for answer in _answers(job, file, memory_bytes):
@@ -101,8 +101,8 @@ def _answers(job: Job, file: BinaryIO, memory_bytes: int) -> Iterator[bytes]:
         if job.is_lines:
             yield from (_encoded({"lines": batch}) for batch in _batches(job, file))
         else:
-            found = parse(file, job.name, job.inside)
-            yield _encoded(asdict(found))
+            result = parse(file, job.name, job.inside)
+            yield _encoded(asdict(result))
     except Unreadable as error:
         end["problem"] = str(error)
     except OSError as error:

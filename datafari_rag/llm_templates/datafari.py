@@ -23,14 +23,14 @@ def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) ->
     The instructions, when the prompt has some, head the context. *max_tokens* and *temperature* are left out where
     the prompt has none; keys of `llm.body` come after them.
     """
-    given: dict[str, object] = {
+    fields: dict[str, object] = {
         "context": "\n".join(_context(prompt)),
         "max_tokens": prompt.max_tokens,
         "question": prompt.question,
         "temperature": prompt.temperature,
         "format": prompt.answer_format,
     }
-    return {"input": {**{key: value for key, value in given.items() if value is not None}, **needs.body}}
+    return {"input": {**{key: value for key, value in fields.items() if value is not None}, **needs.body}}
 
 
 def answer(reply: Mapping[str, object]) -> ReplyChunk:

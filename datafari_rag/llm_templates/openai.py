@@ -28,18 +28,18 @@ def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) ->
     word; *needs* says which of them are one. *model*, *temperature* and *max_tokens* are left out where the prompt has
     none, or the server wants none.
     """
-    sent: dict[str, object] = {
+    fields: dict[str, object] = {
         "model": prompt.model or None,
         "messages": _alternating(_messages(prompt, needs)) if needs.is_merged else list(_messages(prompt, needs)),
         "temperature": prompt.temperature if needs.sends_temperature else None,
         needs.length: _length(prompt, needs),
         "stream": True if is_streamed else None,
     }
-    sent = {key: value for key, value in sent.items() if value is not None}
+    fields = {key: value for key, value in fields.items() if value is not None}
     further = {key: value for key, value in prompt.sampling.items() if key not in _OURS}
     if not is_streamed:
         further.pop("stream_options", None)
-    return {**sent, **needs.body, **further}
+    return {**fields, **needs.body, **further}
 
 
 def answer(reply: Mapping[str, object]) -> ReplyChunk:

@@ -52,8 +52,8 @@ def opening_context(sources: Sources) -> Json:
 
 def partial(sources: Sources) -> Json:
     """Return the keys for what readers should know of the documents: a shard did not answer, or they hold few words."""
-    known = {"partial_results": sources.is_partial, "few_words": sources.has_few_words}
-    return {key: True for key, is_so in known.items() if is_so}
+    flags = {"partial_results": sources.is_partial, "few_words": sources.has_few_words}
+    return {key: True for key, is_so in flags.items() if is_so}
 
 
 def support(finished: Finished) -> Json:
@@ -61,18 +61,18 @@ def support(finished: Finished) -> Json:
 
     Places are code points of the answer with real line breaks, as those of citations.
     """
-    found = finished.support
-    if found is None:
+    result = finished.support
+    if result is None:
         return {}
-    keys = {"score": found.share, "checked": found.checked, "proved": found.proved, "near": found.near}
-    places = [{"start": start, "end": end} for start, end in found.unsupported]
+    keys = {"score": result.share, "checked": result.checked, "proved": result.proved, "near": result.near}
+    places = [{"start": start, "end": end} for start, end in result.unsupported]
     return {
         "support": {
             **keys,
-            "policy": found.policy,
+            "policy": result.policy,
             "unsupported": places,
-            "dropped": found.dropped,
-            "replaced": found.replaced,
+            "dropped": result.dropped,
+            "replaced": result.replaced,
         }
     }
 
@@ -98,9 +98,9 @@ def activity(finished: Finished) -> Json:
 def _activity_step(step: ActivityStep) -> Json:
     keys: Json = {"type": ACTIVITY_TYPES[step.kind]}
     if step.kind == "search":
-        keys |= {"query": step.text, "count": step.found, "searches": step.searches}
+        keys |= {"query": step.text, "count": step.count, "searches": step.searches}
     if step.kind == "tool":
-        keys |= {"tool": step.name, "input": step.text, "count": step.found, "searches": step.searches}
+        keys |= {"tool": step.name, "input": step.text, "count": step.count, "searches": step.searches}
     if step.kind == "plan":
         keys |= {"queries": list(step.queries)}
     if step.model_calls:
@@ -150,17 +150,17 @@ def session_state(context: ReplyContext, text: str) -> object:
 
     *text* is the whole answer. A client with its own state keeps it.
     """
-    sent, settings = context.ask.session_state, context.settings
-    if not settings.chat.memory_enabled or not (sent is None or conversations.is_ours(sent)):
-        return sent
+    state, settings = context.ask.session_state, context.settings
+    if not settings.chat.memory_enabled or not (state is None or conversations.is_ours(state)):
+        return state
     turns = (*context.ask.history, ChatMessage("user", context.ask.question), ChatMessage("assistant", text))
     return conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings.chat))
 
 
 def is_state_issued(context: ReplyContext) -> bool:
     """Return whether the state is known only after the answer."""
-    sent = context.ask.session_state
-    return context.settings.chat.memory_enabled and (sent is None or conversations.is_ours(sent))
+    state = context.ask.session_state
+    return context.settings.chat.memory_enabled and (state is None or conversations.is_ours(state))
 
 
 def opening_state(context: ReplyContext) -> object:
@@ -174,16 +174,16 @@ def with_facts(events: Iterator[Event]) -> Iterator[tuple[Event, ModelFacts]]:
 
     Sources wait for those words, so that even the first line of a stream can name the model.
     """
-    held: Sources | None = None
+    last_sources: Sources | None = None
     facts: ModelFacts | None = None
     for event in events:
         if isinstance(event, Sources):
-            held = event
+            last_sources = event
             continue
         facts = facts or event.facts or UNKNOWN_MODEL
-        if held is not None:
-            yield held, facts
-            held = None
+        if last_sources is not None:
+            yield last_sources, facts
+            last_sources = None
         yield event, facts
 
 
@@ -237,8 +237,8 @@ def fitted_context(sources: Sources, *, room: int = MAX_LINE_BYTES) -> Json:
     if size_of(lighter) <= room:
         return lighter
     texts, points = point_texts(sources.extracts), data_points(sources.extracts)
-    left = room - size_of(lighter | {"data_points": points | {"text": []}})
-    share = left // max(1, len(texts)) - 4
+    rest = room - size_of(lighter | {"data_points": points | {"text": []}})
+    share = rest // max(1, len(texts)) - 4
     return lighter | {"data_points": points | {"text": [_cut(text, share) for text in texts]}}
 
 

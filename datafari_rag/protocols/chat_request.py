@@ -99,9 +99,9 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         ContextTooLong: the last message alone is larger than the model's window.
     """
     body = body_of(incoming)
-    sent = read(ChatRequest, body, is_deep=True)
-    *turns, question = _turns_in(sent.messages)
-    overrides = (sent.context or ChatContext()).overrides or {}
+    record = read(ChatRequest, body, is_deep=True)
+    *turns, question = _turns_in(record.messages)
+    overrides = (record.context or ChatContext()).overrides or {}
     state = state_of(body, settings.chat)
     history = _history(turns, question.text, state, incoming=incoming, settings=settings)
     ask = Ask(
@@ -160,9 +160,9 @@ def state_key(body: Mapping[str, object]) -> str:
     return next((key for key in STATE_KEYS if body.get(key) is not None), STATE_KEYS[0])
 
 
-def _turns_in(sent: Sequence[SentMessage]) -> tuple[ChatMessage, ...]:
+def _turns_in(messages: Sequence[SentMessage]) -> tuple[ChatMessage, ...]:
     """Return the messages, the last of which is the question. Raises: BadRequest, NoQuery, QueryTooLong."""
-    turns = tuple(ChatMessage(message.role, message.content) for message in sent)
+    turns = tuple(ChatMessage(message.role, message.content) for message in messages)
     broken = next((place for place, turn in enumerate(turns) if not is_unicode(turn.text)), None)
     if broken is not None:
         field = f"messages[{broken}].content"

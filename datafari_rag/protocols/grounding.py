@@ -154,17 +154,17 @@ def parse(incoming: Incoming) -> GroundingTask:
         TooManyValues: more facts, attributes or ids than are taken.
         BadRequest: a value that does not fit; the error names its field.
     """
-    given = read(GroundingRequest, incoming.body)
-    if (given.facts is None) == (given.document_ids is None):
+    record = read(GroundingRequest, incoming.body)
+    if (record.facts is None) == (record.document_ids is None):
         raise BadRequest("Send either facts or documentIds.", field="facts")
-    spec = given.grounding_spec or GroundingSpec()
+    spec = record.grounding_spec or GroundingSpec()
     threshold = DEFAULT_THRESHOLD if spec.citation_threshold is None else float(spec.citation_threshold)
     return GroundingTask(
-        given.answer_candidate, _facts(given.facts or ()), distinct(given.document_ids or ()), threshold
+        record.answer_candidate, _facts(record.facts or ()), distinct(record.document_ids or ()), threshold
     )
 
 
-def reply(task: GroundingTask, found: GroundingResult) -> Json:
+def reply(task: GroundingTask, result: GroundingResult) -> Json:
     """
     Return what is proved of the candidate.
 
@@ -172,11 +172,11 @@ def reply(task: GroundingTask, found: GroundingResult) -> Json:
     weaker than the threshold is no proof here.
     """
     chunks = _Chunks()
-    claims = [_claim(one, task, chunks, place) for one, place in _placed(task.candidate, found.check.sentences)]
+    claims = [_claim(s, task, chunks, place) for s, place in _placed(task.candidate, result.check.sentences)]
     checked = [claim for claim in claims if claim["groundingCheckRequired"]]
     proved = sum(bool(claim["citationIndices"]) for claim in checked)
     against = sum(bool(claim["antiCitationIndices"]) for claim in checked)
-    documents = {document.id: document for document in found.documents}
+    documents = {document.id: document for document in result.documents}
     return {
         "supportScore": round(proved / len(checked), 4) if checked else None,
         "contradictionScore": round(against / len(checked), 4) if checked else None,
@@ -184,8 +184,8 @@ def reply(task: GroundingTask, found: GroundingResult) -> Json:
             _chunk(cited, documents[cited.document_id or ""], is_fact=bool(task.facts)) for cited in chunks.cited
         ],
         "claims": claims,
-        "notFound": list(found.missing),
-        "secondJudge": None if found.second is None else _report(found.second),
+        "notFound": list(result.missing),
+        "secondJudge": None if result.second is None else _report(result.second),
     }
 
 

@@ -129,17 +129,17 @@ def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> As
     Raises:
         BadRequest: a value is of the wrong type or out of range; the reason names the field.
     """
-    given = read_steps(Overrides, overrides, path=f"{PATH}.")
+    record = read_steps(Overrides, overrides, path=f"{PATH}.")
     most = settings.chat.limits.top
-    if given.top is not None and given.top > most:
+    if record.top is not None and record.top > most:
         raise BadRequest(f"{PATH}.top must be a whole number from 1 to {most}.", field=f"{PATH}.top")
-    sent = [name for name in SENTENCES if overrides.get(name) is not None]
-    for name in sent:
-        if isinstance(value := getattr(given, name), str) and not is_unicode(value):
+    names = [name for name in SENTENCES if overrides.get(name) is not None]
+    for name in names:
+        if isinstance(value := getattr(record, name), str) and not is_unicode(value):
             raise BadRequest(f"{PATH}.{name} must be valid Unicode text.", field=f"{PATH}.{name}")
-    sentences = {name: _sentence(name, settings, getattr(given, name)) for name in sent}
+    sentences = {name: _sentence(name, settings, getattr(record, name)) for name in names}
     unknown = [f"{PATH}.{name}"[:60] for name in unknown_names(Overrides, overrides)][:20]
-    ask = affected(ask, given, settings)
+    ask = affected(ask, record, settings)
     return replace(ask, overrides={**ask.overrides, **sentences}, ignored=(*ask.ignored, *unknown))
 
 
@@ -149,10 +149,10 @@ def read_steps(record: type[Steps], values: Mapping[str, object], *, path: str =
     return read(record, {**values, **whole}, path=path, is_deep=is_deep)
 
 
-def affected(ask: Ask, given: SearchSteps, settings: Settings) -> Ask:
-    """Return *ask* with the effects of what is in use of *given*; an empty text has none."""
-    for name in _decided(type(given)):
-        if name in EFFECTS and (value := getattr(given, name)) not in (None, ""):
+def affected(ask: Ask, record: SearchSteps, settings: Settings) -> Ask:
+    """Return *ask* with the effects of what is in use of *record*; an empty text has none."""
+    for name in _decided(type(record)):
+        if name in EFFECTS and (value := getattr(record, name)) not in (None, ""):
             ask = EFFECTS[name](ask, value, settings)
     return ask
 

@@ -121,8 +121,8 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     if finished.finish_reason == "length":
         content["finish_reason"] = "length"
     if context.ask.wants_trace:
-        made = (*sources.thoughts, *thinking_in(finished.facts)) if sources.thoughts else ()
-        content["thoughts"] = [thought(each) for each in made]
+        thoughts = (*sources.thoughts, *thinking_in(finished.facts)) if sources.thoughts else ()
+        content["thoughts"] = [thought(each) for each in thoughts]
     return content
 
 

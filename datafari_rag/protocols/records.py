@@ -67,10 +67,10 @@ def read(
     for step in steps:
         kind, misfit = _inner(kind, misfit, step[1], step[2])
         named = _note(kind, "field") or named
-    shown = f"{path}{place.lstrip('.')}" if steps else ""
+    full_path = f"{path}{place.lstrip('.')}" if steps else ""
     named = named and path + named
-    field = named or (shown if is_deep or not steps else path + steps[0][0].lstrip(".")) or whole
-    subject = f"Each value of {shown[:-5]}" if shown.endswith("[...]") else shown or whole or "The body"
+    field = named or (full_path if is_deep or not steps else path + steps[0][0].lstrip(".")) or whole
+    subject = f"Each value of {full_path[:-5]}" if full_path.endswith("[...]") else full_path or whole or "The body"
     raise _error(kind, misfit, field, subject=named or subject)
 
 
@@ -85,8 +85,8 @@ MAX_NOTED_CHARS = 60
 
 def unknown_names(record: type[msgspec.Struct], values: object) -> list[str]:
     """Return the names of what was sent and is not in *record*, each cut, and the first of many; null is absent."""
-    known, sent = record.__struct_encode_fields__, values if isinstance(values, Mapping) else {}
-    return [name[:MAX_NOTED_CHARS] for name, value in sent.items() if value is not None and name not in known][
+    fields, members = record.__struct_encode_fields__, values if isinstance(values, Mapping) else {}
+    return [name[:MAX_NOTED_CHARS] for name, value in members.items() if value is not None and name not in fields][
         :MAX_NOTED
     ]
 
@@ -94,8 +94,7 @@ def unknown_names(record: type[msgspec.Struct], values: object) -> list[str]:
 def schema_of(record: type) -> Json:
     """Return the JSON Schema of *record* in one piece, for readers that follow no references."""
     (whole,), parts = msgspec.json.schema_components([record], ref_template="{name}")
-    schema = _with_parts(whole, parts)
-    return {key: value for key, value in schema.items() if key != "description"}
+    return {key: value for key, value in _with_parts(whole, parts).items() if key != "description"}
 
 
 def schemas_of(*records: type[msgspec.Struct], ref_template: str) -> dict[str, Json]:
@@ -151,7 +150,7 @@ def _error(kind: inspect.Type, value: Any, field: str | None, *, subject: str) -
             return QueryTooLong(field=field)
     if _note(kind, "absent") and (value is UNSET or (is_text and not value.strip())):
         return NoQuery(f"{subject} is missing or blank.", field=field)
-    return BadRequest(f"{subject} must be {wanted(kind)}.", field=field)
+    return BadRequest(f"{subject} must be {expectation(kind)}.", field=field)
 
 
 def _most(kind: inspect.Type, value: Any) -> float:
@@ -160,12 +159,12 @@ def _most(kind: inspect.Type, value: Any) -> float:
     return next((bare.max_length for bare in fitting if bare.max_length is not None), math.inf)
 
 
-def wanted(kind: inspect.Type) -> str:
+def expectation(kind: inspect.Type) -> str:
     """Return what "must be …" is completed by for a value of *kind*, null left out."""
-    return _note(kind, "must") or " or ".join(dict.fromkeys(map(_wanted, _bare(kind))))
+    return _note(kind, "must") or " or ".join(dict.fromkeys(map(_expectation, _bare(kind))))
 
 
-def _wanted(kind: inspect.Type) -> str:
+def _expectation(kind: inspect.Type) -> str:
     match kind:
         case inspect.BoolType():
             return "true or false"

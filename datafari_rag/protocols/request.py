@@ -31,7 +31,7 @@ class ConversationMemory(Protocol):
         """
         ...
 
-    def kept(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+    def stored_events(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
         """Yield the *events* of the answer to *ask*, which is kept where `ask.conversation` says so."""
         ...
 

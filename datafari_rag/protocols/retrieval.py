@@ -64,34 +64,34 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]
         NoQuery, QueryTooLong: the question is absent or too long.
         TooManyValues, BadRequest: a value does not fit; the error names its field.
     """
-    given = read(RetrieveRequest, incoming.body)
-    if len(given.question) > MAX_QUESTION_CHARS:
+    record = read(RetrieveRequest, incoming.body)
+    if len(record.question) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field="question")
     ask = Ask(
-        given.question,
+        record.question,
         accept_language=incoming.headers.get("accept-language"),
-        restrictions=restrictions_of(given.filters, facets_of(settings.solr)),
-        documents=None if given.documents is None else distinct(given.documents),
-        max_documents=given.passages,
-        effort=given.effort or "none",
+        restrictions=restrictions_of(record.filters, facets_of(settings.solr)),
+        documents=None if record.documents is None else distinct(record.documents),
+        max_documents=record.passages,
+        effort=record.effort or "none",
         ignored=tuple(unknown_names(RetrieveRequest, incoming.body)),
     )
-    return given, ask
+    return record, ask
 
 
-def reply(given: RetrieveRequest, found: Sources, *, is_admin: bool) -> Json:
-    """Return the passages of *found* within the limits of *given*, none cut; scores are for administrators alone."""
+def reply(record: RetrieveRequest, sources: Sources, *, is_admin: bool) -> Json:
+    """Return the passages of *sources* within the limits of *record*, none cut; scores are for administrators alone."""
     # The best passage of each document before the second of any.
-    rounds = zip_longest(*(_passages(extract, is_admin=is_admin) for extract in found.extracts))
+    rounds = zip_longest(*(_passages(extract, is_admin=is_admin) for extract in sources.extracts))
     best_first = [passage for some in rounds for passage in some if passage is not None and passage["text"]]
-    left = MAX_CHARACTERS if given.characters is None else given.characters
+    rest = MAX_CHARACTERS if record.characters is None else record.characters
     fitting: list[Json] = []
-    for passage in best_first[: given.passages]:
-        left -= len(str(passage["text"]))
-        if left < 0:
+    for passage in best_first[: record.passages]:
+        rest -= len(str(passage["text"]))
+        if rest < 0:
             break
         fitting.append(passage)
-    return {"passages": fitting, "foundBy": found.found_by, "language": found.language, **partial(found)}
+    return {"passages": fitting, "foundBy": sources.found_by, "language": sources.language, **partial(sources)}
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
@@ -108,10 +108,10 @@ def _passages(extract: Extract, *, is_admin: bool) -> list[Json]:
         "url": target_of(document),
         "fileName": file_name(document.url or ""),
     }
-    found: list[Json] = []
+    passages: list[Json] = []
     for node in nodes_of([extract]):
         place = cast("Json", node["metadata"])
-        shown = {key: place[key] for key in ("field", "start", "end", "place")}
+        position = {key: place[key] for key in ("field", "start", "end", "place")}
         scored = {"score": document.score} if is_admin else {}
-        found.append({"text": node["text"], **shown, "document": about_it, **scored})
-    return found
+        passages.append({"text": node["text"], **position, "document": about_it, **scored})
+    return passages

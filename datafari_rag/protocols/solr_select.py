@@ -45,38 +45,38 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
 
 
 def reply(
-    found: Mapping[str, object], search: Browse, solr: SolrSettings, size_of: Callable[[object], int]
+    page: Mapping[str, object], search: Browse, solr: SolrSettings, size_of: Callable[[object], int]
 ) -> dict[str, object]:
     """
-    Return Solr's own JSON *found*, with titles and addresses of its documents as they may be shown and followed.
+    Return Solr's own JSON *page*, with titles and addresses of its documents as they may be shown and followed.
 
     *size_of* gives the bytes of a value on the wire: of long fields only as many come as there is room, and `truncated`
     names the others by the id of their document. The header has the parameters of *search* that Datafari's page reads
     there.
     """
     params = {"q": search.text or "*:*", "rows": str(search.rows), "start": str(search.start)}
-    header = found.get("responseHeader")
-    found = {**found, "responseHeader": {**(header if isinstance(header, Mapping) else {}), "params": params}}
-    response = found.get("response")
+    header = page.get("responseHeader")
+    page = {**page, "responseHeader": {**(header if isinstance(header, Mapping) else {}), "params": params}}
+    response = page.get("response")
     rows = response.get("docs") if isinstance(response, Mapping) else None
     if not isinstance(response, Mapping) or not isinstance(rows, Sequence):
-        return dict(found)
+        return dict(page)
     fields = fields_of(solr.fields)
     room = ReplyRoom(size_of)
     docs = [room.fitted(str(row.get(fields.id, "")), _row(row, fields)) for row in rows]
-    earlier = found.get("truncated")
+    earlier = page.get("truncated")
     truncated = {**(earlier if isinstance(earlier, Mapping) else {}), **room.truncated}
-    whole = {**found, "response": {**response, "docs": docs}}
+    whole = {**page, "response": {**response, "docs": docs}}
     return {**whole, "truncated": truncated} if truncated else whole
 
 
 def _row(row: Mapping[str, object], fields: Fields) -> dict[str, object]:
     own_page = target_of(Document(str(row.get(fields.id, "")), ""))
-    shown: dict[str, Callable[[str], str]] = {
+    renderings: dict[str, Callable[[str], str]] = {
         fields.title: without_invisible,
         fields.url: lambda url: url if is_target(url) else own_page,
     }
-    return {name: _each(value, shown[name]) if name in shown else value for name, value in row.items()}
+    return {name: _each(value, renderings[name]) if name in renderings else value for name, value in row.items()}
 
 
 def _each(value: object, change: Callable[[str], str]) -> object:

@@ -144,15 +144,15 @@ class Probes:
         """Look at nothing yet. *clock* gives seconds."""
         self._probe, self._clock = probe, clock
         self._looking = threading.Lock()
-        self._found: tuple[float, Problems] | None = None
+        self._last: tuple[float, Problems] | None = None
 
     def problems(self) -> Problems:
         """Return what is wrong, as it was at most `HELD_S` ago."""
         with self._looking:
-            if self._found is None or not 0 <= self._clock() - self._found[0] < HELD_S:
-                found = self._probe()
-                self._found = self._clock(), found
-            return self._found[1]
+            if self._last is None or not 0 <= self._clock() - self._last[0] < HELD_S:
+                problems = self._probe()
+                self._last = self._clock(), problems
+            return self._last[1]
 
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -230,10 +230,10 @@ def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]
 def _add_edges(app: Flask, worker: WorkerContext) -> None:
     @app.before_request
     def begin() -> Response | None:
-        given = request.headers.get("X-Request-ID", "")
+        request_id = request.headers.get("X-Request-ID", "")
         g.snapshot = worker.service.snapshot()
         g.came_at = g.snapshot.dependencies.clock()
-        g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        g.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else uuid.uuid4().hex
         request_context.begin(g.request_id, request.headers, request.url_rule.rule if request.url_rule else "none")
         try:
             admit(request, worker)

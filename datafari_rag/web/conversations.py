@@ -56,7 +56,7 @@ class Talk:
         """Look up nothing yet: *user* gives the rights of the user called *name* when they are needed."""
         self._store, self._name, self._user = store, name, user
         self._snapshot, self._now_s = snapshot, now_s
-        self._told: tuple[StoredTurn, ...] = ()
+        self._turns: tuple[StoredTurn, ...] = ()
         self._failure: str | None = None
 
     def recalled(self, conversation_id: str, *, has_own_history: bool) -> tuple[ChatMessage, ...]:
@@ -73,33 +73,33 @@ class Talk:
             )
         if has_own_history:
             # What the client sends may come from every turn, one included that is not shown any more.
-            self._told = turns
+            self._turns = turns
             return ()
         last = turns[-max(1, self._snapshot.settings.chat.memory_history_size // 2) :]
-        self._told = readable_turns(last, documents_of(documents_behind(last), self._user(), self._snapshot))
-        return tuple(message for turn in self._told for message in turn.messages)
+        self._turns = readable_turns(last, documents_of(documents_behind(last), self._user(), self._snapshot))
+        return tuple(message for turn in self._turns for message in turn.messages)
 
-    def kept(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+    def stored_events(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
         """Yield *events*; a good answer is kept, and its last event says where, or why not."""
         with closing(events):
             for event in events:
                 if isinstance(event, Finished) and ask.conversation is not None:
-                    event = replace(event, kept=self._keep(ask, event, ask.conversation))
+                    event = replace(event, turn=self._keep(ask, event, ask.conversation))
                 yield event
 
     def _keep(self, ask: Ask, finished: Finished, conversation_id: str) -> KeptTurn:
         title = title_from(ask.question)
-        earlier = documents_behind(self._told)
+        earlier = documents_behind(self._turns)
         sources = tuple(extract.document.id for extract in finished.extracts)
         turn = StoredTurn(ask.question, finished.text, self._now_s, sources, earlier)
         if self._failure is None:
             try:
-                found = self._store.add(self._name, conversation_id, turn)
+                conversation = self._store.add(self._name, conversation_id, turn)
             except ConversationsUnavailable as error:
                 self._failed(error)
             else:
                 # None: it was deleted while the answer was written, and stays so.
-                return KeptTurn(None, title) if found is None else KeptTurn(found.id, found.title)
+                return KeptTurn(None, title) if conversation is None else KeptTurn(conversation.id, conversation.title)
         return KeptTurn(conversation_id or None, title, self._failure)
 
     def _failed(self, error: ConversationsUnavailable) -> None:
@@ -123,7 +123,7 @@ def documents_of(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> M
         SearchError: they cannot be looked up.
         NotAuthenticated: no user is signed in and that is required.
     """
-    names, found = fields_of(snapshot.settings.solr.fields), dict[str, Document]()
+    names, documents = fields_of(snapshot.settings.solr.fields), dict[str, Document]()
     for start in range(0, len(ids), IDS_AT_ONCE):
         some = tuple(ids[start : start + IDS_AT_ONCE])
         plain = Browse(None, rows=len(some), fields=(names.id, names.title, names.url), ids=some)
@@ -131,10 +131,10 @@ def documents_of(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> M
         for row in page["response"]["docs"]:
             own_id = first_value(row, names.id)
             if own_id is not None:
-                found[own_id] = Document(
+                documents[own_id] = Document(
                     own_id, "", title=first_value(row, names.title), url=first_value(row, names.url)
                 )
-    return found
+    return documents
 
 
 PATHS = tuple(f"{prefix}/rest/v2.0/users/conversations" for prefix in ("/Datafari", ""))
@@ -173,10 +173,10 @@ class ConversationCall:
 def conversations_view(worker: WorkerContext) -> Response:
     """Return what the method asks for, with rights looked up now."""
     request.max_content_length = MAX_BODY_BYTES
-    return exchanged(Exchange(worker, CONVERSATIONS), lambda: _incoming(worker), _done)
+    return exchanged(Exchange(worker, CONVERSATIONS), lambda: _incoming(worker), _response)
 
 
-def _done(exchange: Exchange) -> Response:
+def _response(exchange: Exchange) -> Response:
     store, name = exchange.snapshot.conversations, exchange.user_name
     if store is None:
         raise NotFound("Conversations are not stored here.")
@@ -197,7 +197,7 @@ def _listed(call: ConversationCall) -> Json:
     return call.opened(conversations.id_in(call.incoming))
 
 
-def _begun(call: ConversationCall) -> Json:
+def _new_conversation(call: ConversationCall) -> Json:
     return call.opened(call.store.begin(call.name))
 
 
@@ -226,7 +226,7 @@ def _absent() -> NotFound:
 METHODS: Mapping[str, Callable[[ConversationCall], Json]] = {
     "GET": _listed,
     "HEAD": _listed,
-    "POST": _begun,
+    "POST": _new_conversation,
     "PUT": _renamed,
     "DELETE": _deleted,
 }

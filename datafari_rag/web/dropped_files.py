@@ -36,8 +36,8 @@ def file_name_of(named: str) -> str | None:
     marks that turn the direction of writing), and at most `MAX_NAME_BYTES` in UTF-8; of a longer one the stem is cut.
     """
     last = named[-MAX_READ_CHARS:].replace("\\", "/").rpartition("/")[2]
-    shown = "".join(character for character in unicodedata.normalize("NFC", last) if character.isprintable())
-    stem, dot, ending = shown.strip(" .").rpartition(".")
+    visible = "".join(character for character in unicodedata.normalize("NFC", last) if character.isprintable())
+    stem, dot, ending = visible.strip(" .").rpartition(".")
     stem = stem.rstrip(" .")
     if not dot or not stem or not ending or len(ending) > MAX_ENDING_CHARS:
         return None
@@ -99,8 +99,8 @@ def _names(files: Sequence[FileStorage], endings: Collection[str]) -> list[str]:
 
 
 def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
-    with os.scandir(folder) as found:
-        for entry in found:
+    with os.scandir(folder) as scan:
+        for entry in scan:
             if not entry.name.startswith("."):
                 yield entry.name, entry.stat(follow_symlinks=False).st_size
 

@@ -19,7 +19,7 @@ from datafari_rag.protocols.request import Incoming, Params
 
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
-WANTED = {
+KINDS = {
     "json": "application/json",
     "form": "application/x-www-form-urlencoded",
     "files": "multipart/form-data",
@@ -104,7 +104,7 @@ def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incom
         return replace(bare, body=_json(whole_body(request)))
     if not request.content_length and "Transfer-Encoding" not in request.headers and "form" in takes:
         return bare
-    raise UnsupportedMediaType.wanting([name for kind, name in WANTED.items() if kind in takes])
+    raise UnsupportedMediaType.wanting([name for kind, name in KINDS.items() if kind in takes])
 
 
 def _multipart(request: Request, bare: Incoming) -> Incoming:
@@ -222,21 +222,21 @@ class _CountedParts(BytesIO):
 
     def __init__(self, stream: IO[bytes], boundary: str, most: int | None) -> None:
         super().__init__()
-        self._stream, self._left = stream, most
+        self._stream, self._room = stream, most
         self._delimiter = b"--" + boundary.encode("ascii", "replace")
         self._last = b""
         self._count = 0
 
     def read(self, size: int | None = -1) -> bytes:
         data = self._stream.read(-1 if size is None else size)
-        if self._left is not None:
-            self._left -= len(data)
-            if self._left <= 0:
+        if self._room is not None:
+            self._room -= len(data)
+            if self._room <= 0:
                 raise BodyTooLarge
-        seen = self._last + data
-        self._count += seen.count(self._delimiter)
+        window = self._last + data
+        self._count += window.count(self._delimiter)
         # What was counted is not kept, and of the rest what may be the beginning of another one.
-        rest = seen.rpartition(self._delimiter)[2]
+        rest = window.rpartition(self._delimiter)[2]
         self._last = rest[-(len(self._delimiter) - 1) :]
         if self._count > MAX_PARTS + 1:
             raise TooManyValues.of("the form", MAX_PARTS)

@@ -24,7 +24,7 @@ from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT, TITLES
 from datafari_rag.web.pages.demo import choose, drop, is_of_script, progress
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.rendering import failure_page, widget_setup
-from datafari_rag.web.pages.search import FOUND, PAGE, TALK_TAKES, search_page
+from datafari_rag.web.pages.search import FOUND_PAGE, PAGE, TALK_TAKES, search_page
 from datafari_rag.web.responses import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE, failure
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
@@ -115,7 +115,7 @@ def _route(path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = 
 
 PAGES = (
     _route("/", "GET", _row(search_page)),
-    _route("/found", "POST", FOUND),
+    _route("/found", "POST", FOUND_PAGE),
     _route("/talk", "POST", PAGE, takes=TALK_TAKES),
     _route("/demo/user", "POST", _row(choose)),
     _route("/search/titles", "GET", TITLES),

@@ -82,7 +82,7 @@ class EditableSettings(Protocol):
         """The file's name."""
         ...
 
-    def written(self) -> Mapping[str, str]:
+    def file_values(self) -> Mapping[str, str]:
         """Return the texts of the file by key, references unresolved; it contains secrets as the file does."""
         ...
 

@@ -84,15 +84,15 @@ class Spending:
         full = self.ledger.reserve(accounts, estimate.total)
         if full is not None:
             raise BudgetSpent.until(full.ends_s, now_s=now_s, log=f"cap of {full.name.partition(' ')[0]}")
-        made = OneCall(model, replace(estimate, output=0, is_estimate=True))
+        call = OneCall(model, replace(estimate, output=0, is_estimate=True))
         try:
-            yield made
+            yield call
         finally:
-            use, price = made.use, Price() if made.model == BUILTIN_MODEL else price_of(made.model, self.prices)
+            use, price = call.use, Price() if call.model == BUILTIN_MODEL else price_of(call.model, self.prices)
             money = None if price is None else price.of(use)
             day, estimated = period_at(now_s, "day"), int(use.is_estimate)
             rows = [
-                CostRow(day, subject, name, made.model, spender.protocol, 1, estimated, use, money)
+                CostRow(day, subject, name, call.model, spender.protocol, 1, estimated, use, money)
                 for subject, name in accounted_for(spender, self.caps)
             ]
             self.on_cost(rows[0])

@@ -71,7 +71,7 @@ class RightsOfRequest:
 
     def user(self) -> User:
         """Return the user, the same each time. Raises: as `user_for`."""
-        self._found()
+        self._first_rights()
         if self._user is None:
             self._user = user_for(self.identified, self._snapshot)
         return self._user
@@ -82,7 +82,7 @@ class RightsOfRequest:
 
         Raises: as `user_for`.
         """
-        _, revoked = self._found()
+        _, revoked = self._first_rights()
         return f"{self._digest} {revoked.at_s}"
 
     def require_held(self) -> None:
@@ -102,7 +102,7 @@ class RightsOfRequest:
         is_old = now - self._looked_up_at >= self._max_age_s
         if mark == self._mark and not is_old:
             return
-        tokens, revoked = self._found()
+        tokens, revoked = self._first_rights()
         # An open stream holds no tokens, of which there may be thousands.
         self._user, self._mark = None, mark
         if snapshot.revocations.latest(self.identified.name) != revoked:
@@ -112,7 +112,7 @@ class RightsOfRequest:
                 raise NotAllowed(REVOKED)
             self._looked_up_at = now
 
-    def _found(self) -> tuple[int, Revocation]:
+    def _first_rights(self) -> tuple[int, Revocation]:
         """Return the hash of the tokens, and the latest revocation, as they were when they were first needed."""
         if self._began_with is None:
             self._looked_up_at = self._snapshot.dependencies.clock()

@@ -51,7 +51,7 @@ def outcomes(kit: Kit, rows: Sequence[Row], target: KitTarget, *, variables: Map
     Raises:
         NothingAnswers: the service does not even say that it lives.
     """
-    known = {**kit.variables, **variables}
+    all_variables = {**kit.variables, **variables}
     with requests.Session() as session:
         session.trust_env = False
         try:
@@ -59,28 +59,28 @@ def outcomes(kit: Kit, rows: Sequence[Row], target: KitTarget, *, variables: Map
         except requests.RequestException as error:
             raise NothingAnswers(target.service) from error
         for row in rows:
-            yield Outcome(row, _problem(session, row, target, known))
+            yield Outcome(row, _problem(session, row, target, all_variables))
 
 
 def _problem(session: requests.Session, row: Row, target: KitTarget, variables: Mapping[str, object]) -> str | None:
     missing = next((need for need in row.needs if need != "demo" and getattr(target, need) is None), None)
     if missing is not None:
         return f"cannot be tested without {NEEDS[missing]}"
-    known = dict(variables)
+    all_variables = dict(variables)
     try:
         looks_at_model = "model" in row.needs
         for earlier in row.earlier:
-            shown = _seen(session, earlier.request, target, known, looks_at_model=looks_at_model)
-            found: dict[str, object] = {}
-            for name, path in earlier.kept.items():
-                values = values_at(shown, path)
+            view = _view(session, earlier.request, target, all_variables, looks_at_model=looks_at_model)
+            additions: dict[str, object] = {}
+            for name, path in earlier.names.items():
+                values = values_at(view, path)
                 if "[*]" in path:
-                    found[name] = values
+                    additions[name] = values
                 elif values:
-                    found[name] = values[0]
-            known |= found
-        shown = _seen(session, row.request, target, known, looks_at_model=looks_at_model)
-        problems = (problem_with(shown, one, known) for one in row.expectations)
+                    additions[name] = values[0]
+            all_variables |= additions
+        view = _view(session, row.request, target, all_variables, looks_at_model=looks_at_model)
+        problems = (problem_with(view, expectation, all_variables) for expectation in row.expectations)
         return next((problem for problem in problems if problem is not None), None)
     except UnknownVariable as unknown:
         return f"an earlier reply does not have what is compared: {unknown}"
@@ -88,60 +88,60 @@ def _problem(session: requests.Session, row: Row, target: KitTarget, variables: 
         return f"no reply: {type(error).__name__}"
 
 
-def _seen(
+def _view(
     session: requests.Session,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     target: KitTarget,
     variables: Mapping[str, object],
     *,
     looks_at_model: bool = False,
-) -> Seen:
+) -> ReplyView:
     if looks_at_model:
         session.delete(f"{target.model}/requests", timeout=TIMEOUT_S)
-    reply = session.request(**_arguments(filled(asked, variables), target), timeout=TIMEOUT_S, allow_redirects=False)
-    shown = seen_in(reply.status_code, reply.headers, reply.content)
+    reply = session.request(**_arguments(filled(request, variables), target), timeout=TIMEOUT_S, allow_redirects=False)
+    view = seen_in(reply.status_code, reply.headers, reply.content)
     if looks_at_model:
-        shown |= seen_by_model(session.get(f"{target.model}/requests", timeout=TIMEOUT_S).json())
-    return shown
+        view |= seen_by_model(session.get(f"{target.model}/requests", timeout=TIMEOUT_S).json())
+    return view
 
 
-def _arguments(asked: Mapping[str, Any], target: KitTarget) -> dict[str, Any]:
+def _arguments(request: Mapping[str, Any], target: KitTarget) -> dict[str, Any]:
     """Return what `requests` is called with; parts and files make a multipart body."""
-    base = target.invoke if asked.get("at") == "invoke" else target.service
-    headers = {"Accept": "*/*", **asked.get("headers", {})}
-    if "user" in asked:
-        headers[target.user_header] = asked["user"]
-    if "type" in asked:
-        headers["Content-Type"] = asked["type"]
+    base = target.invoke if request.get("at") == "invoke" else target.service
+    headers = {"Accept": "*/*", **request.get("headers", {})}
+    if "user" in request:
+        headers[target.user_header] = request["user"]
+    if "type" in request:
+        headers["Content-Type"] = request["type"]
     arguments = {
-        "method": asked["method"],
-        "url": f"{base}{asked['path']}",
-        "params": asked.get("query"),
+        "method": request["method"],
+        "url": f"{base}{request['path']}",
+        "params": request.get("query"),
         "headers": headers,
     }
-    if "files" in asked:
-        kind = asked.get("file_type", "text/plain")
-        files = [("files", (name, text, kind)) for name, text in asked["files"].items()]
-        return arguments | {"files": files, "data": asked["parts"]}
-    if "json" in asked:
-        return arguments | {"json": asked["json"]}
-    return arguments | {"data": asked.get("form", asked.get("raw"))}
+    if "files" in request:
+        kind = request.get("file_type", "text/plain")
+        files = [("files", (name, text, kind)) for name, text in request["files"].items()]
+        return arguments | {"files": files, "data": request["parts"]}
+    if "json" in request:
+        return arguments | {"json": request["json"]}
+    return arguments | {"data": request.get("form", request.get("raw"))}
 
 
 def print_report(outcomes: Sequence[Outcome], console: Console) -> None:
     """Print one line for each row that fails, then a table with one line for each protocol."""
-    for one in outcomes:
-        if one.problem is not None:
-            row = one.row
+    for outcome in outcomes:
+        if outcome.problem is not None:
+            row = outcome.row
             console.print(f"[red]{row.severity}[/red] {row.id} {row.protocol}, {row.section}", highlight=False)
             console.print(f"    {row.says}", markup=False, highlight=False, soft_wrap=True)
-            console.print(f"    {one.problem}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"    {outcome.problem}", markup=False, highlight=False, soft_wrap=True)
     table = Table(title="Rows by protocol", title_justify="left")
     table.add_column("protocol")
     for head in ("rows", "passed", "failed: must", "should", "may"):
         table.add_column(head, justify="right")
-    for protocol in protocols_of(one.row for one in outcomes):
-        table.add_row(protocol, *_cells([one for one in outcomes if one.row.protocol == protocol]))
+    for protocol in protocols_of(outcome.row for outcome in outcomes):
+        table.add_row(protocol, *_cells([outcome for outcome in outcomes if outcome.row.protocol == protocol]))
     table.add_section()
     table.add_row("all", *_cells(outcomes))
     console.print(table)
@@ -151,22 +151,22 @@ def as_json(outcomes: Sequence[Outcome], *, version: int, service: str) -> dict[
     """Return everything that a program wants to know of a run."""
     rows = [
         {
-            "id": one.row.id,
-            "protocol": one.row.protocol,
-            "section": one.row.section,
-            "severity": one.row.severity,
-            "says": one.row.says,
-            "passed": one.problem is None,
-            "problem": one.problem,
+            "id": outcome.row.id,
+            "protocol": outcome.row.protocol,
+            "section": outcome.row.section,
+            "severity": outcome.row.severity,
+            "says": outcome.row.says,
+            "passed": outcome.problem is None,
+            "problem": outcome.problem,
         }
-        for one in outcomes
+        for outcome in outcomes
     ]
-    failed = sum(one.problem is not None for one in outcomes)
+    failed = sum(outcome.problem is not None for outcome in outcomes)
     return {"version": version, "service": service, "passed": len(rows) - failed, "failed": failed, "rows": rows}
 
 
 def _cells(outcomes: Sequence[Outcome]) -> list[str]:
-    failed = Counter(one.row.severity for one in outcomes if one.problem is not None)
+    failed = Counter(outcome.row.severity for outcome in outcomes if outcome.problem is not None)
     passed = len(outcomes) - failed.total()
     return [str(len(outcomes)), str(passed), *(str(failed[severity]) for severity in ("must", "should", "may"))]
 
@@ -206,8 +206,8 @@ def conformance(
     kit = kit_of(_version(options["version"]))
     rows = kit.of(protocols)
     if not rows:
-        known = ", ".join(protocols_of(kit.rows))
-        raise click.BadParameter(f"Unknown protocol. Known protocols: {known}.", param_hint="--protocol")
+        names = ", ".join(protocols_of(kit.rows))
+        raise click.BadParameter(f"Unknown protocol. Known protocols: {names}.", param_hint="--protocol")
     place = KitTarget(
         url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"])
     )
@@ -215,30 +215,30 @@ def conformance(
         pairs = [value.partition("=") for value in values]
         if not all(name and sign for name, sign, _ in pairs):
             raise click.BadParameter("NAME=VALUE is expected.", param_hint="--set")
-        found = list(outcomes(kit, rows, place, variables={name: value for name, _, value in pairs}))
+        tried = list(outcomes(kit, rows, place, variables={name: value for name, _, value in pairs}))
     except NothingAnswers:
         raise click.ClickException(f"Nothing answers at {place.service}.") from None
     if is_json:
-        click.echo(json.dumps(as_json(found, version=kit.version, service=place.service), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(as_json(tried, version=kit.version, service=place.service), ensure_ascii=False, indent=1))
     else:
-        print_report(found, Console())
-    raise SystemExit(int(any(one.problem is not None for one in found)))
+        print_report(tried, Console())
+    raise SystemExit(int(any(row.problem is not None for row in tried)))
 
 
-def _version(wanted: object) -> int:
-    known = versions()
-    if wanted is None:
-        return known[-1]
-    if wanted not in known:
-        raise click.BadParameter(f"Known are {', '.join(map(str, known))}.", param_hint="--version")
-    return int(str(wanted))
+def _version(number: object) -> int:
+    numbers = versions()
+    if number is None:
+        return numbers[-1]
+    if number not in numbers:
+        raise click.BadParameter(f"Known are {', '.join(map(str, numbers))}.", param_hint="--version")
+    return int(str(number))
 
 
 def _address(value: object) -> str | None:
     return None if value is None else str(value).rstrip("/")
 
 
-Seen = dict[str, Any]
+ReplyView = dict[str, Any]
 
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _COUNT = re.compile(r"count (.+?)(?: \+ (\d+))?")
@@ -246,22 +246,22 @@ _NAME = re.compile(r"[a-z]+")
 _SPACED = ("model count", "model headers", "model body")
 
 
-def seen_in(status: int, headers: Mapping[str, str], body: bytes) -> Seen:
+def seen_in(status: int, headers: Mapping[str, str], body: bytes) -> ReplyView:
     """Return what one reply of the service shows."""
     media_type = headers.get("Content-Type", "").partition(";")[0]
     text = body.decode("utf-8", "replace")
-    shown: Seen = {
+    view: ReplyView = {
         "status": status,
         "type": media_type,
         "header": {name.lower(): value for name, value in headers.items()},
         "body": text,
     }
-    return shown | READERS.get(media_type, _nothing)(text)
+    return view | READERS.get(media_type, _nothing)(text)
 
 
-def seen_by_model(asked: Mapping[str, Any]) -> Seen:
+def seen_by_model(records: Mapping[str, Any]) -> ReplyView:
     """Return what the stub model received: its answer to `GET /requests`."""
-    requests = asked["requests"]
+    requests = records["requests"]
     last = requests[-1] if requests else {"body": {}, "headers": {}}
     return {
         "model": last["body"],
@@ -271,7 +271,7 @@ def seen_by_model(asked: Mapping[str, Any]) -> Seen:
     }
 
 
-def values_at(shown: Mapping[str, Any], path: str) -> list[Any]:
+def values_at(view: Mapping[str, Any], path: str) -> list[Any]:
     """
     Return every value at *path*, none when there is nothing there; `[*]` is each of a list.
 
@@ -279,11 +279,13 @@ def values_at(shown: Mapping[str, Any], path: str) -> list[Any]:
     """
     counted = _COUNT.fullmatch(path) if path.startswith("count ") else None
     if counted is not None:
-        return [len(one) + int(counted[2] or 0) for one in values_at(shown, counted[1]) if isinstance(one, list | dict)]
+        return [
+            len(value) + int(counted[2] or 0) for value in values_at(view, counted[1]) if isinstance(value, list | dict)
+        ]
     root, rest = _root(path)
-    values = [shown[root]] if root in shown else []
+    values = [view[root]] if root in view else []
     for index, name in _STEP.findall(rest):
-        values = [one for value in values for one in _stepped(value, index, name)]
+        values = [part for value in values for part in _stepped(value, index, name)]
     return values
 
 
@@ -291,8 +293,8 @@ def _root(path: str) -> tuple[str, str]:
     for name in _SPACED:
         if path.startswith(name):
             return name, path[len(name) :]
-    found = _NAME.match(path)
-    end = found.end() if found else 0
+    match = _NAME.match(path)
+    end = match.end() if match else 0
     if path.startswith("header."):
         return "header", f".{path[len('header.') :].lower()}"
     return path[:end], path[end:]
@@ -309,18 +311,18 @@ def _stepped(value: Any, index: str, name: str) -> Iterator[Any]:
         yield value[name]
 
 
-def _nothing(text: str) -> Seen:
+def _nothing(text: str) -> ReplyView:
     return {}
 
 
-def _json(text: str) -> Seen:
+def _json(text: str) -> ReplyView:
     try:
         return {"json": json.loads(text)}
     except ValueError:
         return {}
 
 
-def _lines(text: str) -> Seen:
+def _lines(text: str) -> ReplyView:
     """Read one object a line; the last line must be ended as well."""
     try:
         rows = [json.loads(line) for line in text.split("\n")[:-1]]
@@ -331,7 +333,7 @@ def _lines(text: str) -> Seen:
     return {"lines": rows, "text": _text(rows), "kinds": " ".join(str(row.get("type")) for row in rows)}
 
 
-def _events(text: str) -> Seen:
+def _events(text: str) -> ReplyView:
     """Read server-sent events of one data line each; *done* says whether the last one is `[DONE]`."""
     datas = [event.removeprefix("data: ") for event in text.split("\n\n")[:-1]]
     try:
@@ -347,13 +349,13 @@ def _text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _parts(row: Mapping[str, Any], where: str) -> Iterator[str]:
     is_other_event = where.startswith("row.data") and row.get("type") != "message.delta"
-    yield from (one for one in values_at({"row": row}, where) if isinstance(one, str) and not is_other_event)
+    yield from (text for text in values_at({"row": row}, where) if isinstance(text, str) and not is_other_event)
 
 
 DELTAS = ("row.data.text", "row.delta.content", "row.choices[0].delta.content")
 """Where a stream's line has a piece of the answer."""
 
-READERS: Mapping[str, Callable[[str], Seen]] = {
+READERS: Mapping[str, Callable[[str], ReplyView]] = {
     "application/json": _json,
     "application/x-ndjson": _lines,
     "application/json-lines": _lines,
@@ -374,7 +376,7 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def problem_with(shown: Mapping[str, Any], expected: Expectation, variables: Mapping[str, object]) -> str | None:
+def problem_with(view: Mapping[str, Any], expected: Expectation, variables: Mapping[str, object]) -> str | None:
     """
     Return what is wrong in one sentence, None when all is as expected.
 
@@ -383,21 +385,21 @@ def problem_with(shown: Mapping[str, Any], expected: Expectation, variables: Map
     Raises:
         UnknownVariable: the expectation names a value that was never kept.
     """
-    values = values_at(shown, expected.path)
-    wanted = filled(expected.value, variables)
+    values = values_at(view, expected.path)
+    target = filled(expected.value, variables)
     if expected.operator == "absent":
         return f"{expected.path} is there: {_short(values[0])}" if values else None
     if not values:
         return f"{expected.path} is not there"
     if expected.operator in TOGETHER:
-        return None if TOGETHER[expected.operator](values, wanted) else _unlike(expected, values, wanted)
-    wrong = next((value for value in values if not EACH[expected.operator](value, wanted)), _FITS)
-    return None if wrong is _FITS else _unlike(expected, wrong, wanted)
+        return None if TOGETHER[expected.operator](values, target) else _unlike(expected, values, target)
+    wrong = next((value for value in values if not EACH[expected.operator](value, target)), _FITS)
+    return None if wrong is _FITS else _unlike(expected, wrong, target)
 
 
-def _unlike(expected: Expectation, value: object, wanted: object) -> str:
-    said = "" if wanted is None and expected.operator in ("same", "present") else f" {_short(wanted)}"
-    return f"{expected.path}: expected {expected.operator}{said}, seen {_short(value)}"
+def _unlike(expected: Expectation, value: object, target: object) -> str:
+    tail = "" if target is None and expected.operator in ("same", "present") else f" {_short(target)}"
+    return f"{expected.path}: expected {expected.operator}{tail}, seen {_short(value)}"
 
 
 def _short(value: object) -> str:
@@ -405,19 +407,19 @@ def _short(value: object) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
-def _is(value: Any, wanted: Any) -> bool:
+def _is(value: Any, target: Any) -> bool:
     """Compare as JSON does: true is not 1, and 1 is 1.0."""
-    return bool(value == wanted) and isinstance(value, bool) == isinstance(wanted, bool)
+    return bool(value == target) and isinstance(value, bool) == isinstance(target, bool)
 
 
-def _has(value: Any, wanted: Any) -> bool:
+def _has(value: Any, target: Any) -> bool:
     if isinstance(value, str):
-        return isinstance(wanted, str) and wanted in value
-    return isinstance(value, list | dict) and wanted in value
+        return isinstance(target, str) and target in value
+    return isinstance(value, list | dict) and target in value
 
 
-def _keys(value: Any, wanted: Sequence[str]) -> bool:
-    return isinstance(value, dict) and sorted(value) == sorted(wanted)
+def _keys(value: Any, target: Sequence[str]) -> bool:
+    return isinstance(value, dict) and sorted(value) == sorted(target)
 
 
 def _count(value: Any) -> int:
@@ -432,29 +434,29 @@ _FITS = object()
 
 EACH: Mapping[str, Callable[[Any, Any], bool]] = {
     "is": _is,
-    "is not": lambda value, wanted: not _is(value, wanted),
-    "one of": lambda value, wanted: _has(list(wanted), value),
+    "is not": lambda value, target: not _is(value, target),
+    "one of": lambda value, target: _has(list(target), value),
     "has": _has,
-    "lacks": lambda value, wanted: isinstance(value, str | list | dict) and not _has(value, wanted),
-    "starts": lambda value, wanted: isinstance(value, str) and value.startswith(wanted),
-    "matches": lambda value, wanted: isinstance(value, str) and re.search(wanted, value) is not None,
-    "kind": lambda value, wanted: _KINDS[wanted](value),
+    "lacks": lambda value, target: isinstance(value, str | list | dict) and not _has(value, target),
+    "starts": lambda value, target: isinstance(value, str) and value.startswith(target),
+    "matches": lambda value, target: isinstance(value, str) and re.search(target, value) is not None,
+    "kind": lambda value, target: _KINDS[target](value),
     "keys": _keys,
-    "keys at least": lambda value, wanted: isinstance(value, dict) and set(wanted) <= set(value),
-    "at least": lambda value, wanted: _is_number(value) and value >= wanted,
-    "at most": lambda value, wanted: _is_number(value) and value <= wanted,
-    "count": lambda value, wanted: _count(value) == wanted,
-    "count at least": lambda value, wanted: _count(value) >= wanted,
-    "count at most": lambda value, wanted: 0 <= _count(value) <= wanted,
-    "present": lambda value, wanted: True,
+    "keys at least": lambda value, target: isinstance(value, dict) and set(target) <= set(value),
+    "at least": lambda value, target: _is_number(value) and value >= target,
+    "at most": lambda value, target: _is_number(value) and value <= target,
+    "count": lambda value, target: _count(value) == target,
+    "count at least": lambda value, target: _count(value) >= target,
+    "count at most": lambda value, target: 0 <= _count(value) <= target,
+    "present": lambda value, target: True,
 }
 """Operators that every value at a path is tried with."""
 
 TOGETHER: Mapping[str, Callable[[list[Any], Any], bool]] = {
-    "are": lambda values, wanted: values == wanted,
-    "include": lambda values, wanted: wanted in values,
-    "within": lambda values, wanted: all(value in wanted for value in values),
-    "same": lambda values, wanted: all(value == values[0] for value in values),
+    "are": lambda values, target: values == target,
+    "include": lambda values, target: target in values,
+    "within": lambda values, target: all(value in target for value in values),
+    "same": lambda values, target: all(value == values[0] for value in values),
 }
 """Operators that take all values at a path together."""
 
@@ -497,7 +499,7 @@ class Earlier:
     """A request before the one under test, and what is kept of its reply: name → path."""
 
     request: Mapping[str, Any]
-    kept: Mapping[str, str]
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,9 +533,9 @@ class Kit:
         """Return the rows of *protocols*, by their names in any case or the beginning of them; all for none."""
         if not protocols:
             return self.rows
-        wanted = tuple(name.casefold() for name in protocols)
+        beginnings = tuple(name.casefold() for name in protocols)
         return tuple(
-            row for row in self.rows if row.protocol.casefold().startswith(wanted) or row.id.startswith(wanted)
+            row for row in self.rows if row.protocol.casefold().startswith(beginnings) or row.id.startswith(beginnings)
         )
 
 
@@ -560,11 +562,11 @@ def filled(value: object, variables: Mapping[str, object]) -> Any:
         whole = _VARIABLE.fullmatch(value)
         if whole is not None:
             return _value(whole[1], variables)
-        return _VARIABLE.sub(lambda found: str(_value(found[1], variables)), value)
+        return _VARIABLE.sub(lambda match: str(_value(match[1], variables)), value)
     if isinstance(value, Mapping):
-        return {key: filled(one, variables) for key, one in value.items()}
+        return {key: filled(part, variables) for key, part in value.items()}
     if isinstance(value, list):
-        return [filled(one, variables) for one in value]
+        return [filled(part, variables) for part in value]
     return value
 
 
@@ -589,8 +591,8 @@ def _row(data: Mapping[str, Any]) -> Row:
         severity=data["severity"],
         says=data["says"],
         request=data["request"],
-        expectations=tuple(Expectation(*one) for one in data["expect"]),
-        earlier=tuple(Earlier(one["request"], one["keep"]) for one in data.get("before", ())),
+        expectations=tuple(Expectation(*fields) for fields in data["expect"]),
+        earlier=tuple(Earlier(item["request"], item["keep"]) for item in data.get("before", ())),
         needs=tuple(data.get("needs", ())),
     )
 

@@ -59,7 +59,7 @@ PART = "evidence"
 OWN, FOREIGN, SIMILAR = "own", "foreign", "similar"
 """What asks: a question that the set answers, one of another subject, one of the same subject without an answer."""
 
-KEPT = 0.95
+RIGHT_SHARE = 0.95
 """Share of the right answers that the threshold keeps on each of the sets it is chosen on, or more."""
 
 ALMOST_ALL = 0.9
@@ -70,7 +70,7 @@ RIDGE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Sample:
     """
     One question over one set (*place*): *kind* is `OWN`, `FOREIGN` or `SIMILAR`, *signals* what the documents hold.
 
@@ -109,27 +109,27 @@ def calibrate(folder: Path, models: Sequence[str], out: Path, page: Path | None,
     out.mkdir(parents=True, exist_ok=True)
     places = _places(folder, out, models)
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        asked = list(chain.from_iterable(pool.map(_asked, places)))
+        samples = list(chain.from_iterable(pool.map(_samples, places)))
     chosen_on = [place.name for place in places if place.name.partition(",")[0] in CHOSEN_ON]
-    weights = levelled([one for one in asked if one.place in chosen_on])
-    least, few = thresholds(asked, weights, chosen_on)
+    weights = levelled([sample for sample in samples if sample.place in chosen_on])
+    least, few = thresholds(samples, weights, chosen_on)
     click.echo(f"WEIGHTS = {weights}\nAUTO, FEW = {least}, {few}")
-    found = table(asked, weights, least)
-    click.echo(found)
+    text = table(samples, weights, least)
+    click.echo(text)
     if page is not None:
-        page.write_text(placed(page.read_text("utf-8"), PART, found), "utf-8")
+        page.write_text(placed(page.read_text("utf-8"), PART, text), "utf-8")
 
 
 def _places(folder: Path, out: Path, models: Sequence[str]) -> list[IndexedSet]:
     """Return every set with words alone, then those that each of *models* knows."""
     places = [_place(folder, name, out, {}) for name in OTHERS if name == DEMO or (folder / name).is_dir()]
-    left = dict(CHOSEN_ON)
+    rest = dict(CHOSEN_ON)
     for model in models:
         endpoint, _, languages = model.rpartition("=")
         vectors = {"embeddings.endpoint": endpoint, "embeddings.languages": languages}
-        known = [name for name, language in left.items() if language in languages.split(",")]
-        places += [_place(folder, name, out, vectors) for name in known]
-        left = {name: language for name, language in left.items() if name not in known}
+        names = [name for name, language in rest.items() if language in languages.split(",")]
+        places += [_place(folder, name, out, vectors) for name in names]
+        rest = {name: language for name, language in rest.items() if name not in names}
     return places
 
 
@@ -143,12 +143,11 @@ def _place(folder: Path, name: str, out: Path, vectors: Mapping[str, str]) -> In
     home = (out / f"{name}-{model}").absolute()
     url = into_index(documents, f"embedded:{home}", home, say=click.echo, vectors=vectors)
     tokens = frozenset(token for acl in rights_of(folder).values() for values in acl.values() for token in values)
-    others = [(FOREIGN, one) for other in OTHERS[name] for one in _some(_questions(folder, other), OTHER_QUESTIONS)]
-    own = [(OWN, one) for one in _some(_questions(folder, name), OWN_QUESTIONS)]
+    others = [(FOREIGN, row) for other in OTHERS[name] for row in _some(_questions(folder, other), OTHER_QUESTIONS)]
+    own = [(OWN, question) for question in _some(_questions(folder, name), OWN_QUESTIONS)]
     path = folder / name / "unanswerable.jsonl"
-    similar = [(SIMILAR, one) for one in (questions_in(path) if path.exists() else ())]
-    title = f"{name}, {model}"
-    return IndexedSet(title, {"solr.url": url, **vectors}, tokens, (*own, *others, *similar))
+    similar = [(SIMILAR, question) for question in (questions_in(path) if path.exists() else ())]
+    return IndexedSet(f"{name}, {model}", {"solr.url": url, **vectors}, tokens, (*own, *others, *similar))
 
 
 def _questions(folder: Path, name: str) -> tuple[Question, ...]:
@@ -159,21 +158,21 @@ def _some(questions: Sequence[Question], most: int) -> Sequence[Question]:
     return questions[:: -(-len(questions) // most)]
 
 
-def _asked(place: IndexedSet) -> list[Asked]:
+def _samples(place: IndexedSet) -> list[Sample]:
     """Return what each question of *place* gives, in a process of its own."""
     variant = Variant(place.name, Path(os.devnull), {**place.settings, "rag.evidence.min": "0"})
     setup = bench_for(variant, EvaluationPlan((), place.tokens), baselines=False)
     return [
-        Asked(place.name, kind, _signals(question, setup), kind == OWN and _is_right(question, setup))
+        Sample(place.name, kind, _signals(question, setup), kind == OWN and _is_right(question, setup))
         for kind, question in place.questions
     ]
 
 
 def _signals(question: Question, setup: TrialSetup) -> Signals | None:
     ask = Ask(question.text)
-    found = found_for(ask, setup.asks, settings=setup.settings, dependencies=setup.dependencies).documents
+    documents = found_for(ask, setup.asks, settings=setup.settings, dependencies=setup.dependencies).documents
     language = question_language_for(ask)
-    weighed = weigh(question.text, found, language=language)
+    weighed = weigh(question.text, documents, language=language)
     return signals_in(weighed, language=language, most=setup.settings.rag.max_files)
 
 
@@ -187,29 +186,30 @@ def _is_right(question: Question, setup: TrialSetup) -> bool:
         return False
 
 
-def fitted(asked: Sequence[Asked]) -> Weights:
+def fitted(samples: Sequence[Sample]) -> Weights:
     """Return the weights under which right answers and questions of other subjects differ most; each place as much."""
-    rows = [one for one in asked if one.signals is not None and (one.is_right or one.kind == FOREIGN)]
-    parts = numpy.array([parts_of(one.signals) for one in rows if one.signals is not None])
-    wanted = numpy.array([float(one.is_right) for one in rows])
-    sizes = Counter((one.place, one.is_right) for one in rows)
-    counts = numpy.array([1 / sizes[one.place, one.is_right] for one in rows])
+    rows = [sample for sample in samples if sample.signals is not None and (sample.is_right or sample.kind == FOREIGN)]
+    parts = numpy.array([parts_of(sample.signals) for sample in rows if sample.signals is not None])
+    targets = numpy.array([float(sample.is_right) for sample in rows])
+    sizes = Counter((sample.place, sample.is_right) for sample in rows)
+    counts = numpy.array([1 / sizes[sample.place, sample.is_right] for sample in rows])
     counts *= len(rows) / counts.sum()
     ridge = numpy.eye(parts.shape[1]) * RIDGE * len(rows)
-    found = numpy.zeros(parts.shape[1])
+    solution = numpy.zeros(parts.shape[1])
     for _ in range(STEPS):
-        chance = 1 / (1 + numpy.exp(-parts @ found))
-        slope = parts.T @ (counts * (chance - wanted)) + ridge @ found
-        found = found - numpy.linalg.solve((parts.T * (counts * chance * (1 - chance))) @ parts + ridge, slope)
-    return Weights(*(round(float(weight), 2) for weight in found))
+        chance = 1 / (1 + numpy.exp(-parts @ solution))
+        slope = parts.T @ (counts * (chance - targets)) + ridge @ solution
+        solution = solution - numpy.linalg.solve((parts.T * (counts * chance * (1 - chance))) @ parts + ridge, slope)
+    return Weights(*(round(float(weight), 2) for weight in solution))
 
 
-def levelled(asked: Sequence[Asked]) -> Weights:
+def levelled(samples: Sequence[Sample]) -> Weights:
     """Return the fitted weights, with that of comparing by meaning so that one threshold keeps as much with it."""
-    weights = fitted(asked)
-    compared = {one.place for one in asked if one.signals is not None and one.signals.outstanding is not None}
+    weights = fitted(samples)
+    compared = {row.place for row in samples if row.signals is not None and row.signals.outstanding is not None}
     levels = [
-        _least([one for one in asked if (one.place in compared) == is_compared], weights) for is_compared in (0, 1)
+        _least([sample for sample in samples if (sample.place in compared) == is_compared], weights)
+        for is_compared in (0, 1)
     ]
     if not all(levels):
         return weights
@@ -217,40 +217,40 @@ def levelled(asked: Sequence[Asked]) -> Weights:
     return replace(weights, compared=round(weights.compared + by_words - by_meaning, 2))
 
 
-def thresholds(asked: Sequence[Asked], weights: Weights, chosen_on: Sequence[str]) -> tuple[float, float]:
+def thresholds(samples: Sequence[Sample], weights: Weights, chosen_on: Sequence[str]) -> tuple[float, float]:
     """Return the threshold that keeps `KEPT` on each of the places *chosen_on*, and the one of the warning."""
-    least = math.floor(_least([one for one in asked if one.place in chosen_on], weights) * 100) / 100
-    few = quantile([evidence_of(one.signals, weights) for one in asked if one.is_right], 1 - ALMOST_ALL) or 0.0
+    least = math.floor(_least([sample for sample in samples if sample.place in chosen_on], weights) * 100) / 100
+    few = quantile([evidence_of(row.signals, weights) for row in samples if row.is_right], 1 - ALMOST_ALL) or 0.0
     return least, round(max(least, few), 2)
 
 
-def _least(asked: Sequence[Asked], weights: Weights) -> float:
+def _least(samples: Sequence[Sample], weights: Weights) -> float:
     """Return the highest evidence that `KEPT` of the right answers of each place have; 0 without any."""
     of_places: dict[str, list[float]] = {}
-    for one in asked:
-        if one.is_right:
-            of_places.setdefault(one.place, []).append(evidence_of(one.signals, weights))
-    return min((quantile(evidence, 1 - KEPT) or 0.0 for evidence in of_places.values()), default=0.0)
+    for sample in samples:
+        if sample.is_right:
+            of_places.setdefault(sample.place, []).append(evidence_of(sample.signals, weights))
+    return min((quantile(evidence, 1 - RIGHT_SHARE) or 0.0 for evidence in of_places.values()), default=0.0)
 
 
-def table(asked: Sequence[Asked], weights: Weights, least: float) -> str:
+def table(samples: Sequence[Sample], weights: Weights, least: float) -> str:
     """Return as Markdown what *least* keeps and answers of each place, in percent."""
-    return "\n".join(_rows(asked, weights, least))
+    return "\n".join(_rows(samples, weights, least))
 
 
-def _rows(asked: Sequence[Asked], weights: Weights, least: float) -> Iterator[str]:
+def _rows(samples: Sequence[Sample], weights: Weights, least: float) -> Iterator[str]:
     yield "| documents | right answers | kept, % | foreign | answered, % | same subject, unanswered | answered, % |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for place in dict.fromkeys(one.place for one in asked):
-        here = [one for one in asked if one.place == place]
-        right = [one for one in here if one.is_right]
-        of_kind = [[one for one in here if one.kind == kind] for kind in (FOREIGN, SIMILAR)]
+    for place in dict.fromkeys(sample.place for sample in samples):
+        here = [sample for sample in samples if sample.place == place]
+        right = [sample for sample in here if sample.is_right]
+        of_kind = [[sample for sample in here if sample.kind == kind] for kind in (FOREIGN, SIMILAR)]
         cells = [f"{len(some)} | {_passed(some, weights, least)}" for some in (right, *of_kind)]
         yield f"| {place} | {' | '.join(cells)} |"
 
 
-def _passed(asked: Sequence[Asked], weights: Weights, least: float) -> str:
-    passed = share([evidence_of(one.signals, weights) >= least for one in asked])
+def _passed(samples: Sequence[Sample], weights: Weights, least: float) -> str:
+    passed = share([evidence_of(sample.signals, weights) >= least for sample in samples])
     return "–" if passed is None else f"{passed:.1f}"
 
 

@@ -59,7 +59,7 @@ from datafari_rag_trials.evaluation.reports import (
     print_report,
     written_into,
 )
-from datafari_rag_trials.evaluation.trial import CannotMeasure, EvaluationPlan, Variant, keeping, kept, plan_of, run
+from datafari_rag_trials.evaluation.trial import CannotMeasure, EvaluationPlan, Variant, former, keeping, plan_of, run
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -174,12 +174,12 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
 
 def _check_usage(questions: Sequence[Path], options: Mapping[str, Any], context: click.Context) -> None:
     """Refuse options that cannot be meant. Raises: UsageError."""
-    asked = bool(questions) or options["sets"] is not None or options["from_feedback"] is not None
-    if asked == bool(options["grounding"]):
-        wanted = (
+    has_questions = bool(questions) or options["sets"] is not None or options["from_feedback"] is not None
+    if has_questions == bool(options["grounding"]):
+        problem = (
             "Name at least one file of questions, --from-feedback FILE, or --sets FOLDER; or --grounding FOLDER alone."
         )
-        raise click.UsageError(wanted, context)
+        raise click.UsageError(problem, context)
     if options["answers"] and not (questions or options["from_feedback"]):
         raise click.UsageError(
             "--answers needs files of questions, about the documents of the configured index.", context
@@ -203,29 +203,29 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
 def _plan_of_files(files: Sequence[Path], options: Mapping[str, Any]) -> EvaluationPlan:
     """Return what is asked of the configured index. Raises: UnreadableQuestions, OSError."""
     thumbs = questions_of_feedback(options["from_feedback"]) if options["from_feedback"] else ()
-    asked = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)
+    all_questions = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)
     readers = readers_in(options["users"]) if options["users"] else ()
     rights = rights_in(options["documents"]) if options["documents"] else {}
-    return EvaluationPlan(asked[:: options["every"]], frozenset(options["token"]), readers, rights)
+    return EvaluationPlan(all_questions[:: options["every"]], frozenset(options["token"]), readers, rights)
 
 
 def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:
     folder = options["sets"]
-    wanted = options["collections"] or COLLECTIONS
+    selection = options["collections"] or COLLECTIONS
     indexes = options["out"] / "indexes" if options["resume"] else None
-    indexing = Indexing(folder, options["engine"], wanted, _vectors(options["conf"]), indexes)
+    indexing = Indexing(folder, options["engine"], selection, _vectors(options["conf"]), indexes)
     with places(indexing, console.print) as indexed:
         rights, readers = rights_of(folder), readers_of(folder)
         tokens = frozenset(token for acl in rights.values() for values in acl.values() for token in values)
         for place in indexed:
-            asked = [one for one in questions_of(folder, place.sets) if _is_asked(one, options["only"])]
-            plan = EvaluationPlan(tuple(asked[:: options["every"]]), tokens, readers, rights)
-            given = {"solr.url": place.url, **PATIENT}
+            questions = [row for row in questions_of(folder, place.sets) if _is_asked(row, options["only"])]
+            plan = EvaluationPlan(tuple(questions[:: options["every"]]), tokens, readers, rights)
+            base = {"solr.url": place.url, **PATIENT}
             efforts = () if options["vary"] else IN_STEPS.get(place.sets, ())
-            steps = {f"{place.name}, rag.effort={one}": {"rag.effort": one} for one in efforts}
+            steps = {f"{place.name}, rag.effort={effort}": {"rag.effort": effort} for effort in efforts}
             named: dict[str, dict[str, str]] = {place.name: {}, **steps}
             for name, more in named.items():
-                for variant in _variants(options, {**given, **more}, name):
+                for variant in _variants(options, {**base, **more}, name):
                     yield variant.name, _measured(plan, variant, options, console)
 
 
@@ -243,7 +243,7 @@ def _vectors(conf: Path) -> Mapping[str, str]:
     return {row.key: text for row in rows if (text := text_of_value(row.value_in(settings))) != row.default_text}
 
 
-def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:
+def _variants(options: Mapping[str, Any], base: Mapping[str, str], name: str) -> list[Variant]:
     """Return one variant for each combination of the values of --vary."""
     axes: list[list[tuple[str, str]]] = []
     for text in options["vary"]:
@@ -252,23 +252,23 @@ def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -
             raise click.UsageError(f"--vary {text}: KEY=A,B is expected.")
         axes.append([(key.strip(), value.strip()) for value in values.split(",")])
     is_single = bool(axes) and all(len(axis) == 1 for axis in axes)
-    found = [Variant(name, options["conf"], dict(given), options["with_model"])] if is_single else []
+    variants = [Variant(name, options["conf"], dict(base), options["with_model"])] if is_single else []
     for combination in itertools.product(*axes):
         title = ", ".join([name, *(f"{key}={value}" for key, value in combination)])
-        found.append(Variant(title, options["conf"], {**given, **dict(combination)}, options["with_model"]))
-    return found
+        variants.append(Variant(title, options["conf"], {**base, **dict(combination)}, options["with_model"]))
+    return variants
 
 
 def _measured(plan: EvaluationPlan, variant: Variant, options: Mapping[str, Any], console: Console) -> list[Trial]:
     """Return the trials of all questions; with --resume, only those are asked that an earlier run did not ask."""
     name = plan_of(plan, variant, baselines=options["baselines"])
     path = options["out"] / "trials" / f"{re.sub(r'[^A-Za-z0-9.=]+', '-', variant.name)}-{name[:8]}.jsonl"
-    trials = kept(path, name) if options["resume"] else []
-    left = replace(plan, questions=plan.questions[len(trials) :])
-    made = run(left, variant, jobs=options["jobs"], baselines=options["baselines"]) if left.questions else iter(())
+    trials = former(path, name) if options["resume"] else []
+    rest = replace(plan, questions=plan.questions[len(trials) :])
+    further = run(rest, variant, jobs=options["jobs"], baselines=options["baselines"]) if rest.questions else iter(())
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(variant.name, total=len(plan.questions), completed=len(trials))
-        for trial in keeping(path, name, made, len(trials)) if options["resume"] else made:
+        for trial in keeping(path, name, further, len(trials)) if options["resume"] else further:
             trials.append(trial)
             progress.advance(task)
     return trials
@@ -298,29 +298,29 @@ def _finished(
     if any(not trial.is_answerable for trials in results.values() for trial in trials):
         console.print(gate_table(next(iter(report["variants"].values()))["gate"]))
     is_lost = compare(report, baseline, console)
-    written = _written(report, options)
-    click.echo(f"Measured in {took_s:.0f} s. Written: {', '.join(map(str, written))}", err=True)
+    paths = _report_files(report, options)
+    click.echo(f"Measured in {took_s:.0f} s. Written: {', '.join(map(str, paths))}", err=True)
     return is_lost
 
 
 def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    variants: dict[str, Any] = {}
     for name, trials in results.items():
         groups = list(dict.fromkeys(trial.group for trial in trials))
         summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
         own = [t for t in trials if t.group not in REWORDED]
         if len(groups) > 1 and own:
             summaries["all"] = summary(own)
-        found[name] = {
+        variants[name] = {
             "sets": summaries,
             "gate": gate_curve(trials),
             "questions": outcomes(trials),
             "counted": outcomes(trials, COUNTED),
         }
-    return found
+    return variants
 
 
-def _written(report: Mapping[str, Any], options: Mapping[str, Any]) -> list[Path]:
+def _report_files(report: Mapping[str, Any], options: Mapping[str, Any]) -> list[Path]:
     folder, page = options["out"], options["page"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "eval.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -336,12 +336,17 @@ def baseline_in(path: Path) -> Mapping[str, Outcomes]:
     """Return the outcomes of each variant in the report *path*. Raises: CannotMeasure, OSError."""
     try:
         variants = json.loads(path.read_text(encoding="utf-8"))["variants"]
-        found = {str(name): of["questions"] for name, of in variants.items()}
-        if not all(isinstance(value, bool) for of in found.values() for one in of.values() for value in one.values()):
+        by_variant = {str(name): of["questions"] for name, of in variants.items()}
+        if not all(
+            isinstance(value, bool)
+            for of in by_variant.values()
+            for measures in of.values()
+            for value in measures.values()
+        ):
             raise ValueError("an outcome is neither true nor false")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CannotMeasure(f"{path}: no eval.json with the outcome of each question") from error
-    return found
+    return by_variant
 
 
 def compare(report: dict[str, Any], baseline: Mapping[str, Outcomes] | None, console: Console) -> bool:
@@ -357,7 +362,7 @@ def compare(report: dict[str, Any], baseline: Mapping[str, Outcomes] | None, con
         _printed(f"{name}, against {first}", variants[first]["questions"], variants[name], console)
     if baseline is None:
         return False
-    losses = [one for name, of in variants.items() for one in _against(name, of, baseline, console)]
+    losses = [loss for name, of in variants.items() for loss in _against(name, of, baseline, console)]
     return bool(losses)
 
 
@@ -370,15 +375,15 @@ def _against(name: str, of: dict[str, Any], baseline: Mapping[str, Outcomes], co
     if missing or not before:
         # Questions that vanish would make any loss pass.
         raise CannotMeasure(f"{name}: {len(missing)} of {len(before)} questions of the baseline were not asked")
-    made = _printed(f"{name}, against the baseline", before, of, console)
-    yield from (one for one in made if one.is_significant)
+    comparisons = _printed(f"{name}, against the baseline", before, of, console)
+    yield from (comparison for comparison in comparisons if comparison.is_significant)
 
 
 def _printed(title: str, before: Outcomes, of: dict[str, Any], console: Console) -> tuple[Comparison, ...]:
-    made, found = compared(before, of["questions"]), changes(before, of["questions"])
-    console.print(comparison_table(title, made))
-    if found:
-        console.print(changes_table(title, found))
-    compared_with = {"comparison": [asdict(one) for one in made], "changes": [asdict(one) for one in found]}
+    rows, all_changes = compared(before, of["questions"]), changes(before, of["questions"])
+    console.print(comparison_table(title, rows))
+    if all_changes:
+        console.print(changes_table(title, all_changes))
+    compared_with = {"comparison": [asdict(row) for row in rows], "changes": [asdict(change) for change in all_changes]}
     of.setdefault("against", {})[title.rpartition(", against ")[2]] = compared_with
-    return made
+    return rows

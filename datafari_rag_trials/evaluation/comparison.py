@@ -50,19 +50,19 @@ class Comparison:
 
 def outcomes(trials: Iterable[Trial], measures: Measures | None = None) -> dict[str, dict[str, bool]]:
     """Return what went well of each trial, by *measures*; without, by `MEASURES`."""
-    found: dict[str, dict[str, bool]] = {}
+    by_question: dict[str, dict[str, bool]] = {}
     for trial in trials:
-        kept = {name: value for name, of in (measures or MEASURES).items() if (value := of(trial)) is not None}
-        found[f"{trial.group}/{trial.id}"] = kept
-    return found
+        values = {name: value for name, of in (measures or MEASURES).items() if (value := of(trial)) is not None}
+        by_question[f"{trial.group}/{trial.id}"] = values
+    return by_question
 
 
 def changes(before: Outcomes, after: Outcomes) -> tuple[Change, ...]:
     """Return every difference of the questions that both have, in the order of *after*."""
     return tuple(
         Change(question, measure, is_loss=before[question][measure])
-        for question, found in after.items()
-        for measure, is_good in found.items()
+        for question, values in after.items()
+        for measure, is_good in values.items()
         if question in before and before[question].get(measure, is_good) != is_good
     )
 
@@ -74,24 +74,24 @@ def compared(before: Outcomes, after: Outcomes) -> tuple[Comparison, ...]:
     Several measures are several chances to be wrong, so that their probabilities are held against a smaller bound,
     the smallest first (Holm's method).
     """
-    found = changes(before, after)
-    made = [_of_measure(measure, before, after, found) for measure in MEASURES]
-    made = [one for one in made if one.questions]
+    all_changes = changes(before, after)
+    comparisons = [_of_measure(measure, before, after, all_changes) for measure in MEASURES]
+    comparisons = [row for row in comparisons if row.questions]
     significant = set[str]()
-    for place, one in enumerate(sorted(made, key=lambda one: one.chance)):
-        if one.chance > ALPHA / (len(made) - place):
+    for place, row in enumerate(sorted(comparisons, key=lambda row: row.chance)):
+        if row.chance > ALPHA / (len(comparisons) - place):
             break
-        significant.add(one.measure)
+        significant.add(row.measure)
     return tuple(
-        Comparison(one.measure, one.questions, one.lost, one.won, one.chance, one.measure in significant)
-        for one in made
+        Comparison(row.measure, row.questions, row.lost, row.won, row.chance, row.measure in significant)
+        for row in comparisons
     )
 
 
-def _of_measure(measure: str, before: Outcomes, after: Outcomes, found: Sequence[Change]) -> Comparison:
+def _of_measure(measure: str, before: Outcomes, after: Outcomes, all_changes: Sequence[Change]) -> Comparison:
     both = sum(measure in before.get(question, ()) for question, of in after.items() if measure in of)
-    lost = sum(one.measure == measure and one.is_loss for one in found)
-    won = sum(one.measure == measure and not one.is_loss for one in found)
+    lost = sum(change.measure == measure and change.is_loss for change in all_changes)
+    won = sum(change.measure == measure and not change.is_loss for change in all_changes)
     return Comparison(measure, both, lost, won, chance_of(lost, won))
 
 

@@ -84,10 +84,10 @@ def claims_in(folder: Path) -> tuple[LabelledClaim, ...]:
         UnreadableQuestions: a line is not a claim, or there is none.
         OSError: a file cannot be read.
     """
-    found = [_claim(row, where) for path in sorted(folder.rglob("claims.jsonl")) for where, row in rows_of(path)]
-    if not found:
+    claims = [_claim(row, where) for path in sorted(folder.rglob("claims.jsonl")) for where, row in rows_of(path)]
+    if not claims:
         raise UnreadableQuestions(f"{folder} holds no claims: a claims.jsonl with one on each line is expected.")
-    return tuple(found)
+    return tuple(claims)
 
 
 def _claim(row: Mapping[str, object], where: str) -> LabelledClaim:
@@ -101,22 +101,24 @@ def _claim(row: Mapping[str, object], where: str) -> LabelledClaim:
 def check(claim: LabelledClaim) -> CheckedClaim:
     """Return what words alone say of *claim*. Raises: BadRequest, for a claim that is too long to be checked."""
     documents = [Document(str(number), text) for number, text in enumerate(claim.references)]
-    found = {one.status for one in checked_against(claim.text, documents, is_cleaned=True).stated}
-    return CheckedClaim(claim, next((status for status in STATUSES if status in found), "unsupported"))
+    statuses = {sentence.status for sentence in checked_against(claim.text, documents, is_cleaned=True).stated}
+    return CheckedClaim(claim, next((status for status in STATUSES if status in statuses), "unsupported"))
 
 
 def rates_by_set(checked: Sequence[CheckedClaim]) -> dict[str, ClaimRates]:
     """Return the rates of each set; of several also of "all", where balanced accuracy is the mean of theirs."""
-    groups = list(dict.fromkeys(one.claim.group for one in checked))
-    found = {group: rates([one for one in checked if one.claim.group == group]) for group in groups}
-    if len(found) > 1:
-        found["all"] = rates(checked, [one.balanced for one in found.values() if one.balanced is not None])
-    return found
+    groups = list(dict.fromkeys(row.claim.group for row in checked))
+    by_group = {group: rates([row for row in checked if row.claim.group == group]) for group in groups}
+    if len(by_group) > 1:
+        by_group["all"] = rates(
+            checked, [figures.balanced for figures in by_group.values() if figures.balanced is not None]
+        )
+    return by_group
 
 
 def rates(checked: Sequence[CheckedClaim], balanced: Sequence[float] = ()) -> ClaimRates:
     """Return the rates of *checked*, with the mean of *balanced* in place of their own where it is given."""
-    right, wrong = ([one.status for one in checked if one.claim.is_right is side] for side in (True, False))
+    right, wrong = ([row.status for row in checked if row.claim.is_right is side] for side in (True, False))
     proved, proved_wrong = (sum(status in PROVED for status in of) for of in (right, wrong))
     near_right, near_wrong = (
         _share(sum(status in (*PROVED, "near") for status in of), len(of)) for of in (right, wrong)
@@ -139,13 +141,13 @@ def _share(some: int, of: int) -> float | None:
     return 100 * some / of if of else None
 
 
-def grounding_table(found: Mapping[str, ClaimRates]) -> str:
+def grounding_table(by_group: Mapping[str, ClaimRates]) -> str:
     """Return a Markdown table with a row for each set; shares are percentages."""
     rows = [_HEADS, ("---",) * len(_HEADS)]
-    for name, one in found.items():
-        shares = (one.precision, one.coverage, one.near_right, one.near_wrong, one.balanced, one.contradicted)
+    for name, each in by_group.items():
+        shares = (each.precision, each.coverage, each.near_right, each.near_wrong, each.balanced, each.contradicted)
         cells = ("–" if share is None else f"{share:.1f}" for share in shares)
-        rows.append((name, f"{one.claims:,}", f"{one.right:,}", f"{one.proved:,}", *cells))
+        rows.append((name, f"{each.claims:,}", f"{each.right:,}", f"{each.proved:,}", *cells))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -162,12 +164,12 @@ def measure_grounding(folders: Sequence[Path], out: Path, page: Path | None, par
         RagError, OSError: a claim cannot be checked, a file cannot be read or written.
     """
     checked = _checked(folders, jobs)
-    found = rates_by_set(checked)
-    table = grounding_table(found)
+    by_group = rates_by_set(checked)
+    table = grounding_table(by_group)
     click.echo(table, nl=False)
     out.mkdir(parents=True, exist_ok=True)
-    claims = [{"id": one.claim.id, "is_right": one.claim.is_right, "status": one.status} for one in checked]
-    report = {"sets": {name: asdict(one) for name, one in found.items()}, "claims": claims}
+    claims = [{"id": row.claim.id, "is_right": row.claim.is_right, "status": row.status} for row in checked]
+    report = {"sets": {name: asdict(figures) for name, figures in by_group.items()}, "claims": claims}
     (out / "grounding.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
     if page is not None:
         page.write_text(placed(page.read_text(encoding="utf-8"), part, table), encoding="utf-8")

@@ -159,8 +159,8 @@ def _in_context(trials: Sequence[Trial]) -> dict[str, list[float | None]]:
 
 
 def _by_stage(trials: Sequence[Trial]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    by_stage: dict[str, list[float]] = {}
     for trial in trials:
         for stage, took_ms in trial.ms.items():
-            found.setdefault(stage, []).append(took_ms)
-    return found
+            by_stage.setdefault(stage, []).append(took_ms)
+    return by_stage

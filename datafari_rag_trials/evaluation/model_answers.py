@@ -84,7 +84,7 @@ def answered(question: Question, setup: TrialSetup, clock: Callable[[], float]) 
         question.group,
         question.is_answerable,
         outcome,
-        is_cited=any(_is_of_a_document(one) for one in finished.citations),
+        is_cited=any(_is_of_a_document(citation) for citation in finished.citations),
         checked=0 if states is None else states.checked,
         proved=0 if states is None else states.proved,
         tokens=_count(usage, "completion_tokens"),
@@ -95,15 +95,15 @@ def answered(question: Question, setup: TrialSetup, clock: Callable[[], float]) 
 
 def rates_of(answers: Sequence[ModelAnswer]) -> Mapping[str, object]:
     """Return what is reported of *answers*: percentages, numbers, and medians; None of nothing."""
-    checked = sum(one.checked for one in answers)
-    seconds = [one.took_s for one in answers]
+    checked = sum(row.checked for row in answers)
+    seconds = [row.took_s for row in answers]
     return {
         "questions": len(answers),
-        **{name: share([is_it(one) for one in answers if counts(one)]) for name, (counts, is_it) in SHARES.items()},
-        "proved": 100.0 * sum(one.proved for one in answers) / checked if checked else None,
-        "failed": Counter(sorted(one.label for one in answers if one.label)),
-        "prompt_tokens": quantile(_known(one.prompt_tokens for one in answers), 0.5),
-        "tokens": quantile(_known(one.tokens for one in answers), 0.5),
+        **{name: share([is_it(row) for row in answers if counts(row)]) for name, (counts, is_it) in SHARES.items()},
+        "proved": 100.0 * sum(row.proved for row in answers) / checked if checked else None,
+        "failed": Counter(sorted(row.label for row in answers if row.label)),
+        "prompt_tokens": quantile(_numbers(row.prompt_tokens for row in answers), 0.5),
+        "tokens": quantile(_numbers(row.tokens for row in answers), 0.5),
         "seconds": quantile(seconds, 0.5),
         "seconds_p95": quantile(seconds, 0.95),
     }
@@ -111,11 +111,11 @@ def rates_of(answers: Sequence[ModelAnswer]) -> Mapping[str, object]:
 
 def report_of(model: str, answers: Sequence[ModelAnswer]) -> Mapping[str, object]:
     """Return all that is written of a run, as plain JSON values: rates by set, and what became of each question."""
-    groups = list(dict.fromkeys(one.group for one in answers))
-    sets = {group: rates_of([one for one in answers if one.group == group]) for group in groups}
+    groups = list(dict.fromkeys(row.group for row in answers))
+    sets = {group: rates_of([row for row in answers if row.group == group]) for group in groups}
     if len(groups) > 1:
         sets["all"] = rates_of(answers)
-    return {"model": model, "sets": sets, "questions": [asdict(one) for one in answers]}
+    return {"model": model, "sets": sets, "questions": [asdict(row) for row in answers]}
 
 
 def answers_table(model: str, sets: Mapping[str, Mapping[str, object]]) -> str:
@@ -136,14 +136,14 @@ def _outcome(question: Question, whole: Answer) -> Outcome:
     if _is_refusal(whole):
         return "refused"
     words = set(_words(text))
-    is_near = any(wanted and words.issuperset(wanted) for wanted in map(_words, question.answers))
+    is_near = any(answer_words and words.issuperset(answer_words) for answer_words in map(_words, question.answers))
     return "near" if question.is_answerable and is_near else "wrong"
 
 
 def _is_refusal(whole: Answer) -> bool:
     """Say whether the reply says that there is no answer: it cites nothing, and its first sentence denies something."""
     finished = whole.finished
-    if any(_is_of_a_document(one) for one in finished.citations):
+    if any(_is_of_a_document(citation) for citation in finished.citations):
         return False
     first = next((finished.text[start:end] for start, end in first_spans(finished.text, 1)), "")
     return bool(spoken(whole.sources.language).denial.places(_words(first)))
@@ -158,11 +158,11 @@ def _is_of_a_document(citation: Citation) -> bool:
 
 
 def _count(usage: object, name: str) -> int | None:
-    found = usage.get(name) if isinstance(usage, Mapping) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    count = usage.get(name) if isinstance(usage, Mapping) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
-def _known(numbers: Iterable[int | None]) -> list[float]:
+def _numbers(numbers: Iterable[int | None]) -> list[float]:
     return [number for number in numbers if number is not None]
 
 
@@ -175,11 +175,11 @@ def _cell(value: object, digits: int) -> str:
 Says = Callable[[ModelAnswer], bool]
 
 SHARES: Mapping[str, tuple[Says, Says]] = {
-    "right": (lambda one: one.is_answerable, lambda one: one.outcome == "right"),
-    "near": (lambda one: one.is_answerable, lambda one: one.outcome == "near"),
-    "refused_wrongly": (lambda one: one.is_answerable, lambda one: one.outcome == "refused"),
-    "refused_rightly": (lambda one: not one.is_answerable, lambda one: one.outcome == "refused"),
-    "cited": (lambda one: one.outcome in ("right", "near", "wrong"), lambda one: one.is_cited),
+    "right": (lambda row: row.is_answerable, lambda row: row.outcome == "right"),
+    "near": (lambda row: row.is_answerable, lambda row: row.outcome == "near"),
+    "refused_wrongly": (lambda row: row.is_answerable, lambda row: row.outcome == "refused"),
+    "refused_rightly": (lambda row: not row.is_answerable, lambda row: row.outcome == "refused"),
+    "cited": (lambda row: row.outcome in ("right", "near", "wrong"), lambda row: row.is_cited),
 }
 """Percentages: of which answers, and which of them."""
 

@@ -78,9 +78,9 @@ def questions_in(path: Path, group: str | None = None) -> tuple[Question, ...]:
     return tuple(_question(row, name, where, path.parent) for where, row in rows_of(path))
 
 
-def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
+def reworded_in(path: Path, originals: Iterable[Question]) -> tuple[Question, ...]:
     """
-    Return the questions of *path* in other words, with the answers and documents of those *known* that they go back to.
+    Return the questions of *path* in other words, with the answers and documents of those *originals* they go back to.
 
     A line is {set, source, question}; one whose source is not known is left out. The file's name is their group.
 
@@ -88,16 +88,16 @@ def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
         UnreadableQuestions: a line is not a reworded question.
         OSError: the file cannot be read.
     """
-    sources = {(one.group, one.id): one for one in known}
-    found = []
+    sources = {(question.group, question.id): question for question in originals}
+    questions = []
     for where, row in rows_of(path):
         text = row.get("question")
         if not isinstance(text, str) or not text.strip():
             raise UnreadableQuestions(f"{where}: a question needs a text under 'question'")
         source = sources.get((str(row.get("set")), str(row.get("source"))))
         if source is not None:
-            found.append(replace(source, id=f"{path.stem} {source.id}", group=path.stem, text=text))
-    return tuple(found)
+            questions.append(replace(source, id=f"{path.stem} {source.id}", group=path.stem, text=text))
+    return tuple(questions)
 
 
 def readers_in(path: Path) -> tuple[LeakReader, ...]:
@@ -127,7 +127,7 @@ def _question(row: Mapping[str, object], group: str, where: str, folder: Path) -
         group=str(row.get("set") or group),
         text=text,
         answers=tuple(map(str, _list(row, "answers"))),
-        document_ids=frozenset(_identity(str(one), folder) for one in _list(row, "doc_ids")),
+        document_ids=frozenset(_identity(str(name), folder) for name in _list(row, "doc_ids")),
         is_answerable=not row.get("unanswerable", False),
         needs_all=row.get("need") == "all",
         language=str(row.get("language") or ""),
@@ -180,15 +180,15 @@ def questions_of_feedback(path: Path) -> tuple[Question, ...]:
         UnreadableQuestions: a line is no thumb, or no line has a text (`feedback.text` is off).
         OSError: the file cannot be read.
     """
-    found: dict[str, Question] = {}
+    by_text: dict[str, Question] = {}
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             question = _rated_question(line, f"{path}:{number}") if line.strip() else None
             if question is not None:
-                found[question.text] = question
-    if not found:
+                by_text[question.text] = question
+    if not by_text:
         raise UnreadableQuestions(f"{path}: it contains no questions; feedback.text=true stores them")
-    return tuple(found.values())
+    return tuple(by_text.values())
 
 
 def _rated_question(line: str, where: str) -> Question | None:
@@ -263,11 +263,11 @@ class IndexedEngine:
 def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
     """Return the questions of *sets*, also the unanswerable and the reworded ones. Raises: UnreadableQuestions."""
     paths = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
-    found = tuple(itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists()))
-    known = tuple(_across(found)) if ACROSS in sets else found
-    asked = tuple(replace(one, group=_group_of(one)) for one in known)
+    questions = tuple(itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists()))
+    bases = tuple(_across(questions)) if ACROSS in sets else questions
+    in_groups = tuple(replace(question, group=_group_of(question)) for question in bases)
     files = [RESOURCES / "reworded" / f"{name}.jsonl" for name in REWORDED]
-    return (*asked, *itertools.chain.from_iterable(reworded_in(file, known) for file in files))
+    return (*in_groups, *itertools.chain.from_iterable(reworded_in(file, bases) for file in files))
 
 
 def _group_of(question: Question) -> str:
@@ -278,44 +278,44 @@ def _group_of(question: Question) -> str:
     return f"{question.group} {part}" if part else question.group
 
 
-def _across(asked: Sequence[Question]) -> Iterator[Question]:
-    """Yield those of *asked* that are not English, with the answers and documents of the English ones."""
-    english = {one.id.partition("-")[2]: one for one in asked if one.language == "en"}
-    for one in asked:
-        source = english.get(one.id.partition("-")[2])
-        if source is not None and one is not source:
-            yield replace(source, id=one.id, group=ACROSS, text=one.text, language=one.language)
+def _across(questions: Sequence[Question]) -> Iterator[Question]:
+    """Yield those of *questions* that are not English, with the answers and documents of the English ones."""
+    english = {question.id.partition("-")[2]: question for question in questions if question.language == "en"}
+    for question in questions:
+        source = english.get(question.id.partition("-")[2])
+        if source is not None and question is not source:
+            yield replace(source, id=question.id, group=ACROSS, text=question.text, language=question.language)
 
 
 def readers_of(folder: Path) -> tuple[LeakReader, ...]:
     """Return the users of the sets that have some."""
     files = [path / "users.jsonl" for path in _sets(folder, MERGED)]
-    found = itertools.chain.from_iterable(readers_in(path) for path in files if path.exists())
-    return tuple({reader.name: reader for reader in found}.values())
+    readers = itertools.chain.from_iterable(readers_in(path) for path in files if path.exists())
+    return tuple({reader.name: reader for reader in readers}.values())
 
 
 def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return the ACL fields of the documents that have some, by id."""
-    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    rights: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for path in _sets(folder, MERGED):
-        found |= {name: acl for name, acl in rights_in(path / "docs.jsonl").items() if acl}
-    return found
+        rights |= {name: acl for name, acl in rights_in(path / "docs.jsonl").items() if acl}
+    return rights
 
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
     """
-    What is indexed: the sets of *folder* in the *engine* ("both" for both), those collections that are *wanted*.
+    What is indexed: the sets of *folder* in the *engine* ("both" for both), those *collections*.
 
-    Documents have vectors where *vectors* (settings as they are written) names an embedding model. With *kept*, a
+    Documents have vectors where *vectors* (settings as they are written) names an embedding model. With *store*, a
     folder, indexes stay there, and those that are there are not made again.
     """
 
     folder: Path
     engine: str = "both"
-    wanted: tuple[str, ...] = COLLECTIONS
+    collections: tuple[str, ...] = COLLECTIONS
     vectors: Mapping[str, str] = field(default_factory=dict)
-    kept: Path | None = None
+    store: Path | None = None
 
 
 @contextmanager
@@ -331,29 +331,29 @@ def places(indexing: Indexing, say: Say) -> Iterator[Iterator[IndexedEngine]]:
     if not _sets(indexing.folder, MERGED):
         raise NoSets(f"{indexing.folder} holds none of the sets {', '.join(MERGED)}.")
     with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as temporary:
-        made = indexing.kept or Path(temporary)
-        made.mkdir(parents=True, exist_ok=True)
+        store = indexing.store or Path(temporary)
+        store.mkdir(parents=True, exist_ok=True)
         try:
-            yield _places(indexing, made.absolute(), say)
+            yield _places(indexing, store.absolute(), say)
         finally:
-            for home in made.glob("solr-*"):
+            for home in store.glob("solr-*"):
                 solr_process.stopped(home)
 
 
-def _places(indexing: Indexing, made: Path, say: Say) -> Iterator[IndexedEngine]:
+def _places(indexing: Indexing, store: Path, say: Say) -> Iterator[IndexedEngine]:
     folder, put = indexing.folder, partial(into_index, say=say, vectors=indexing.vectors)
-    for name in indexing.wanted:
+    for name in indexing.collections:
         sets, suffix = (MERGED, "") if name == COLLECTIONS[0] else ((name,), f", {name} alone")
         beside = PACKAGED.get(name, ())
         if not _sets(folder, sets) or len(_sets(folder, beside)) < len(beside):
             continue
-        documents = _merged(folder, (*sets, *beside), made / f"{name}.jsonl")
+        documents = _merged(folder, (*sets, *beside), store / f"{name}.jsonl")
         digest = hashlib.sha256(documents.read_bytes() + repr(sorted(indexing.vectors.items())).encode()).hexdigest()
         if indexing.engine in ("embedded", "both"):
-            home = made / f"{name}-{digest[:8]}"
+            home = store / f"{name}-{digest[:8]}"
             yield IndexedEngine(f"embedded{suffix}", put(documents, f"embedded:{home}", home), sets)
         if indexing.engine in ("solr", "both"):
-            home = made / f"solr-{name}-{digest[:8]}"
+            home = store / f"solr-{name}-{digest[:8]}"
             yield IndexedEngine(f"Solr{suffix}", put(documents, _solr(home, say), home), sets)
             solr_process.stopped(home)
 
@@ -367,8 +367,8 @@ def _solr(home: Path, say: Say) -> str:
 
 def into_index(documents: Path, url: str, home: Path, *, say: Say, vectors: Mapping[str, str]) -> str:
     """Index *documents* into *url*, unless the folder *home* holds them already, and return *url*."""
-    done = home.with_name(f"{home.name}.indexed")
-    if done.exists():
+    mark = home.with_name(f"{home.name}.indexed")
+    if mark.exists():
         say(f"{documents.stem} is in {url.partition(':')[0]} already.")
         return url
     say(f"Indexing {documents.stem} into {url.partition(':')[0]} …")
@@ -381,7 +381,7 @@ def into_index(documents: Path, url: str, home: Path, *, say: Say, vectors: Mapp
     indexed([documents], settings=settings, rights=Rights(), listener=ProblemListener())
     if settings.embeddings.endpoint and not url.startswith(EMBEDDED):
         synced(settings, ProblemListener())
-    done.touch()
+    mark.touch()
     return url
 
 
@@ -389,10 +389,10 @@ def _merged(folder: Path, sets: tuple[str, ...], into: Path) -> Path:
     with into.open("w", encoding="utf-8") as out:
         for path in _sets(folder, sets):
             with (path / "docs.jsonl").open(encoding="utf-8") as lines:
-                wanted = (
+                merged = (
                     lines if ACROSS not in sets else (line for line in lines if json.loads(line)["language"] == "en")
                 )
-                out.writelines(f"{line.rstrip()}\n" for line in wanted)
+                out.writelines(f"{line.rstrip()}\n" for line in merged)
     return into
 
 

@@ -48,14 +48,13 @@ def written_into(page: str, report: Mapping[str, Any], part: str = TABLES) -> st
     page = placed(page, part, tables(report))
     if part != TABLES:
         return page
-    curve = next(iter(report["variants"].values()))["gate"]
-    return placed(page, "gate", gate(curve))
+    return placed(page, "gate", gate(next(iter(report["variants"].values()))["gate"]))
 
 
 def check_marks(page: str, part: str = TABLES) -> None:
     """Raise `NoPlaceholder` when *page* lacks a mark, before minutes are spent on what has no place to go."""
-    for one in (TABLES, "gate") if part == TABLES else (part,):
-        placed(page, one, "")
+    for name in (TABLES, "gate") if part == TABLES else (part,):
+        placed(page, name, "")
 
 
 def tables(report: Mapping[str, Any]) -> str:
@@ -64,10 +63,10 @@ def tables(report: Mapping[str, Any]) -> str:
     model = f"; embedding model {report['model']}" if report.get("model") else ""
     took_s, jobs = report["took_s"], report["jobs"]
     took = "" if took_s is None else f"; the whole run took {took_s / 60:.1f} minutes with {jobs} processes"
-    said = f"{which}{model}{took}.\n"
+    intro = f"{which}{model}{took}.\n"
     if report["variants"] and all(_MARK in name for name in report["variants"]):
-        return f"{said}\n{methods(report)}"
-    return "\n".join([said, *(_section(name, of["sets"]) for name, of in report["variants"].items())])
+        return f"{intro}\n{methods(report)}"
+    return "\n".join([intro, *(_section(name, of["sets"]) for name, of in report["variants"].items())])
 
 
 def gate(curve: Sequence[Mapping[str, float]]) -> str:
@@ -229,9 +228,9 @@ def gate_table(curve: list[dict[str, float]]) -> Table:
 def comparison_table(name: str, compared: Sequence[Comparison]) -> Table:
     """Return what was lost and won against another run, by measure; a loss that is hardly chance is marked."""
     table = _table(f"{name}: lost and won", "measure", "questions", "lost", "won", "by chance", "verdict")
-    for one in compared:
-        verdict = "LOSS" if one.is_significant else ""
-        table.add_row(one.measure, str(one.questions), str(one.lost), str(one.won), f"{one.chance:.4f}", verdict)
+    for row in compared:
+        verdict = "LOSS" if row.is_significant else ""
+        table.add_row(row.measure, str(row.questions), str(row.lost), str(row.won), f"{row.chance:.4f}", verdict)
     return table
 
 
@@ -268,30 +267,32 @@ def methods(report: Mapping[str, Any]) -> str:
     for name, of in report["variants"].items():
         place, _, method = name.partition(_MARK)
         places.setdefault(place, {})[method] = of
-    return "\n".join(text for place, found in places.items() for text in (_place(place, found), _won(place, found)))
+    return "\n".join(
+        text for place, of_methods in places.items() for text in (_place(place, of_methods), _won(place, of_methods))
+    )
 
 
-def _place(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
-    ways = [METHODS.get(method, method) for method in found]
+def _place(name: str, of_methods: Mapping[str, Mapping[str, Any]]) -> str:
+    ways = [METHODS.get(method, method) for method in of_methods]
     heads = [*(_RANK_HEADS[rank] for rank in RANKS), *(f"answer in {budget:,}" for budget in BUDGETS), "in the reply"]
-    summaries: list[Summaries] = [of["sets"] for of in found.values()]
+    summaries: list[Summaries] = [of["sets"] for of in of_methods.values()]
     body = [_cells(group, [of.get(group, {}) for of in summaries]) for group in summaries[0]]
     rows = [_row("set", "questions", *heads), _row(*["---"] * (2 + len(heads))), *(_row(*cells) for cells in body)]
     return "\n".join((f"### {_title(name)}: {' / '.join(ways)}", "", *rows, ""))
 
 
-def _won(name: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+def _won(name: str, of_methods: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the table of what `hybrid` won and lost against `bm25`; nothing where one of them is not there."""
-    if not {"bm25", "hybrid"} <= set(found):
+    if not {"bm25", "hybrid"} <= set(of_methods):
         return ""
-    words, both = (found[method]["counted"] for method in ("bm25", "hybrid"))
+    words, both = (of_methods[method]["counted"] for method in ("bm25", "hybrid"))
     rows = [_row("set", *COUNTED), _row(*["---"] * (1 + len(COUNTED)))]
-    for group in found["bm25"]["sets"]:
-        asked = {key: of for key, of in words.items() if _is_in(key.partition("/")[0], group)}
-        changed = changes(asked, both)
-        sides = {one: [change.is_loss for change in changed if change.measure == one] for one in COUNTED}
-        can = {measure for of in asked.values() for measure in of}
-        counts = [f"+{of.count(False)} -{of.count(True)}" if one in can else "–" for one, of in sides.items()]
+    for group in of_methods["bm25"]["sets"]:
+        in_group = {key: of for key, of in words.items() if _is_in(key.partition("/")[0], group)}
+        changed = changes(in_group, both)
+        sides = {measure: [change.is_loss for change in changed if change.measure == measure] for measure in COUNTED}
+        can = {measure for of in in_group.values() for measure in of}
+        counts = [f"+{of.count(False)} -{of.count(True)}" if measure in can else "–" for measure, of in sides.items()]
         rows.append(_row(_bold(group), *counts))
     return "\n".join((f"{_title(name)}, both against words: questions won and lost.", "", *rows, ""))
 
@@ -308,11 +309,11 @@ def _bold(group: str) -> str:
     return f"**{group}**" if group == "all" else group
 
 
-def _cells(group: str, found: list[Mapping[str, Any]]) -> list[str]:
-    ranks = [[of.get("recall", {}).get(str(rank)) for of in found] for rank in RANKS]
-    contexts = [[_at(of.get("in_context", {}).get("passages"), place) for of in found] for place in range(len(BUDGETS))]
-    replies = [of.get("in_reply") for of in found]
-    return [_bold(group), str(found[0]["questions"]), *(_cell(values) for values in (*ranks, *contexts, replies))]
+def _cells(group: str, rows: list[Mapping[str, Any]]) -> list[str]:
+    ranks = [[of.get("recall", {}).get(str(rank)) for of in rows] for rank in RANKS]
+    contexts = [[_at(of.get("in_context", {}).get("passages"), place) for of in rows] for place in range(len(BUDGETS))]
+    replies = [of.get("in_reply") for of in rows]
+    return [_bold(group), str(rows[0]["questions"]), *(_cell(values) for values in (*ranks, *contexts, replies))]
 
 
 def _at(shares: list[float | None] | None, place: int) -> float | None:

@@ -73,8 +73,8 @@ def plan_of(plan: EvaluationPlan, variant: Variant, *, baselines: bool) -> str:
     """Return what tells a run from one with other questions or settings; where the engine listens is no part of it."""
     conf = variant.conf.read_text(encoding="utf-8") if variant.conf.exists() else ""
     changes = {key: value for key, value in variant.changes.items() if key != "solr.url"}
-    asked = [(one.group, one.id, one.text) for one in plan.questions]
-    facts = [variant.name, conf, sorted(changes.items()), variant.with_model, baselines, sorted(plan.tokens), asked]
+    questions = [(question.group, question.id, question.text) for question in plan.questions]
+    facts = [variant.name, conf, sorted(changes.items()), variant.with_model, baselines, sorted(plan.tokens), questions]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
@@ -155,15 +155,15 @@ class CachingRetriever:
     def __init__(self, inner: Retriever) -> None:
         """Remember nothing yet."""
         self._inner = inner
-        self._known: dict[tuple[Search, Filter], SearchResult] = {}
+        self._results: dict[tuple[Search, Filter], SearchResult] = {}
         self.last = SearchResult((), 0)
 
     def search(self, search: Search, access: Filter) -> SearchResult:
         """Return what the other one found for the same search and filter. Raises: SearchError."""
         key = (search, access)
-        if key not in self._known:
-            self._known[key] = self._inner.search(search, access)
-        self.last = self._known[key]
+        if key not in self._results:
+            self._results[key] = self._inner.search(search, access)
+        self.last = self._results[key]
         return self.last
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
@@ -203,10 +203,10 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     ask = Ask(question.text)
     whole, replied = _replied(ask, setup, dependencies)
     by_words = _by_words(ask, memory, setup, dependencies)
-    found = found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
+    documents = found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
     extracts = whole.sources.extracts if whole else ()
     language = detect(question.text)
-    weighed = weigh(question.text, found, language=language)
+    weighed = weigh(question.text, documents, language=language)
     signals = signals_in(weighed, language=language, most=setup.settings.rag.max_files)
     citations = whole.finished.citations if whole else ()
     return Trial(
@@ -214,14 +214,14 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         is_answerable=question.is_answerable,
         has_answer=bool(question.answers) and question.is_answerable,
         has_document=bool(question.document_ids),
-        rank=_rank([one.document for one in weighed.order], question, found),
+        rank=_rank([result.document for result in weighed.order], question, documents),
         engine_rank=_rank(by_words, question, ()),
         hits=_hits(question, _roomy(setup, extracts), weighed, dependencies) if question.answers else {},
         is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
         has_replied=replied,
         citations=len(citations),
-        proved=sum(_is_proved(one) for one in citations),
-        right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
+        proved=sum(_is_proved(citation) for citation in citations),
+        right=sum(_is_proved(citation) and citation.document_id in question.document_ids for citation in citations),
         evidence=evidence_of(signals),
         leaks=_leaks(question, setup),
         is_whole=_is_whole(question, whole if replied else None),
@@ -234,8 +234,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
 def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
     """Return what the question's own search by words found, in the engine's order; the last one where it is alone."""
     if setup.settings.rag.effort != "none":
-        alone = replace(ask, effort="none")
-        found_for(alone, setup.asks, settings=setup.settings, dependencies=dependencies)
+        found_for(replace(ask, effort="none"), setup.asks, settings=setup.settings, dependencies=dependencies)
     return memory.last.documents
 
 
@@ -262,10 +261,10 @@ def _replied(ask: Ask, setup: TrialSetup, dependencies: Dependencies) -> tuple[A
     return whole, bool(whole.finished.citations) or setup.settings.rag.api_endpoint != BUILTIN_MODEL
 
 
-def _rank(documents: Sequence[Document], question: Question, found: Sequence[Document]) -> int:
-    """Return the right document's place; a document in *found* with the same text counts as well."""
-    right = {one.text for one in found if one.text and one.id in question.document_ids}
-    ranks = [rank for rank, one in enumerate(documents) if one.id in question.document_ids or one.text in right]
+def _rank(documents: Sequence[Document], question: Question, candidates: Sequence[Document]) -> int:
+    """Return the right document's place; a document in *candidates* with the same text counts as well."""
+    right = {document.text for document in candidates if document.text and document.id in question.document_ids}
+    ranks = [rank for rank, doc in enumerate(documents) if doc.id in question.document_ids or doc.text in right]
     if question.needs_all:
         return ranks[-1] if ranks and len(ranks) == len(question.document_ids) else UNFOUND
     return ranks[0] if ranks else UNFOUND
@@ -285,15 +284,14 @@ def _hits(
     snippets need a separate one.
     """
     most = setup.settings.rag.max_files
-    found = sorted((one.document for one in weighed.order), key=lambda document: (-document.score, document.id))
+    order = sorted((result.document for result in weighed.order), key=lambda document: (-document.score, document.id))
     hits = {"passages": _at_budgets(question, most, partial(choose, weighed), setup)}
     if setup.baselines:
-        hits["head"] = _at_budgets(question, most, partial(head, found), setup)
+        hits["head"] = _at_budgets(question, most, partial(head, order), setup)
         rag = replace(setup.settings.rag, solr_field="highlighting", extract="head", evidence_min=0.0)
         snippets = replace(setup.settings, rag=rag)
         extracts = _extracts(Ask(question.text), setup.asks, snippets, dependencies)
-        is_there = holds([extract.text for extract in extracts], question.answers)
-        hits["highlighting"] = (is_there,) * len(BUDGETS)
+        hits["highlighting"] = (holds([extract.text for extract in extracts], question.answers),) * len(BUDGETS)
     return hits
 
 
@@ -344,7 +342,7 @@ def _leaks(question: Question, setup: TrialSetup) -> int:
     return count
 
 
-def kept(path: Path, plan: str) -> list[Trial]:
+def former(path: Path, plan: str) -> list[Trial]:
     """Return the trials in the file *path* that a run of the same *plan* left; none when it was of another plan."""
     try:
         head, *lines = path.read_text(encoding="utf-8").split("\n")
@@ -354,15 +352,15 @@ def kept(path: Path, plan: str) -> list[Trial]:
     return [_trial(line) for line in lines[:-1]] if head == plan else []
 
 
-def keeping(path: Path, plan: str, trials: Iterable[Trial], done: int) -> Iterator[Trial]:
-    """Yield *trials*, each one written to the file *path* behind the *done* ones; with none it begins with *plan*."""
+def keeping(path: Path, plan: str, trials: Iterable[Trial], count: int) -> Iterator[Trial]:
+    """Yield *trials*, each one written to the file *path* behind its *count* lines; with none it begins with *plan*."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if done:
+    if count:
         # What stands behind the trials that are done: half a line.
         lines = path.read_text(encoding="utf-8").split("\n")
-        path.write_text("".join(f"{line}\n" for line in lines[: done + 1]), encoding="utf-8")
-    with path.open("a" if done else "w", encoding="utf-8") as file:
-        if not done:
+        path.write_text("".join(f"{line}\n" for line in lines[: count + 1]), encoding="utf-8")
+    with path.open("a" if count else "w", encoding="utf-8") as file:
+        if not count:
             file.write(f"{plan}\n")
         for trial in trials:
             file.write(json.dumps(asdict(trial)) + "\n")
@@ -372,4 +370,4 @@ def keeping(path: Path, plan: str, trials: Iterable[Trial], done: int) -> Iterat
 
 def _trial(line: str) -> Trial:
     row = json.loads(line)
-    return Trial(**{**row, "hits": {way: tuple(found) for way, found in row["hits"].items()}})
+    return Trial(**{**row, "hits": {way: tuple(ranks) for way, ranks in row["hits"].items()}})

@@ -26,10 +26,10 @@ class CannotRunSolr(Exception):
 
 def tool(name: str, *, package: str) -> str:
     """Return the path of the program *name*. Raises: CannotRunSolr: it is absent; the text names *package*."""
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise CannotRunSolr(f"`{name}` is needed to run a Solr here and was not found: install {package}.")
-    return found
+    return path
 
 
 def shipped(name: str) -> bytes:
@@ -66,23 +66,23 @@ def launcher(lib: Path) -> Path:
         CannotRunSolr: there is no compiler, or it fails.
     """
     source = shipped("Launcher.java")
-    made = lib.parent / f"launcher-{hashlib.sha256(source).hexdigest()[:12]}"
+    target = lib.parent / f"launcher-{hashlib.sha256(source).hexdigest()[:12]}"
     with (lib.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.is_dir():
-            _compile(source, lib, made)
-    return made
+        if not target.is_dir():
+            _compile(source, lib, target)
+    return target
 
 
-def _compile(source: bytes, lib: Path, made: Path) -> None:
+def _compile(source: bytes, lib: Path, target: Path) -> None:
     javac = tool("javac", package="a JDK (Debian: openjdk-17-jdk-headless)")
-    with tempfile.TemporaryDirectory(dir=made.parent) as draft:
+    with tempfile.TemporaryDirectory(dir=target.parent) as draft:
         (Path(draft) / "Launcher.java").write_bytes(source)
         command = [javac, "--release", "11", "-cp", f"{lib}/*", "-d", "classes", "Launcher.java"]
-        done = subprocess.run(command, cwd=draft, capture_output=True, text=True, check=False)  # noqa: S603 - our own
-        if done.returncode != 0:
-            raise CannotRunSolr(f"`javac` cannot compile the launcher of Solr: {done.stderr[-500:]}")
-        (Path(draft) / "classes").rename(made)
+        process = subprocess.run(command, cwd=draft, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+        if process.returncode != 0:
+            raise CannotRunSolr(f"`javac` cannot compile the launcher of Solr: {process.stderr[-500:]}")
+        (Path(draft) / "classes").rename(target)
 
 
 def _fetch(pom: bytes, home: Path, say: Say) -> None:
@@ -92,14 +92,14 @@ def _fetch(pom: bytes, home: Path, say: Say) -> None:
         (Path(draft) / "pom.xml").write_bytes(pom)
         command = [maven, "-B", "-q", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"]
         try:
-            done = subprocess.run(  # noqa: S603 - our own command
+            process = subprocess.run(  # noqa: S603 - our own command
                 command, cwd=draft, capture_output=True, text=True, timeout=FETCH_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired:
             raise CannotRunSolr("Maven did not fetch Solr in time: can a Maven repository be reached?") from None
-        if done.returncode != 0:
+        if process.returncode != 0:
             log = home / "maven.log"
-            log.write_text(done.stdout + done.stderr, encoding="utf-8")
+            log.write_text(process.stdout + process.stderr, encoding="utf-8")
             raise CannotRunSolr(f"Maven could not fetch Solr: can a Maven repository be reached? Its log: {log}")
         # Whole or not at all: a fetch that is broken off leaves no folder of this name.
         (Path(draft) / "lib").rename(home / "lib")

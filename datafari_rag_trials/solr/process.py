@@ -84,11 +84,11 @@ def started(
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        known = _read(folder)
-        if known is not None and all(_is_alive(process) for process in known.processes):
+        state = _read(folder)
+        if state is not None and all(_is_alive(process) for process in state.processes):
             say("It is already running.")
-            return known
-        _end(known.processes if known is not None else ())
+            return state
+        _end(state.processes if state is not None else ())
         _check_kind(folder, nodes)
         java, lib = tool("java", package="a JDK (tested with Java 17; Debian: default-jdk-headless)"), jars(say)
         ports = _ports(folder, port, nodes)
@@ -111,19 +111,19 @@ def revived(folder: Path, *, owner: int | None = None) -> Running:
     """
     folder = folder.absolute()
     with _locked(folder):
-        known = _read(folder)
-        if known is None:
+        state = _read(folder)
+        if state is None:
             raise CannotRunSolr("Nothing was started in this folder.")
-        keeper = next((f"127.0.0.1:{one.port}" for one in known.processes if one.role == "zookeeper"), "")
+        keeper = next((f"127.0.0.1:{other.port}" for other in state.processes if other.role == "zookeeper"), "")
         starter = _Starter(folder, tool("java", package="a JDK"), jars(lambda text: None), owner)
-        begun = []
-        for process in known.processes:
+        nodes = []
+        for process in state.processes:
             if _is_alive(process) or not process.role.startswith("node"):
                 starter.processes.append(process)
             else:
-                begun.append(starter.node(int(process.role.removeprefix("node")), process.port, keeper))
-        running = _written(starter, known.url)
-        for process in begun:
+                nodes.append(starter.node(int(process.role.removeprefix("node")), process.port, keeper))
+        running = _state_of(starter, state.url)
+        for process in nodes:
             _wait_for(process, f"http://127.0.0.1:{process.port}/solr/{COLLECTION}/select?q=*:*&rows=0", folder)
         return running
 
@@ -133,16 +133,16 @@ def stopped(folder: Path) -> int:
     if not folder.is_dir():
         return 0
     with _locked(folder):
-        known = _read(folder)
-        ended = _end(known.processes) if known is not None else 0
+        state = _read(folder)
+        ended = _end(state.processes) if state is not None else 0
         (folder / _STATE).unlink(missing_ok=True)
         return ended
 
 
 def status(folder: Path) -> Running | None:
     """Return what *folder* runs now, None when any part of it has ended or nothing was started."""
-    known = _read(folder)
-    return known if known is not None and all(_is_alive(process) for process in known.processes) else None
+    state = _read(folder)
+    return state if state is not None and all(_is_alive(process) for process in state.processes) else None
 
 
 def signalled(process: Process, *, how: signal.Signals = signal.SIGKILL) -> bool:
@@ -208,7 +208,7 @@ def _single(starter: _Starter, port: int, say: Say) -> Running:
     say(f"Starting Solr on port {port}…")
     process = starter.node(1, port, "")
     _wait_for(process, f"http://127.0.0.1:{port}/solr/{COLLECTION}/select?q=*:*&rows=0", starter.folder)
-    return _written(starter, f"http://127.0.0.1:{port}/solr/{COLLECTION}")
+    return _state_of(starter, f"http://127.0.0.1:{port}/solr/{COLLECTION}")
 
 
 def _cloud(starter: _Starter, ports: Sequence[int], say: Say) -> Running:
@@ -225,7 +225,7 @@ def _cloud(starter: _Starter, ports: Sequence[int], say: Say) -> Running:
     for process in running:
         url = f"http://127.0.0.1:{process.port}/solr/{COLLECTION}/select?q=*:*&rows=0&shards.tolerant=false"
         _wait_for(process, url, starter.folder)
-    return _written(starter, f"zookeeper://127.0.0.1:{zookeeper}#{COLLECTION}")
+    return _state_of(starter, f"zookeeper://127.0.0.1:{zookeeper}#{COLLECTION}")
 
 
 def _make_collections(nodes: Sequence[int], say: Say) -> None:
@@ -269,7 +269,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def _written(starter: _Starter, url: str) -> Running:
+def _state_of(starter: _Starter, url: str) -> Running:
     running = Running(url, tuple(starter.processes))
     _write(starter.folder, running)
     return running
@@ -279,21 +279,21 @@ def _check_kind(folder: Path, nodes: int) -> None:
     """Refuse to make a SolrCloud of a folder that holds a lone Solr, and the other way round."""
     if not (folder / "node1").exists() or (folder / "zookeeper").exists() == bool(nodes):
         return
-    held, wanted = ("a standalone Solr", "without --cloud") if nodes else ("a SolrCloud", "with --cloud N")
-    raise CannotRunSolr(f"This folder contains {held}: start it {wanted}, or use another --dir.")
+    content, way = ("a standalone Solr", "without --cloud") if nodes else ("a SolrCloud", "with --cloud N")
+    raise CannotRunSolr(f"This folder contains {content}: start it {way}, or use another --dir.")
 
 
-def _ports(folder: Path, wanted: int | None, nodes: int) -> list[int]:
+def _ports(folder: Path, own_port: int | None, nodes: int) -> list[int]:
     """Return ZooKeeper's port (with *nodes*) and each node's: those of the last time by default."""
     book, number = folder / "ports.json", 1 + nodes if nodes else 1
     last: list[int] = []
     with suppress(OSError, ValueError):
         last = json.loads(book.read_text(encoding="utf-8"))
-    if len(last) == number and wanted in (None, last[-max(1, nodes)]):
+    if len(last) == number and own_port in (None, last[-max(1, nodes)]):
         ports = last
     else:
-        first = _free_ports(number) if wanted is None else []
-        ports = first or [*_free_ports(number - max(1, nodes)), *range(wanted or 0, (wanted or 0) + max(1, nodes))]
+        first = _free_ports(number) if own_port is None else []
+        ports = first or [*_free_ports(number - max(1, nodes)), *range(own_port or 0, (own_port or 0) + max(1, nodes))]
     for port in ports:
         _check_free(port)
     book.write_text(json.dumps(ports), encoding="utf-8")
@@ -307,13 +307,13 @@ def _free_ports(number: int) -> list[int]:
     A port of a client could be in use at the next start; worse, a client that connects to it repeatedly while
     no program listens may be given the same number and reach itself.
     """
-    found: list[int] = []
-    while len(found) < number:
+    ports: list[int] = []
+    while len(ports) < number:
         port = random.SystemRandom().randrange(*_PORTS)
         with suppress(CannotRunSolr):
             _check_free(port)
-            found += [port] if port not in found else []
-    return found
+            ports += [port] if port not in ports else []
+    return ports
 
 
 def _check_free(port: int) -> None:
@@ -357,8 +357,8 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _read(folder: Path) -> Running | None:
     try:
-        found = json.loads((folder / _STATE).read_text(encoding="utf-8"))
-        return Running(found["url"], tuple(Process(**one) for one in found["processes"]))
+        state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+        return Running(state["url"], tuple(Process(**process) for process in state["processes"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -50,9 +50,9 @@ def behaviour_for(model: str) -> Behaviour:
     """Return what *model* asks for; what is not in `RULES` is no part of it."""
     behaviour = Behaviour()
     for pattern, change in RULES:
-        found = re.search(rf"(?:^|[-+/]){pattern}(?=$|[-+])", model)
-        if found:
-            behaviour = replace(behaviour, **change(found))  # type: ignore[arg-type]  # the rows know their fields
+        match = re.search(rf"(?:^|[-+/]){pattern}(?=$|[-+])", model)
+        if match:
+            behaviour = replace(behaviour, **change(match))  # type: ignore[arg-type]  # the rows know their fields
     return behaviour
 
 
@@ -62,8 +62,8 @@ def text_for(behaviour: Behaviour, messages: Sequence[Mapping[str, object]]) -> 
 
     System messages are ignored: they are no documents, and obeying them proves nothing.
     """
-    heard = [_text_of(message) for message in messages if message.get("role") != "system"]
-    return VOICES[behaviour.voice](behaviour, heard)
+    texts = [_text_of(message) for message in messages if message.get("role") != "system"]
+    return VOICES[behaviour.voice](behaviour, texts)
 
 
 def pieces(behaviour: Behaviour, text: str) -> list[str]:
@@ -83,7 +83,7 @@ def _text_of(message: Mapping[str, object]) -> str:
 
 def _documents(texts: Sequence[str]) -> tuple[PromptDocument, ...]:
     """Return the documents among *texts*; the last one is the question, and without "Document N." nothing is one."""
-    return tuple(given for text in texts[:-1] if "Document " in text for given in documents_in(text)[1])
+    return tuple(document for text in texts[:-1] if "Document " in text for document in documents_in(text)[1])
 
 
 def _echo(behaviour: Behaviour, texts: Sequence[str]) -> str:
@@ -150,35 +150,35 @@ VOICES: Mapping[str, Callable[[Behaviour, Sequence[str]], str]] = {
 Change = Callable[[re.Match[str]], dict[str, object]]
 
 RULES: tuple[tuple[str, Change], ...] = (
-    (f"({'|'.join(VOICES)})", lambda found: {"voice": found[1]}),
-    (r"words-(\d+)", lambda found: {"words": int(found[1])}),
-    (r"chars-(\d+)", lambda found: {"piece_chars": int(found[1])}),
-    (r"gap-(\d+)ms", lambda found: {"gap_ms": int(found[1])}),
-    (r"first-(\d+)ms", lambda found: {"first_ms": int(found[1])}),
-    (r"slow-headers(?:-(\d+)ms)?", lambda found: {"headers_ms": int(found[1] or 60_000)}),
-    (r"status-(\d{3})", lambda found: {"status": int(found[1])}),
-    (r"retry-([\w.]+)", lambda found: {"retry_after": found[1]}),
-    (r"times-(\d+)", lambda found: {"first_times": int(found[1])}),
-    (r"policy", lambda found: {"status": 400, "error_words": "content_filter"}),
-    (r"window", lambda found: {"status": 400, "error_words": "context_length_exceeded"}),
-    (r"nosuchmodel", lambda found: {"status": 404, "error_words": "model_not_found"}),
-    (r"hangup", lambda found: {"is_hung_up": True}),
-    (r"cut-after-(\d+)", lambda found: {"cut_after": int(found[1])}),
-    (r"stall-after-(\d+)", lambda found: {"stall_after": int(found[1])}),
-    (r"garbage(?:-after-(\d+))?", lambda found: {"garbage_after": int(found[1] or 0)}),
+    (f"({'|'.join(VOICES)})", lambda match: {"voice": match[1]}),
+    (r"words-(\d+)", lambda match: {"words": int(match[1])}),
+    (r"chars-(\d+)", lambda match: {"piece_chars": int(match[1])}),
+    (r"gap-(\d+)ms", lambda match: {"gap_ms": int(match[1])}),
+    (r"first-(\d+)ms", lambda match: {"first_ms": int(match[1])}),
+    (r"slow-headers(?:-(\d+)ms)?", lambda match: {"headers_ms": int(match[1] or 60_000)}),
+    (r"status-(\d{3})", lambda match: {"status": int(match[1])}),
+    (r"retry-([\w.]+)", lambda match: {"retry_after": match[1]}),
+    (r"times-(\d+)", lambda match: {"first_times": int(match[1])}),
+    (r"policy", lambda match: {"status": 400, "error_words": "content_filter"}),
+    (r"window", lambda match: {"status": 400, "error_words": "context_length_exceeded"}),
+    (r"nosuchmodel", lambda match: {"status": 404, "error_words": "model_not_found"}),
+    (r"hangup", lambda match: {"is_hung_up": True}),
+    (r"cut-after-(\d+)", lambda match: {"cut_after": int(match[1])}),
+    (r"stall-after-(\d+)", lambda match: {"stall_after": int(match[1])}),
+    (r"garbage(?:-after-(\d+))?", lambda match: {"garbage_after": int(match[1] or 0)}),
     (
         r"error(?:-(\d{3}))?-after-(\d+)",
-        lambda found: {"error_code": int(found[1] or 500), "error_after": int(found[2])},
+        lambda match: {"error_code": int(match[1] or 500), "error_after": int(match[2])},
     ),
-    (r"length", lambda found: {"finish_reason": "length"}),
-    (r"filter", lambda found: {"finish_reason": "content_filter"}),
-    (r"nofinish", lambda found: {"finish_reason": None}),
-    (r"nodone", lambda found: {"has_done": False}),
-    (r"norole", lambda found: {"has_role": False}),
-    (r"comments", lambda found: {"has_comments": True}),
-    (r"unchunked", lambda found: {"is_unchunked": True}),
-    (r"crlf", lambda found: {"line_end": "\r\n"}),
-    (r"cr", lambda found: {"line_end": "\r"}),
+    (r"length", lambda match: {"finish_reason": "length"}),
+    (r"filter", lambda match: {"finish_reason": "content_filter"}),
+    (r"nofinish", lambda match: {"finish_reason": None}),
+    (r"nodone", lambda match: {"has_done": False}),
+    (r"norole", lambda match: {"has_role": False}),
+    (r"comments", lambda match: {"has_comments": True}),
+    (r"unchunked", lambda match: {"is_unchunked": True}),
+    (r"crlf", lambda match: {"line_end": "\r\n"}),
+    (r"cr", lambda match: {"line_end": "\r"}),
 )
 """The words of a model's name, each with what it changes; later rows win."""
 
@@ -220,20 +220,20 @@ _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 
 def visible(text: str) -> str:
     """Return *text* without the contents of proper fences."""
-    seen, position = [], 0
-    while found := _OPENING.search(text, position):
-        if not _is_unguessable(found[1]):
-            seen.append(text[position : found.end()])
-            position = found.end()
+    parts, position = [], 0
+    while match := _OPENING.search(text, position):
+        if not _is_unguessable(match[1]):
+            parts.append(text[position : match.end()])
+            position = match.end()
             continue
-        seen.append(text[position : found.start()])
-        closing = f"</data {found[1]}>"
-        end = text.find(closing, found.end())
+        parts.append(text[position : match.start()])
+        closing = f"</data {match[1]}>"
+        end = text.find(closing, match.end())
         if end < 0:
-            return "".join(seen)
+            return "".join(parts)
         position = end + len(closing)
-    seen.append(text[position:])
-    return "".join(seen)
+    parts.append(text[position:])
+    return "".join(parts)
 
 
 def obeyed(messages: Sequence[str]) -> tuple[str, ...]:

@@ -76,14 +76,14 @@ def chunks(behaviour: Behaviour, answer: StubAnswer, has_usage: bool) -> Iterato
         yield False, _data(behaviour, "[DONE]")
 
 
-def invoked(behaviour: Behaviour, given: Mapping[str, object]) -> dict[str, object]:
-    """Return the reply of `/invoke` to its *given* input."""
+def invoked(behaviour: Behaviour, fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the reply of `/invoke` to the *fields* of its input."""
     if behaviour.error_after is not None:
         return {"output": "", "error": "the stub was asked for an error"}
-    context = str(given.get("context") or "")
+    context = str(fields.get("context") or "")
     before, _ = documents_in(context)
-    asked = [{"role": "user", "content": text} for text in (context[len(before) :], str(given.get("question") or ""))]
-    output = text_for(behaviour, asked)
+    turns = [{"role": "user", "content": text} for text in (context[len(before) :], str(fields.get("question") or ""))]
+    output = text_for(behaviour, turns)
     return {"output": output, "metadata": {"run_id": "00000000-0000-4000-8000-000000000000", "feedback_tokens": []}}
 
 
@@ -113,9 +113,9 @@ def _chunk(answer: StubAnswer, delta: Mapping[str, object], finish_reason: str |
 
 
 def _usage(answer: StubAnswer) -> dict[str, int]:
-    asked = sum(len(re.findall(r"\S+", str(message.get("content") or ""))) for message in answer.messages)
+    prompt = sum(len(re.findall(r"\S+", str(message.get("content") or ""))) for message in answer.messages)
     completion_tokens = len(re.findall(r"\S+", answer.text))
-    return {"prompt_tokens": asked, "completion_tokens": completion_tokens, "total_tokens": asked + completion_tokens}
+    return {"prompt_tokens": prompt, "completion_tokens": completion_tokens, "total_tokens": prompt + completion_tokens}
 
 
 def _event(behaviour: Behaviour, value: Mapping[str, object]) -> bytes:
@@ -158,21 +158,21 @@ class RecordedRequest:
 class RequestRecords:
     """The requests so far, and how often each name had to return a status."""
 
-    kept: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
-    asked: Counter[str] = field(default_factory=Counter)
+    records: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
+    counts: Counter[str] = field(default_factory=Counter)
     count: int = 0
 
     @contextmanager
     def keep(self, request: web.Request, body: object) -> Iterator[RecordedRequest]:
         """Remember *request*, and how it ended."""
         self.count += 1
-        kept = RecordedRequest(self.count, request.path, {k.lower(): v for k, v in request.headers.items()}, body)
-        self.kept.append(kept)
+        record = RecordedRequest(self.count, request.path, {k.lower(): v for k, v in request.headers.items()}, body)
+        self.records.append(record)
         try:
-            yield kept
-            kept.state = "done"
+            yield record
+            record.state = "done"
         except (asyncio.CancelledError, ConnectionError):
-            kept.state = "left"
+            record.state = "left"
             raise
 
 
@@ -229,16 +229,16 @@ async def _complete(request: web.Request) -> web.StreamResponse:
 
 async def _invoke(request: web.Request) -> web.StreamResponse:
     body = await _body(request)
-    given = body.get("input") if body is not None else None
-    if not isinstance(given, Mapping):
+    fields = body.get("input") if body is not None else None
+    if not isinstance(fields, Mapping):
         return web.json_response({"output": "", "error": "input: an object is expected"}, status=400)
-    model = str(given.get("model") or request.query.get("model") or "")
+    model = str(fields.get("model") or request.query.get("model") or "")
     with request.app[MEMORY].keep(request, body):
         refused = await _refused(request, model)
         if refused is not None:
             return refused
         behaviour = behaviour_for(model)
-        return await _whole(request, behaviour, json.dumps(invoked(behaviour, given)))
+        return await _whole(request, behaviour, json.dumps(invoked(behaviour, fields)))
 
 
 async def _body(request: web.Request) -> Mapping[str, object] | None:
@@ -268,9 +268,9 @@ async def _refused(request: web.Request, model: str) -> web.StreamResponse | Non
 
 
 def _is_over(request: web.Request, model: str, behaviour: Behaviour) -> bool:
-    asked = request.app[MEMORY].asked
-    asked[model] += 1
-    return behaviour.first_times is not None and asked[model] > behaviour.first_times
+    counts = request.app[MEMORY].counts
+    counts[model] += 1
+    return behaviour.first_times is not None and counts[model] > behaviour.first_times
 
 
 async def _whole(request: web.Request, behaviour: Behaviour, text: str) -> web.StreamResponse:
@@ -334,16 +334,16 @@ async def _models(request: web.Request) -> web.Response:
 
 async def _requests(request: web.Request) -> web.Response:
     memory = request.app[MEMORY]
-    shown = [
-        {"number": kept.number, "path": kept.path, "headers": kept.headers, "body": kept.body, "state": kept.state}
-        for kept in memory.kept
+    rows = [
+        {"number": row.number, "path": row.path, "headers": row.headers, "body": row.body, "state": row.state}
+        for row in memory.records
     ]
-    return web.json_response({"count": memory.count, "requests": shown})
+    return web.json_response({"count": memory.count, "requests": rows})
 
 
 async def _forget(request: web.Request) -> web.Response:
-    request.app[MEMORY].kept.clear()
-    request.app[MEMORY].asked.clear()
+    request.app[MEMORY].records.clear()
+    request.app[MEMORY].counts.clear()
     return web.json_response({"count": request.app[MEMORY].count, "requests": []})
 
 

@@ -103,9 +103,9 @@ def test_a_thumb_goes_to_its_question(store: QuestionFile) -> None:
 
 def test_a_question_is_kept_within_bounds(store: QuestionFile) -> None:
     ids = tuple(map(str, range(2 * MAX_IDS)))
-    store.keep(replace(ASKED, text="x" * 9_000, shown=("y" * (MAX_ID_CHARS + 1), *ids), cited=("\ud800",)))
+    store.keep(replace(ASKED, text="x" * 9_000, sources=("y" * (MAX_ID_CHARS + 1), *ids), cited=("\ud800",)))
     (found,) = store.since(0)
-    assert (len(found.text), found.shown, found.cited) == (1_000, ids[:MAX_IDS], ("\ud800",))
+    assert (len(found.text), found.sources, found.cited) == (1_000, ids[:MAX_IDS], ("\ud800",))
 
 
 def test_a_hundred_thousand_questions_are_the_most(store: QuestionFile, tmp_path: Path) -> None:

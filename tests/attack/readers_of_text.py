@@ -472,7 +472,7 @@ READERS: dict[str, Reader] = {
         {"jsonrpc": "2.0", "id": text, "method": text, "params": {"_meta": {messages.VERSION_KEY: text}}},
         {messages.VERSION_HEADER: text},
     ),
-    "protocols.mcp.messages.shown": messages.shown,
+    "protocols.mcp.messages.short_name": messages.short_name,
     "protocols.mcp.replies.address_of": lambda text: results_of_tools.address_of(
         Document(id=text, text="", url=f"https://x.example/{text}"), ""
     ),

@@ -254,7 +254,7 @@ THROUGH = {
     "core.citations.links.marked": "core.citations.links.passage_link",
     "protocols.mcp.tools.restrictions_of": "core.query.filter_queries.restriction_of",
     "protocols.mcp.replies.links": "protocols.mcp.replies.address_of",
-    "protocols.openai.renderings.found": "protocols.openai.renderings.our_model",
+    "protocols.openai.renderings.model_row": "protocols.openai.renderings.our_model",
     "protocols.openai.chat_completions.fallback": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.relayed": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.relayed_chunk": "protocols.openai.chat_completions.parse",

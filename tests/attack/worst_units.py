@@ -186,7 +186,7 @@ WORST = {
     "protocols.chat_request.is_unicode": "nested '\\u201c'",
     "protocols.mcp.messages.decoded": "'/1'",
     "protocols.mcp.messages.message_of": "words",
-    "protocols.mcp.messages.shown": "'[['",
+    "protocols.mcp.messages.short_name": "'[['",
     "protocols.mcp.replies.address_of": "'\\U0001f1eb\\U0001f1f7'",
     "protocols.mcp.replies.check_result": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
     "protocols.mcp.replies.fetched": "'\\n\\u201d'",

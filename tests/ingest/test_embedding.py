@@ -106,7 +106,7 @@ def test_all_else_is_handed_on() -> None:
 def run(folder: Path, engine: FakeWriter, vectors: str) -> int:
     order = IndexOrder(folder / "in", vectors=vectors)
     with closing(Manifest(folder / "m.sqlite", "root")) as manifest, Sandbox() as reader:
-        return IndexRun(order, engine, manifest, Heard(), reader).go().written
+        return IndexRun(order, engine, manifest, Heard(), reader).go().documents
 
 
 def test_another_model_makes_every_document_be_written_again(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_each_member_comes_once_containers_before_what_is_in_them() -> None:
 
 def test_members_of_one_name_are_told_apart() -> None:
     tree = {("a.txt",): TEXT, ("a.txt (2)",): Parsed("other")}
-    assert [one.found for one in walked(tree, Parsed("", members=("a.txt", "a.txt")))] == [TEXT, Parsed("other")]
+    assert [one.content for one in walked(tree, Parsed("", members=("a.txt", "a.txt")))] == [TEXT, Parsed("other")]
 
 
 def test_a_member_that_cannot_be_read_stops_no_other() -> None:
@@ -99,7 +99,7 @@ def test_a_member_that_is_gone_leaves_the_engine_and_others_stay(house: House) -
     house.run()
     zip_of(path, ("c.txt", b"others"))
     outcome = house.run()
-    assert (house.names, outcome.written, outcome.removed) == (["a.zip#c.txt"], 0, 1)
+    assert (house.names, outcome.documents, outcome.removed) == (["a.zip#c.txt"], 0, 1)
     path.unlink()
     assert (house.run().removed, house.names) == (1, [])
 

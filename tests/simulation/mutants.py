@@ -83,10 +83,10 @@ def _remembered_for_all() -> Any:
 
 def _dated_when_it_came() -> Any:
     def asked(self: AuthorityRights, name: str, revoked: object) -> Any:
-        before = dict(self._known)
+        before = dict(self._answers)
         _, tokens = real(self, name, revoked)
-        if self._known.get(name) != before.get(name):
-            self._known[name] = (revoked, (self._clock(), tokens))
+        if self._answers.get(name) != before.get(name):
+            self._answers[name] = (revoked, (self._clock(), tokens))
         return self._clock(), tokens
 
     real = _real(AuthorityRights, "_requested")
@@ -108,7 +108,7 @@ def _none_when_it_fails() -> Any:
 def _half_is_whole() -> Any:
     def asked(self: AuthorityRights, name: str, revoked: object) -> Any:
         asked_at, tokens = real(self, name, revoked)
-        self._known[name] = (revoked, (asked_at + 3600, tokens))
+        self._answers[name] = (revoked, (asked_at + 3600, tokens))
         return asked_at, tokens
 
     real = _real(AuthorityRights, "_requested")

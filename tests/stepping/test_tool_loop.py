@@ -68,7 +68,7 @@ def test_a_document_is_read_piece_by_piece_as_its_reader() -> None:
     model = ScriptedModel("fetch: 1", "readNext: 1", "readNext: 1", "DONE", "x")
     steps = tools_in(shelf, model)
 
-    assert [(step.name, step.found) for step in steps] == [("fetch", 1), ("readNext", 1), ("readNext", 1)]
+    assert [(step.name, step.count) for step in steps] == [("fetch", 1), ("readNext", 1), ("readNext", 1)]
     shown = [prompt.extracts[0].text for prompt in model.prompts[1:4]]
     assert "".join(shown) == LONG.text[: 3 * PIECE_CHARS]
     assert [(one[0], one[2].tokens) for one in shelf.fetched] == [("song", ("s1",))]
@@ -77,7 +77,7 @@ def test_a_document_is_read_piece_by_piece_as_its_reader() -> None:
 @pytest.mark.parametrize("call", ["readNext: 1", "readNext: 7"])
 def test_nothing_is_read_on_that_was_not_fetched(call: str) -> None:
     model = ScriptedModel(call, "DONE", "x")
-    assert [step.found for step in tools_in(OpenShelf(SONG), model)] == [0]
+    assert [step.count for step in tools_in(OpenShelf(SONG), model)] == [0]
     assert told(model, 1) == "Result: That document was not fetched."
 
 
@@ -102,7 +102,7 @@ def test_only_documents_that_were_shown_are_fetched() -> None:
 def test_a_document_that_is_hidden_by_now_is_as_one_that_is_not_there() -> None:
     shelf, model = OpenShelf(SONG), ScriptedModel("fetch: 1", "DONE", "x")
     shelf.is_gone = True
-    assert [step.found for step in tools_in(shelf, model)] == [0]
+    assert [step.count for step in tools_in(shelf, model)] == [0]
     assert told(model, 1) == "Result: There is no such document."
 
 

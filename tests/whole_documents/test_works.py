@@ -86,7 +86,7 @@ def test_a_long_document_is_summarised_piece_after_piece_each_going_on_from_the_
     model = PumpModel()
     found = events(SUMMARY, "long", model=model)
     assert len(model.prompts) == cost(found) == 5
-    assert [(event.done, event.total) for event in found if isinstance(event, Progress)] == [
+    assert [(event.count, event.total) for event in found if isinstance(event, Progress)] == [
         (n, 5) for n in range(1, 6)
     ]
     assert all(len(prompt.extracts) == 1 and len(prompt.extracts[0].text) <= 2_500 for prompt in model.prompts)
@@ -149,7 +149,7 @@ def test_parts_are_summarised_for_themselves_and_put_together_once() -> None:
     assert [extract.label for extract in merge.extracts] == [
         f"Part {number}" for number in range(1, 5)
     ]  # one piece has no pump
-    assert [(event.done, event.total) for event in found if isinstance(event, Progress)] == [
+    assert [(event.count, event.total) for event in found if isinstance(event, Progress)] == [
         (n, 6) for n in range(1, 7)
     ]
     finished = ended(found)

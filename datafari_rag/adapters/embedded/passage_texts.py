@@ -90,21 +90,21 @@ def parts_of(
         order = PassageWorth(counts, favour, words, near, search.worth).best_first()
     elif search.near is not None:
         near = search.near(order)
-    found: dict[int, list[StoredPart]] = {block: [] for block in cards}
+    by_block: dict[int, list[StoredPart]] = {block: [] for block in cards}
     for key, part in within_budget(_read(order, firsts, near, texts)):
         if part is None:
-            found.pop(block_of(key), None)
-        elif block_of(key) in found:
-            found[block_of(key)].append(part)
-    return {block: parts for block, parts in found.items() if parts}
+            by_block.pop(block_of(key), None)
+        elif block_of(key) in by_block:
+            by_block[block_of(key)].append(part)
+    return {block: parts for block, parts in by_block.items() if parts}
 
 
 def _every_key(cards: Mapping[int, Card]) -> list[int] | None:
     """Return all passages of *cards*, None where these are more than are read."""
-    known = [(block, card.number, card.chars) for block, card in cards.items() if card.number and card.chars]
-    if len(known) < len(cards) or sum(chars for *_, chars in known) > MAX_CHARS:
+    sizes = [(block, card.number, card.chars) for block, card in cards.items() if card.number and card.chars]
+    if len(sizes) < len(cards) or sum(chars for *_, chars in sizes) > MAX_CHARS:
         return None
-    keys = [key_of(block, number) for block, count, _ in known for number in range(count)]
+    keys = [key_of(block, number) for block, count, _ in sizes for number in range(count)]
     return keys if len(keys) <= MAX_PARTS else None
 
 
@@ -192,14 +192,14 @@ class PassageTextWriter:
         index = created(self._directory, _schema)
         with translated(self._directory):
             self._writer = index.writer(HEAP_BYTES, 1)
-            given = _given_blocks(directory)
-            self._given = replace(given, next_block=max(given.next_block, least_block))
+            blocks = _given_blocks(directory)
+            self._blocks = replace(blocks, next_block=max(blocks.next_block, least_block))
 
     def new_block(self) -> int:
         """Return a number that no document ever had."""
-        given = self._given
-        self._given = GivenBlocks(given.next_block + 1, given.kept + 1)
-        return given.next_block
+        blocks = self._blocks
+        self._blocks = GivenBlocks(blocks.next_block + 1, blocks.kept + 1)
+        return blocks.next_block
 
     def add(self, block: int, card: Mapping[str, str], passages: Sequence[PassageText]) -> None:
         """Take the *passages* of *block*, in order. Raises: EmbeddingsGarbled: too many of them."""
@@ -216,18 +216,18 @@ class PassageTextWriter:
             if language in LANGUAGES:
                 entry.add_text(f"words_{language}", passage.text)
             if number == 0:
-                whole = {_NUMBER: len(passages), _CHARS: sum(len(one.text) for one in passages)}
+                whole = {_NUMBER: len(passages), _CHARS: sum(len(text.text) for text in passages)}
                 entry.add_bytes("card", json.dumps({**card, **whole}).encode())
             self._writer.add_document(entry)
 
     def commit(self) -> None:
         """Bring all passages to the disk, after what numbers their documents were given."""
-        self._keep(self._given)
+        self._keep(self._blocks)
         self._writer.commit()
 
     def has_strays(self, live: int) -> bool:
         """Say whether it is worth it to remove passages of documents that are gone, *live* of them being there."""
-        return self._given.kept > STRAY_SHARE * live + FEW_STRAYS
+        return self._blocks.kept > STRAY_SHARE * live + FEW_STRAYS
 
     def keep_only(self, blocks: Sequence[int]) -> None:
         """Remove the passages of all other blocks."""
@@ -235,16 +235,16 @@ class PassageTextWriter:
         others = Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, live)])
         self._writer.delete_documents_by_query(others)
         self._writer.commit()
-        self._keep(replace(self._given, kept=len(blocks)))
+        self._keep(replace(self._blocks, kept=len(blocks)))
 
     def close(self) -> None:
         """Give up what was not committed."""
         self._writer.rollback()
         self._writer.wait_merging_threads()
 
-    def _keep(self, given: GivenBlocks) -> None:
-        self._given = given
-        write_whole(self._directory / BLOCKS_FILE, json.dumps(asdict(given)))
+    def _keep(self, blocks: GivenBlocks) -> None:
+        self._blocks = blocks
+        write_whole(self._directory / BLOCKS_FILE, json.dumps(asdict(blocks)))
 
 
 class PassageTexts:
@@ -262,8 +262,8 @@ class PassageTexts:
         if not blocks or not self._meta.exists():
             return {}
         with translated(self._directory):
-            found = self._read([key_of(block, 0) for block in blocks])
-            return {block_of(key): _card(entry) for key, entry in found if entry is not None and "card" in entry}
+            entries = self._read([key_of(block, 0) for block in blocks])
+            return {block_of(key): _card(entry) for key, entry in entries if entry is not None and "card" in entry}
 
     def matched(self, words: Sequence[str], language: str, blocks: Sequence[int]) -> dict[int, float]:
         """
@@ -276,14 +276,14 @@ class PassageTexts:
         with translated(self._directory):
             view = self._current()
             within = [_any_of("block", blocks, view)]
-            known = [query for word in usable_words(words, language) if (query := _word_query(word, language, view))]
-            rarity = _rarity(known, within, view)
+            queries = [query for word in usable_words(words, language) if (query := _word_query(word, language, view))]
+            rarity = _rarity(queries, within, view)
             if not any(rarity):
                 return {}
-            unit = len(known) / sum(rarity)
+            unit = len(queries) / sum(rarity)
             rated = [
                 (Occur.Should, Query.const_score_query(query, unit * rare))
-                for query, rare in zip(known, rarity, strict=True)
+                for query, rare in zip(queries, rarity, strict=True)
                 if rare
             ]
             hits = view.searcher.search(
@@ -303,9 +303,9 @@ class PassageTexts:
 
     def _read(self, keys: Sequence[int]) -> Iterator[tuple[int, Stored | None]]:
         view = self._current()
-        wanted = _any_of("key", keys, view)
+        query = _any_of("key", keys, view)
         hits = view.searcher.search(
-            wanted, limit=max(1, len(keys)), count=False, order_by_field="key", order=Order.Asc
+            query, limit=max(1, len(keys)), count=False, order_by_field="key", order=Order.Asc
         ).hits
         places = {int(key): place for key, place in hits}
         return ((key, view.searcher.doc(places[key]).to_dict() if key in places else None) for key in keys)

@@ -83,7 +83,7 @@ class EmbeddedPassages:
     def __init__(self, retriever: EmbeddedRetriever) -> None:
         """Remember the index; nothing is opened yet."""
         self._retriever = retriever
-        self._held: tuple[object, _Vectors] | None = None
+        self._cache: tuple[object, _Vectors] | None = None
         self._whole: set[str] = set()
         self._lock = Lock()
 
@@ -102,8 +102,8 @@ class EmbeddedPassages:
                 cards = self._retriever.cards([*nearest])
                 if len(cards) == len(nearest):
                     return tuple(_bare(cards[block], float(cosine)) for block, cosine in nearest.items())
-            found = [self._document(vectors, block, scores, search=search, access=access) for block in nearest]
-        return tuple(document for document in found if document is not None)
+            documents = [self._document(vectors, block, scores, search=search, access=access) for block in nearest]
+        return tuple(document for document in documents if document is not None)
 
     def reads_texts(self, search: Search) -> bool:
         """Return whether texts are read from the passages."""
@@ -111,15 +111,15 @@ class EmbeddedPassages:
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return *documents* with their pieces, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        known = {one.id: one for one in documents if one.text}
-        known |= self._read([one for one in documents if not one.text], search, access)
-        return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
+        by_id = {document.id: document for document in documents if document.text}
+        by_id |= self._read([document for document in documents if not document.text], search, access)
+        return tuple(replace(by_id[doc.id], score=doc.score) for doc in documents if doc.id in by_id)
 
     def _read(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> dict[str, Document]:
         """Return those of *documents* that *access* lets through, with their best parts, by id."""
         if not documents:
             return {}
-        wanted = PartsSearch(search.words, search.language)
+        parts_search = PartsSearch(search.words, search.language)
         with translated(self._retriever.directory):
             vectors = self._current(search.model_key)
             _require_size(vectors, search)
@@ -128,16 +128,16 @@ class EmbeddedPassages:
             scores = self._scored(vectors, replace(search, restrictions=()), access)
             first = {*favourites(documents)}
             favour = {block: float(card.stored["id"][0] in first) for block, card in cards.items()}
-            near = replace(wanted, near=_near_of(own, scores), worth=SPREAD_WORTH / (search.spread or 1.0))
-            found = {one.id: one for one in self._retriever.read(cards, favour, near).values()}
-        for one in documents:
-            if one.id not in found and (whole := self._retriever.fetch(one.id, search.content, access)) is not None:
-                found[one.id] = whole
-        return found
+            near = replace(parts_search, near=_near_of(own, scores), worth=SPREAD_WORTH / (search.spread or 1.0))
+            by_id = {doc.id: doc for doc in self._retriever.read(cards, favour, near).values()}
+        for doc in documents:
+            if doc.id not in by_id and (whole := self._retriever.fetch(doc.id, search.content, access)) is not None:
+                by_id[doc.id] = whole
+        return by_id
 
     def _blocks(self, view: IndexView, documents: Sequence[Document], access: Filter) -> list[int]:
         """Return the blocks of those of *documents* that *access* lets through."""
-        same = Query.term_set_query(view.index.schema, "id", [one.id for one in documents if is_unicode(one.id)])
+        same = Query.term_set_query(view.index.schema, "id", [doc.id for doc in documents if is_unicode(doc.id)])
         hits = view.searcher.search(
             narrowed(same, self._retriever.filters(view, access, ())), limit=len(documents), count=False
         ).hits
@@ -146,8 +146,8 @@ class EmbeddedPassages:
 
     def spread(self, model: EmbeddingModel) -> float | None:
         """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
-        found = _generation(listed(self._retriever.directory).generations, model.key)
-        return None if found is None else found.spread
+        generation = _generation(listed(self._retriever.directory).generations, model.key)
+        return None if generation is None else generation.spread
 
     def probe(self, model: EmbeddingModel) -> str | None:
         """Return None when a search by meaning would work now, else one sentence that says why not."""
@@ -172,21 +172,21 @@ class EmbeddedPassages:
         near = _near(vectors, scores, *vectors.places_of(block))
         if search.content == "highlighting":
             # A snippet has its own offsets: the nearest piece is the snippet here.
-            nearest = max(near, key=lambda one: one.cosine)
+            nearest = max(near, key=lambda nearness: nearness.cosine)
             text = (text_of(stored, "exactContent") or "")[nearest.start : nearest.end]
             return document_of(stored, field="highlighting", text=text, score=0.0)
         text = text_of(stored, search.content) or ""
-        found = document_of(stored, field=search.content, text=text, score=0.0)
-        return replace(found, near=near) if search.content == "exactContent" else found
+        document = document_of(stored, field=search.content, text=text, score=0.0)
+        return replace(document, near=near) if search.content == "exactContent" else document
 
     def _scored(self, vectors: _Vectors, search: NearSearch, access: Filter) -> Floats:
         """Return the cosine of each row that *search* may find, minus infinity for the others."""
         _require_size(vectors, search)
         if search.restrictions:
-            return cosines(vectors.files, self._wanted(vectors, search, access), search.vector)
+            return cosines(vectors.files, self._mask(vectors, search, access), search.vector)
         return vectors.scored(search.vector.tobytes(), access)
 
-    def _wanted(self, vectors: _Vectors, search: NearSearch, access: Filter) -> Mask:
+    def _mask(self, vectors: _Vectors, search: NearSearch, access: Filter) -> Mask:
         """Return the rows whose documents *access* and the caller's restrictions let through."""
         if search.restrictions:
             filters = self._retriever.filters(vectors.view, access, search.restrictions)
@@ -200,9 +200,9 @@ class EmbeddedPassages:
         directory = self._retriever.directory
         with self._lock:
             stamp = (view.stamp, stamp_of(directory / LIST_FILE), key)
-            if self._held is None or self._held[0] != stamp:
-                self._held = (stamp, self._opened(view, key))
-            return self._held[1]
+            if self._cache is None or self._cache[0] != stamp:
+                self._cache = (stamp, self._opened(view, key))
+            return self._cache[1]
 
     def _opened(self, view: IndexView, key: str) -> _Vectors:
         directory = self._retriever.directory
@@ -220,8 +220,7 @@ class EmbeddedPassages:
                 if facts.name not in self._whole and not is_whole(rows, facts):
                     raise EmbeddingsGarbled("The vectors beside the search index are damaged: index the files again.")
                 self._whole.add(facts.name)
-            empty = np.zeros(0, dtype=np.uint64)
-            blocks = np.concatenate([empty, *(rows["block"] for rows in files)])
+            blocks = np.concatenate([np.zeros(0, dtype=np.uint64), *(rows["block"] for rows in files)])
             visible = lru_cache(MAX_MASKS)(self._visible(view, blocks))
             scored = lru_cache(MAX_QUESTIONS)(_scorer(files, visible, len(blocks)))
             return _Vectors(view, generation, files, blocks, visible, scored)
@@ -237,8 +236,7 @@ class EmbeddedPassages:
 
 def _scorer(files: Sequence[Rows], visible: Callable[[Filter], Rows], number: int) -> Callable[[bytes, Filter], Floats]:
     def scores_for(raw: bytes, access: Filter) -> Floats:
-        wanted = np.unpackbits(visible(access), count=number).astype(np.bool_)
-        return cosines(files, wanted, array("f", raw))
+        return cosines(files, np.unpackbits(visible(access), count=number).astype(np.bool_), array("f", raw))
 
     return scores_for
 
@@ -255,9 +253,8 @@ def _near_of(own: Mapping[int, tuple[int, int]], scores: Floats) -> Near:
     )
     values = np.concatenate([scores[low:high] for low, high in own.values()] or [np.zeros(0)])
 
-    def near(asked: Iterable[int]) -> dict[int, float]:
-        wanted = np.array([*asked], dtype=np.uint64)
-        places = np.flatnonzero(np.isin(keys, wanted))
+    def near(numbers: Iterable[int]) -> dict[int, float]:
+        places = np.flatnonzero(np.isin(keys, np.array([*numbers], dtype=np.uint64)))
         return {int(keys[place]): float(values[place]) for place in (*places, *best(values, MAX_PARTS))}
 
     return near
@@ -265,8 +262,8 @@ def _near_of(own: Mapping[int, tuple[int, int]], scores: Floats) -> Near:
 
 def _bare(card: Card, cosine: float) -> Document:
     """Return a document of which nothing was read yet, and how near it is."""
-    found = document_of(card.stored, field="exactContent", text="", score=0.0)
-    return replace(found, near=(Nearness(0, 0, cosine),))
+    document = document_of(card.stored, field="exactContent", text="", score=0.0)
+    return replace(document, near=(Nearness(0, 0, cosine),))
 
 
 def _require_size(vectors: _Vectors, search: NearSearch) -> None:
@@ -279,29 +276,29 @@ def _require_size(vectors: _Vectors, search: NearSearch) -> None:
 def _near(vectors: _Vectors, scores: Floats, low: int, high: int) -> tuple[Nearness, ...]:
     """Return the nearest pieces among the rows from *low* to *high*, in the order of the document."""
     places = [low + place for place in best(scores[low:high], MAX_NEAR)]
-    found: list[Nearness] = []
+    stretches: list[Nearness] = []
     begin = 0
     for rows in vectors.files:
         for place in places:
             if begin <= place < begin + len(rows):
                 row = rows[place - begin]
-                found.append(Nearness(int(row["start"]), int(row["end"]), float(scores[place])))
+                stretches.append(Nearness(int(row["start"]), int(row["end"]), float(scores[place])))
         begin += len(rows)
-    return tuple(sorted(found, key=lambda one: one.start))
+    return tuple(sorted(stretches, key=lambda stretch: stretch.start))
 
 
-def _rows_of(blocks: Rows, wanted: Sequence[int]) -> Mask:
-    """Return which rows are of one of the *wanted* blocks, which are in order."""
-    if not wanted:
+def _rows_of(blocks: Rows, numbers: Sequence[int]) -> Mask:
+    """Return which rows are of one of the blocks *numbers*, which are in order."""
+    if not numbers:
         return np.zeros(len(blocks), dtype=np.bool_)
-    sought = np.array(wanted, dtype=np.uint64)
+    sought = np.array(numbers, dtype=np.uint64)
     at = np.minimum(np.searchsorted(sought, blocks), len(sought) - 1)
-    found: Mask = sought[at] == blocks
-    return found
+    mask: Mask = sought[at] == blocks
+    return mask
 
 
 def _generation(generations: Sequence[Generation], key: str) -> Generation | None:
-    return next((one for one in generations if one.key == key), None)
+    return next((generation for generation in generations if generation.key == key), None)
 
 
 def _none_yet(directory: Path) -> SearchUnavailable:

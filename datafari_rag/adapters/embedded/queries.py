@@ -91,8 +91,8 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     if step.operator == "AND" and step.min_match is None:
         return Query.boolean_query([*((Occur.Must, part) for part in parts), *pairs])
     needed = max(1, len(parts) * (step.min_match or 0) // 100)
-    wanted = Query.boolean_query([(Occur.Should, part) for part in parts], minimum_number_should_match=needed)
-    return Query.boolean_query([(Occur.Must, wanted), *pairs]) if pairs else wanted
+    query = Query.boolean_query([(Occur.Should, part) for part in parts], minimum_number_should_match=needed)
+    return Query.boolean_query([(Occur.Must, query), *pairs]) if pairs else query
 
 
 def _fuzzy_query(step: Step, vocabulary: Vocabulary) -> Query | None:
@@ -115,22 +115,22 @@ def _fuzzy_query(step: Step, vocabulary: Vocabulary) -> Query | None:
 
 
 def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:
-    known = [
+    queries = [
         (field, weight, query)
         for field, weight in _fields(language)
         if (query := _field_query(field, vocabulary.terms(field, word), vocabulary)) is not None
     ]
-    if not known:
+    if not queries:
         return Query.empty_query()
-    found = [(Occur.Should, Query.boost_query(query, weight)) for _, weight, query in known]
-    texts = [(field, query) for field, _, query in known if field.startswith(("content_", "exactContent"))]
+    clauses = [(Occur.Should, Query.boost_query(query, weight)) for _, weight, query in queries]
+    texts = [(field, query) for field, _, query in queries if field.startswith(("content_", "exactContent"))]
     number = max((vocabulary.documents_with(field, word) for field, _ in texts), default=0)
     if texts and not vocabulary.is_common(number):
         there = Query.boolean_query([(Occur.Should, query) for _, query in texts])
         # BM25's idf of a word that *number* documents have. Above 0.
         idf = math.log(1 + (max(number, vocabulary.searcher.num_docs) - number + 0.5) / (number + 0.5))
-        found.append((Occur.Should, Query.const_score_query(there, PRESENCE * idf)))
-    return Query.boolean_query(found)
+        clauses.append((Occur.Should, Query.const_score_query(there, PRESENCE * idf)))
+    return Query.boolean_query(clauses)
 
 
 def _pair_queries(words: Sequence[str], language: str, vocabulary: Vocabulary) -> Iterator[Query]:
@@ -204,13 +204,13 @@ def restriction_query(restriction: Narrowing, schema: Schema, values_of: Callabl
         UnfitValue: a value is none that its field can have.
     """
     if isinstance(restriction, NamedDocuments):
-        either = [Query.term_set_query(schema, "id", [one for one in restriction.ids if is_unicode(one)])]
+        either = [Query.term_set_query(schema, "id", [doc_id for doc_id in restriction.ids if is_unicode(doc_id)])]
     else:
-        either = [_restricted(one, schema, values_of) for one in (restriction, *restriction.alternatives)]
-    found = either[0] if len(either) == 1 else Query.boolean_query([(Occur.Should, query) for query in either])
+        either = [_restricted(part, schema, values_of) for part in (restriction, *restriction.alternatives)]
+    query = either[0] if len(either) == 1 else Query.boolean_query([(Occur.Should, query) for query in either])
     if not restriction.is_excluded:
-        return found
-    return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, found)])
+        return query
+    return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, query)])
 
 
 def values_in(field: str, within: Query, searcher: Searcher) -> list[str]:
@@ -219,15 +219,15 @@ def values_in(field: str, within: Query, searcher: Searcher) -> list[str]:
 
     tantivy has no range over texts. It counts at most 65,000 values at a time, so the rest is looked for in turn.
     """
-    found: list[str] = []
+    values: list[str] = []
     while True:
-        wanted: dict[str, object] = {"field": field, "size": LISTED_VALUES, "segment_size": LISTED_VALUES}
-        if found:
-            wanted["exclude"] = found
-        reply = searcher.aggregate(within, {"values": {"terms": wanted}})["values"]
-        found += [str(bucket["key"]) for bucket in reply["buckets"]]
+        terms: dict[str, object] = {"field": field, "size": LISTED_VALUES, "segment_size": LISTED_VALUES}
+        if values:
+            terms["exclude"] = values
+        reply = searcher.aggregate(within, {"values": {"terms": terms}})["values"]
+        values += [str(bucket["key"]) for bucket in reply["buckets"]]
         if not reply["buckets"] or not reply["sum_other_doc_count"]:
-            return sorted(found)
+            return sorted(values)
 
 
 def narrowed(query: Query, filters: Sequence[Query]) -> Query:
@@ -254,8 +254,8 @@ def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Search
     """
     allow, deny = f"allow_token_{level}", f"deny_token_{level}"
     allowed = _all(Query.term_query(schema, field, NO_SECURITY) for field in (allow, deny))
-    if wanted := [token for token in tokens if searcher.doc_freq(allow, token)]:
-        either = (allowed, Query.term_set_query(schema, allow, wanted))
+    if known_tokens := [token for token in tokens if searcher.doc_freq(allow, token)]:
+        either = (allowed, Query.term_set_query(schema, allow, known_tokens))
         allowed = Query.boolean_query([(Occur.Should, query) for query in either])
     parts = [(Occur.Must, allowed)]
     if unwanted := [token for token in tokens if searcher.doc_freq(deny, token)]:

@@ -62,12 +62,12 @@ class Snippets:
 
         None when no word is in *text*. So does Solr; cut at words instead, half as many answers are in them.
         """
-        found: list[str] = []
+        stretches: list[str] = []
         for _, cut, _ in self._cuts(text, language, least_chars):
             stretch = _in_sentences(text, cut, least_chars) if least_chars else cut
-            if not any(stretch in other or other in stretch for other in found):
-                found.append(stretch)
-        return JOINT.join(found) or None
+            if not any(stretch in other or other in stretch for other in stretches):
+                stretches.append(stretch)
+        return JOINT.join(stretches) or None
 
     def marked(self, text: str, language: str | None) -> dict[str, list[str]]:
         """Return HTML-escaped stretches with marks, by field; empty when no word is in *text*."""
@@ -141,9 +141,9 @@ def text_of(stored: Mapping[str, Sequence[Any]], field: str) -> str | None:
 
 def row_of(stored: Mapping[str, Sequence[Any]], browse: Browse, score: float) -> dict[str, object]:
     """Return one entry of Solr's `docs`: the fields asked for that this document has, the score only when asked for."""
-    wanted = browse.fields or (*STORED_FIELDS, *(f"content_{code}" for code in LANGUAGES))
+    fields = browse.fields or (*STORED_FIELDS, *(f"content_{code}" for code in LANGUAGES))
     row: dict[str, object] = {
-        name: [text] if name in LISTS else text for name in wanted if (text := _value_of(stored, name))
+        name: [text] if name in LISTS else text for name in fields if (text := _value_of(stored, name))
     }
     if browse.fields is not None and "score" in browse.fields:
         row["score"] = score
@@ -165,19 +165,19 @@ def facet_counts(fields: Sequence[str], query: Query, searcher: Searcher) -> dic
 
 def iso_of(stored: Mapping[str, Sequence[Any]]) -> str | None:
     """Return last_modified as Solr spells it, None when the document has none."""
-    found = _first(stored, "last_modified")
-    if not isinstance(found, datetime.datetime):
+    moment = _first(stored, "last_modified")
+    if not isinstance(moment, datetime.datetime):
         return None
-    text = found.astimezone(datetime.UTC).isoformat(timespec="milliseconds" if found.microsecond else "seconds")
+    text = moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
     return text.replace("+00:00", "Z")
 
 
 def near_words_marked(words: Sequence[str], text: str) -> dict[str, list[str]]:
     """Return the words of *text* that resemble one of *words*, each marked, as Solr's highlighter does."""
-    seen = {word.text.lower(): word.text for word in words_of(text[:NEAR_CHARS], "") if word.text.isalpha()}
-    near = (one for word in words for one in get_close_matches(word.lower(), list(seen), n=3))
-    found = [f"{MARK_START}{html.escape(seen[one])}{MARK_END}" for one in near]
-    return {"exactContent": found} if found else {}
+    texts = {word.text.lower(): word.text for word in words_of(text[:NEAR_CHARS], "") if word.text.isalpha()}
+    near = (match for word in words for match in get_close_matches(word.lower(), list(texts), n=3))
+    snippets = [f"{MARK_START}{html.escape(texts[match])}{MARK_END}" for match in near]
+    return {"exactContent": snippets} if snippets else {}
 
 
 def _value_of(stored: Mapping[str, Sequence[Any]], name: str) -> str | None:
@@ -187,8 +187,8 @@ def _value_of(stored: Mapping[str, Sequence[Any]], name: str) -> str | None:
 
 
 def _buckets(field: str, query: Query, searcher: Searcher) -> list[object]:
-    wanted = {"f": {"terms": {"field": field, "size": FACET_LIMIT, "segment_size": 10 * FACET_LIMIT}}}
-    buckets = searcher.aggregate(query, wanted)["f"]["buckets"]
+    request = {"f": {"terms": {"field": field, "size": FACET_LIMIT, "segment_size": 10 * FACET_LIMIT}}}
+    buckets = searcher.aggregate(query, request)["f"]["buckets"]
     counted = [(str(bucket.get("key_as_string", bucket["key"])), int(bucket["doc_count"])) for bucket in buckets]
     return [part for pair in sorted(counted, key=lambda pair: (-pair[1], pair[0])) for part in pair]
 
@@ -200,8 +200,8 @@ def _first(stored: Mapping[str, Sequence[Any]], name: str) -> Any:
 
 def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Escape *text* and put marks around *spans*, which are bytes of its UTF-8."""
-    raw, pieces, done = text.encode(), [], 0
+    raw, pieces, at = text.encode(), [], 0
     for start, end in spans:
-        pieces += [html.escape(raw[done:start].decode()), MARK_START, html.escape(raw[start:end].decode()), MARK_END]
-        done = end
-    return "".join([*pieces, html.escape(raw[done:].decode())])
+        pieces += [html.escape(raw[at:start].decode()), MARK_START, html.escape(raw[start:end].decode()), MARK_END]
+        at = end
+    return "".join([*pieces, html.escape(raw[at:].decode())])

@@ -106,8 +106,7 @@ class EmbeddedRetriever:
             whole = narrowed(query, self.filters(view, access, search.restrictions))
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
-            found = self._documents(view, hits, search, query)
-            documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
+            documents = tuple(sorted(self._documents(view, hits, search, query), key=lambda doc: (-doc.score, doc.id)))
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
         return SearchResult(
@@ -214,20 +213,20 @@ class EmbeddedRetriever:
         values = view.searcher.fast_field_values(BLOCK_FIELD, [place for _, place in hits])
         blocks = [None if block is None else int(block) for block in values]
         favour = {block: score / best for block, (score, _) in zip(blocks, hits, strict=True) if block is not None}
-        cards, wanted = self.cards([*favour]), PartsSearch(search.step.words, search.language)
+        cards, parts_search = self.cards([*favour]), PartsSearch(search.step.words, search.language)
         if search.is_bare:
             read = {block: _carded(card) for block, card in cards.items()}
         else:
-            read = self.read(cards, favour, wanted)
-        found: list[Document] = []
+            read = self.read(cards, favour, parts_search)
+        documents: list[Document] = []
         for block, (score, place) in zip(blocks, hits, strict=True):
-            one = None if block is None else read.get(block)
-            if one is None:
+            doc = None if block is None else read.get(block)
+            if doc is None:
                 # Nobody has cut it: an earlier version wrote it, or it was written a moment ago.
                 stored = self._stored(view, place)
-                one = document_of(stored, field="exactContent", text=text_of(stored, "exactContent") or "", score=0.0)
-            found.append(replace(one, score=score))
-        return found
+                doc = document_of(stored, field="exactContent", text=text_of(stored, "exactContent") or "", score=0.0)
+            documents.append(replace(doc, score=score))
+        return documents
 
     def cards(self, blocks: Sequence[int]) -> dict[int, Card]:
         """Return what is known of the documents of *blocks* without reading their texts; nothing of damaged ones."""
@@ -242,7 +241,7 @@ class EmbeddedRetriever:
         within = Query.all_query() if rights is None else rights
         # A hundred ranges over one field list its values once.
         values_of = cache(lambda field: values_in(field, within, view.searcher))
-        narrower = [restriction_query(one, view.index.schema, values_of) for one in restrictions]
+        narrower = [restriction_query(restriction, view.index.schema, values_of) for restriction in restrictions]
         return narrower if rights is None else [rights, *narrower]
 
     def view(self) -> IndexView:
@@ -276,8 +275,7 @@ def _carded(card: Card) -> Document:
 def _document(stored: dict[str, list[Any]], search: Search, snippets: Snippets) -> Document:
     if search.content != "highlighting":
         return document_of(stored, field=search.content, text=text_of(stored, search.content) or "", score=0.0)
-    whole = text_of(stored, "exactContent") or ""
-    cut = snippets.of(whole, _language(stored), search.fragment_chars)
+    cut = snippets.of(text_of(stored, "exactContent") or "", _language(stored), search.fragment_chars)
     return document_of(stored, field="highlighting", text=cut or "", score=0.0)
 
 

@@ -90,18 +90,18 @@ def schema() -> Schema:
 def analyzers() -> Mapping[str, TextAnalyzer]:
     """Return the analysers by name: one for each language (stemmed, accents folded) and `plain` (lower case only)."""
     # The pattern costs as much time as stemming, so only the field that has every document's text is cut by it.
-    found = {"plain": _lowered(Tokenizer.regex(_WORD_PATTERN)).build()}
+    by_name = {"plain": _lowered(Tokenizer.regex(_WORD_PATTERN)).build()}
     for code, language in LANGUAGES.items():
         # Folding comes after the stemmer, whose rules know the accents.
         words = _lowered(Tokenizer.simple()).filter(Filter.stemmer(language)).filter(Filter.ascii_fold())
-        found[code] = words.build()
-    return found
+        by_name[code] = words.build()
+    return by_name
 
 
 def terms_of_words() -> TermsOfWords:
     """Return what the analysers make of words, nothing remembered yet."""
     tools = analyzers()
-    return Remembered(lambda asked: tuple(tools[asked[1]].analyze(asked[0])), MAX_WORDS)
+    return Remembered(lambda key: tuple(tools[key[1]].analyze(key[0])), MAX_WORDS)
 
 
 def analyzer_of(field: str) -> str:

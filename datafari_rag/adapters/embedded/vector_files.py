@@ -105,33 +105,31 @@ def listed(directory: Path) -> VectorFiles:
         content = json.loads((directory / LIST_FILE).read_text(encoding="utf-8"))
         if content["form"] != FORM:
             raise _unusable(directory, "were made by another version")
-        generations = tuple(_generation(one) for one in content["generations"])
-        return VectorFiles(generations)
+        return VectorFiles(tuple(_generation(row) for row in content["generations"]))
     except FileNotFoundError:
         return VectorFiles()
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise _unusable(directory, "are damaged") from error
 
 
-def write_list(directory: Path, wanted: VectorFiles) -> None:
+def write_list(directory: Path, listing: VectorFiles) -> None:
     """Replace the list. Raises: OSError."""
     generations = [
         {
-            "name": one.name,
-            "key": one.key,
-            "dimensions": one.dimensions,
-            "spread": one.spread,
-            "files": [[file.name, file.rows, file.crc] for file in one.files],
+            "name": generation.name,
+            "key": generation.key,
+            "dimensions": generation.dimensions,
+            "spread": generation.spread,
+            "files": [[file.name, file.rows, file.crc] for file in generation.files],
         }
-        for one in wanted.generations
+        for generation in listing.generations
     ]
-    content = {"form": FORM, "generations": generations}
-    write_whole(directory / LIST_FILE, json.dumps(content))
+    write_whole(directory / LIST_FILE, json.dumps({"form": FORM, "generations": generations}))
 
 
-def remove_unlisted(directory: Path, wanted: VectorFiles) -> None:
+def remove_unlisted(directory: Path, listing: VectorFiles) -> None:
     """Remove files that are in no list: what a crash left. Only for the one who writes."""
-    names = {file.name for one in wanted.generations for file in one.files}
+    names = {file.name for generation in listing.generations for file in generation.files}
     for path in directory.glob("passages-*.bin"):
         if path.name not in names:
             with suppress(OSError):
@@ -161,8 +159,7 @@ class FileDraft:
     def add(self, block: int, pieces: Sequence[PieceVector]) -> None:
         """Write the rows of *block*. Raises: EmbeddingsGarbled, OSError."""
         rows = np.zeros(len(pieces), rows_type(self._dimensions))
-        values = np.array([piece.vector for piece in pieces], dtype=np.float64)
-        rows["vector"], rows["scale"] = quantised(values)
+        rows["vector"], rows["scale"] = quantised(np.array([piece.vector for piece in pieces], dtype=np.float64))
         rows["block"], rows["start"], rows["end"] = block, [p.start for p in pieces], [p.end for p in pieces]
         self.copy(rows)
 
@@ -224,15 +221,15 @@ def check(documents: Iterable[tuple[str, int]], pieces: Iterable[tuple[str, Sequ
                 raise EmbeddingsGarbled(log=f"a vector has {len(piece.vector)} numbers, {size} were expected")
 
 
-def generation_for(wanted: VectorFiles, made: EmbeddingModel) -> Generation:
-    """Return the generation of *made*, a new one when there is none. Raises: EmbeddingsGarbled: other dimensions."""
-    size = made.dimensions
+def generation_for(listing: VectorFiles, model: EmbeddingModel) -> Generation:
+    """Return the generation of *model*, a new one when there is none. Raises: EmbeddingsGarbled: other dimensions."""
+    size = model.dimensions
     if size is None or not 0 < size <= MAX_DIMENSIONS:
         raise EmbeddingsGarbled(log=f"a model of {size} dimensions")
-    found = next((one for one in wanted.generations if one.key == made.key), None)
-    if found is not None and found.dimensions != size:
-        raise EmbeddingsGarbled(log=f"vectors of {size} numbers, {found.dimensions} are in the index")
-    return found or Generation(made.name, made.key, size, made.spread)
+    generation = next((generation for generation in listing.generations if generation.key == model.key), None)
+    if generation is not None and generation.dimensions != size:
+        raise EmbeddingsGarbled(log=f"vectors of {size} numbers, {generation.dimensions} are in the index")
+    return generation or Generation(model.name, model.key, size, model.spread)
 
 
 def read_steadily(directory: Path) -> Iterator[VectorFiles]:
@@ -283,14 +280,14 @@ class VectorWriter:
         self._directory = directory
         self._listed = listed(directory)
         remove_unlisted(directory, self._listed)
-        self._made: Generation | None = None
+        self._generation: Generation | None = None
         self._draft: FileDraft | None = None
 
     def add(
         self,
         lengths: Mapping[str, int],
         pieces: Mapping[str, Sequence[PieceVector]],
-        made: EmbeddingModel,
+        model: EmbeddingModel,
         blocks: Mapping[str, int],
     ) -> None:
         """
@@ -301,12 +298,12 @@ class VectorWriter:
             EmbeddingsMismatch: two models between two commits.
             OSError: the disk.
         """
-        generation = self._made or generation_for(self._listed, made)
-        if generation.key != made.key:
+        generation = self._generation or generation_for(self._listed, model)
+        if generation.key != model.key:
             raise EmbeddingsMismatch(log="two embedding models between two commits")
-        if generation.dimensions != made.dimensions:
-            raise EmbeddingsGarbled(log=f"a model of {made.dimensions} dimensions")
-        self._made = generation
+        if generation.dimensions != model.dimensions:
+            raise EmbeddingsGarbled(log=f"a model of {model.dimensions} dimensions")
+        self._generation = generation
         check(lengths.items(), pieces.items(), generation.dimensions)
         self._draft = self._draft or FileDraft(self._directory, generation.dimensions)
         for document_id, block in blocks.items():
@@ -314,13 +311,13 @@ class VectorWriter:
 
     def secure(self) -> None:
         """Bring all vectors to the disk and into the list. Raises: OSError."""
-        if self._draft is None or self._made is None:
+        if self._draft is None or self._generation is None:
             return
-        made = replace(self._made, files=(*self._made.files, self._draft.finished()))
-        others = tuple(one for one in self._listed.generations if one.key != made.key)
-        self._listed = VectorFiles((*others, made))
+        generation = replace(self._generation, files=(*self._generation.files, self._draft.finished()))
+        others = tuple(other for other in self._listed.generations if other.key != generation.key)
+        self._listed = VectorFiles((*others, generation))
         write_list(self._directory, self._listed)
-        self._draft = self._made = None
+        self._draft = self._generation = None
 
     def tidy(self, live_blocks: Callable[[], Sequence[int]]) -> None:
         """
@@ -330,37 +327,37 @@ class VectorWriter:
             SearchUnavailable, OSError: a file cannot be read or written; the list is as it was then.
         """
         generations = self._listed.generations
-        if len(generations) < 2 and all(len(one.files) <= MAX_FILES for one in generations):
+        if len(generations) < 2 and all(len(generation.files) <= MAX_FILES for generation in generations):
             return
         live = np.array(live_blocks(), dtype=np.uint64)
-        kept = [
-            one
-            for one in generations
-            if one is generations[-1]
-            or any(bool(np.isin(rows["block"], live).any()) for rows in mapped(self._directory, one))
+        in_use = [
+            generation
+            for generation in generations
+            if generation is generations[-1]
+            or any(bool(np.isin(rows["block"], live).any()) for rows in mapped(self._directory, generation))
         ]
-        kept = [put_together(self._directory, one, live) if len(one.files) > MAX_FILES else one for one in kept]
-        if kept != list(generations):
-            self._listed = replace(self._listed, generations=tuple(kept))
+        in_use = [put_together(self._directory, own, live) if len(own.files) > MAX_FILES else own for own in in_use]
+        if in_use != list(generations):
+            self._listed = replace(self._listed, generations=tuple(in_use))
             write_list(self._directory, self._listed)
             remove_unlisted(self._directory, self._listed)
 
-    def foreign(self, made: EmbeddingModel, live_blocks: Sequence[int]) -> int:
+    def foreign(self, model: EmbeddingModel, live_blocks: Sequence[int]) -> int:
         """
-        Return how many of *live_blocks* have vectors of other models than *made*. Raises: SearchUnavailable.
+        Return how many of *live_blocks* have vectors of other models than *model*. Raises: SearchUnavailable.
 
         A block is written by one model. Some have no vectors at all: texts in languages that the model does not know.
         """
-        others = [one for one in self._listed.generations if one.key != made.key]
-        known = [rows["block"] for one in others for rows in mapped(self._directory, one)]
+        others = [generation for generation in self._listed.generations if generation.key != model.key]
+        blocks = [rows["block"] for generation in others for rows in mapped(self._directory, generation)]
         live = np.array(live_blocks, dtype=np.uint64)
-        return int(np.isin(live, np.concatenate(known)).sum()) if known else 0
+        return int(np.isin(live, np.concatenate(blocks)).sum()) if blocks else 0
 
     def discard(self) -> None:
         """Give up what was not secured."""
         if self._draft is not None:
             self._draft.discard()
-            self._draft = self._made = None
+            self._draft = self._generation = None
 
 
 _STEP = 254.0
@@ -378,16 +375,16 @@ other by spinning: on two busy cores that takes 90 ms for 42,613 rows in place o
 _DENSE = 0.3
 """Share of a block's rows from which on reading all of them is faster than picking them out."""
 
-Wanted = np.ndarray[Any, np.dtype[np.bool_]]
+RowMask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def cosines(files: Sequence[Rows], wanted: Wanted | None, vector: Vector) -> Floats:
+def cosines(files: Sequence[Rows], mask: RowMask | None, vector: Vector) -> Floats:
     """
-    Return the cosine of every row of *files* with *vector*, minus infinity where it is not *wanted* (None: all).
+    Return the cosine of every row of *files* with *vector*, minus infinity where it is not *mask* (None: all).
 
     What a row that is not wanted holds has no part in the scores of the others.
     """
-    found = np.full(sum(map(len, files)), -np.inf)
+    scores = np.full(sum(map(len, files)), -np.inf)
     # The vector as two columns of whole numbers, the second in 254ths of the first's unit.
     values = np.asarray(vector, dtype=np.float64)
     unit = float(np.abs(values).max()) / 127.0
@@ -401,18 +398,18 @@ def cosines(files: Sequence[Rows], wanted: Wanted | None, vector: Vector) -> Flo
     for rows in files:
         for start in range(0, len(rows), block):
             part = rows[start : start + block]
-            into = found[at + start : at + start + len(part)]
-            chosen = None if wanted is None else wanted[at + start : at + start + len(part)]
+            into = scores[at + start : at + start + len(part)]
+            chosen = None if mask is None else mask[at + start : at + start + len(part)]
             _score(part, chosen, into, (question, unit, buffer))
         at += len(rows)
-    return found
+    return scores
 
 
 _Question = tuple[Rows, float, Rows]
 """Two columns of whole numbers, their unit, and room for the rows of a block."""
 
 
-def _score(part: Rows, chosen: Wanted | None, into: Floats, question: _Question) -> None:
+def _score(part: Rows, chosen: RowMask | None, into: Floats, question: _Question) -> None:
     number = len(part) if chosen is None else int(chosen.sum())
     if number == 0:
         return
@@ -440,5 +437,5 @@ def _products(vectors: Rows, scales: Rows, question: _Question) -> Floats:
     total = np.zeros((len(vectors), 2))
     for start in range(0, len(columns), _EXACT):
         total += numbers[:, start : start + _EXACT] @ columns[start : start + _EXACT]
-    found: Floats = (total[:, 0] + total[:, 1] / _STEP) * unit * scales.astype(np.float64)
-    return found
+    products: Floats = (total[:, 0] + total[:, 1] / _STEP) * unit * scales.astype(np.float64)
+    return products

@@ -53,10 +53,10 @@ MAX_SORT_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """How many documents were *written* again, and how many were *left* because their rights cannot be read."""
+    """How many *documents* were written again, and how many are the *rest* because their rights cannot be read."""
 
-    written: int = 0
-    left: int = 0
+    documents: int = 0
+    rest: int = 0
 
 
 class EmbeddedWriter:
@@ -93,9 +93,9 @@ class EmbeddedWriter:
             stored.add_unsigned(BLOCK_FIELD, number)
             text = _text(document, "exactContent")
             passages = [PassageText(start, text[start:end]) for start, end in bounds]
-            shown = {name: _text(document, name) for name in CARD_FIELDS}
-            shown[PLACES_FIELD] = with_rows_at(shown[PLACES_FIELD], text, [start for start, _ in bounds])
-            texts.add(number, card_of(shown), passages)
+            fields = {name: _text(document, name) for name in CARD_FIELDS}
+            fields[PLACES_FIELD] = with_rows_at(fields[PLACES_FIELD], text, [start for start, _ in bounds])
+            texts.add(number, card_of(fields), passages)
         writer.delete_documents_by_term("id", _id(document))
         writer.add_document(stored)
 
@@ -103,18 +103,17 @@ class EmbeddedWriter:
         self,
         documents: Sequence[Mapping[str, object]],
         pieces: Mapping[str, Sequence[PieceVector]],
-        made: EmbeddingModel,
+        model: EmbeddingModel,
     ) -> None:
         """Take *documents* with the vectors of their *pieces*. Raises: EmbeddingsGarbled, SearchUnavailable."""
         writer, vectors, texts = self._open_writer(), self._open_vectors(), self._open_texts()
         with translated(self._directory):
             lengths = {_id(document): len(_text(document, "exactContent")) for document in documents}
-            blocks = {one: texts.new_block() for one, own in pieces.items() if own}
-            vectors.add(lengths, pieces, made, blocks)
+            blocks = {key: texts.new_block() for key, own in pieces.items() if own}
+            vectors.add(lengths, pieces, model, blocks)
             for document in documents:
                 own = [(piece.start, piece.end) for piece in pieces.get(_id(document), ())]
-                length = lengths[_id(document)]
-                bounds = list(zip([start for start, _ in own], held_ends(own, length), strict=True))
+                bounds = list(zip([start for start, _ in own], held_ends(own, lengths[_id(document)]), strict=True))
                 bounds = bounds or passages_in(_text(document, "exactContent"))
                 self._add(document, writer, texts, bounds, blocks.get(_id(document)))
 
@@ -127,33 +126,32 @@ class EmbeddedWriter:
         """
         with translated(self._directory):
             self._index.reload()
-            searcher, written, left = self._index.searcher(), 0, 0
+            searcher, count, rest = self._index.searcher(), 0, 0
             # The documents that have no text, or that an earlier version wrote.
             cut = Query.exists_query(BLOCK_FIELD)
             old = Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, cut)])
             rights = [(name, _tokens_by_place(name, old, searcher, self._index)) for name in ACL_FIELDS]
-            hits = searcher.search(old, limit=max(1, searcher.num_docs), count=False).hits
-            for _, place in hits:
+            for _, place in searcher.search(old, limit=max(1, searcher.num_docs), count=False).hits:
                 stored = stored_of(searcher.doc(place))
-                known = {name: values[0] for name, values in stored.items()}
-                if isinstance(moment := known.get("last_modified"), datetime):
-                    known["last_modified"] = moment.isoformat()
-                tokens = {field: found.get((place.segment_ord, place.doc), []) for field, found in rights}
-                document = {**known, "exactContent": text_of(stored, "exactContent") or "", **tokens}
+                fields = {name: values[0] for name, values in stored.items()}
+                if isinstance(moment := fields.get("last_modified"), datetime):
+                    fields["last_modified"] = moment.isoformat()
+                tokens = {field: by_place.get((place.segment_ord, place.doc), []) for field, by_place in rights}
+                document = {**fields, "exactContent": text_of(stored, "exactContent") or "", **tokens}
                 if not document["exactContent"]:
                     continue
                 if all(document[name] for name in ACL_FIELDS):
                     self.add([document])
-                    written += 1
+                    count += 1
                 else:
-                    left += 1
+                    rest += 1
         self.commit()
-        return Rebuilt(written, left)
+        return Rebuilt(count, rest)
 
-    def unembedded(self, made: EmbeddingModel) -> int:
-        """Return how many documents have vectors of other models than *made*. Raises: SearchUnavailable."""
+    def unembedded(self, model: EmbeddingModel) -> int:
+        """Return how many documents have vectors of other models than *model*. Raises: SearchUnavailable."""
         with translated(self._directory):
-            return self._open_vectors().foreign(made, live_blocks(self._index))
+            return self._open_vectors().foreign(model, live_blocks(self._index))
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""
@@ -227,12 +225,12 @@ def live_blocks(index: Index) -> list[int]:
 
 def _tokens_by_place(field: str, among: Query, searcher: Searcher, index: Index) -> dict[tuple[int, int], list[str]]:
     """Return the terms of *field* of each document that *among* finds: they are indexed and not stored."""
-    found: dict[tuple[int, int], list[str]] = {}
+    tokens: dict[tuple[int, int], list[str]] = {}
     for token, _ in searcher.terms_with_prefix(field, ""):
         holding = narrowed(Query.term_query(index.schema, field, token), [among])
         for _, place in searcher.search(holding, limit=max(1, searcher.num_docs), count=False).hits:
-            found.setdefault((place.segment_ord, place.doc), []).append(token)
-    return found
+            tokens.setdefault((place.segment_ord, place.doc), []).append(token)
+    return tokens
 
 
 def _stored(document: Mapping[str, object]) -> Document:
@@ -262,10 +260,10 @@ def _stored(document: Mapping[str, object]) -> Document:
 
 
 def _id(document: Mapping[str, object]) -> str:
-    found = _text(document, "id")
-    if not found or len(found) > MAX_TERM_CHARS:
+    document_id = _text(document, "id")
+    if not document_id or len(document_id) > MAX_TERM_CHARS:
         raise SearchUnavailable(f"An id has 1 to {MAX_TERM_CHARS} characters: the document is refused.")
-    return found
+    return document_id
 
 
 def _add_title(stored: Document, title: str) -> None:

@@ -179,18 +179,18 @@ def exchanged(session: requests.Session, request: Request, fail: Fail) -> Reply:
 def failure_of(error: BaseException) -> HttpFailure:
     """Return the first row of `FAILURES` that fits a foreign exception or what caused it."""
     causes = tuple(_causes(error))
-    fault = next(fault for kinds, fault in FAILURES if any(isinstance(one, kinds) for one in causes))
+    fault = next(fault for kinds, fault in FAILURES if any(isinstance(cause, kinds) for cause in causes))
     return HttpFailure(fault, type(causes[-1]).__name__)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield *error* and what the libraries wrapped in it, the root last."""
-    seen: list[BaseException] = []
-    found: BaseException | None = error
-    while found is not None and found not in seen:
-        seen.append(found)
-        yield found
-        found = found.__cause__ or next((one for one in found.args if isinstance(one, BaseException)), None)
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        yield cause
+        cause = cause.__cause__ or next((part for part in cause.args if isinstance(part, BaseException)), None)
 
 
 def _is_plain(headers: Mapping[str, str]) -> bool:
@@ -264,8 +264,8 @@ class JsonEndpoint:
         headers = {"Content-Type": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        sent = encodable(json.dumps(body, ensure_ascii=False)).encode()
-        request = Request("POST", self.url, (left_s, left_s), MAX_REPLY_BYTES, sent, headers, is_safe=True)
+        payload = encodable(json.dumps(body, ensure_ascii=False)).encode()
+        request = Request("POST", self.url, (left_s, left_s), MAX_REPLY_BYTES, payload, headers, is_safe=True)
         with exchanged(self._session, request, _no_reply) as reply:
             if reply.status != 200:
                 raise NoReply("Unavailable", f"it answered {reply.status}")

@@ -141,7 +141,7 @@ class TimedReply(http.client.HTTPResponse):
         A reply without a body by its status is in doubt because not every server knows that it has none. A length that
         is invalid is "an unrecoverable error" (same section). Raises: NoLength.
         """
-        codings = [one.strip().lower() for one in self.headers.get_all("Transfer-Encoding", [])]
+        codings = [coding.strip().lower() for coding in self.headers.get_all("Transfer-Encoding", [])]
         lengths = self.headers.get_all("Content-Length", [])
         if not codings and lengths and (len(set(lengths)) > 1 or not _LENGTH.fullmatch(lengths[0].strip())):
             raise NoLength
@@ -181,7 +181,7 @@ class _Bytes(io.RawIOBase):
         self.left_bytes = sys.maxsize
         self.excess: type[Exception] = ReplyTooLong
         self.is_ended = False
-        self._taken = 0
+        self._bytes_read = 0
 
     def bound(self, limit_s: float | None, max_bytes: int, excess: type[Exception]) -> None:
         """Give at most *max_bytes* within *limit_s* from now; with more raise *excess*."""
@@ -207,10 +207,10 @@ class _Bytes(io.RawIOBase):
         self.left_bytes -= size
         if self.left_bytes < 0:
             raise self.excess
-        self._taken += size
-        if self._taken >= TURN_BYTES:
+        self._bytes_read += size
+        if self._bytes_read >= TURN_BYTES:
             # Where bytes are always waiting, no other greenlet would ever run.
-            self._taken = 0
+            self._bytes_read = 0
             time.sleep(0)
         return size
 
@@ -278,14 +278,14 @@ def without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
     Raises:
         ValueError: *url* is no http or https URL.
     """
-    wanted = "An http or https URL is expected."
+    expectation = "An http or https URL is expected."
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
     except ValueError as error:
-        raise ValueError(wanted) from error
+        raise ValueError(expectation) from error
     if not is_usable:
-        raise ValueError(wanted)
+        raise ValueError(expectation)
     bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return bare, None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
 

@@ -73,9 +73,9 @@ class KeyedIdentity:
 
     def _is_known(self, value: str) -> bool:
         scheme, _, key = value.strip().partition(" ")
-        given = key.strip().encode("utf-8", "surrogatepass")
+        key_bytes = key.strip().encode("utf-8", "surrogatepass")
         # All are compared, so that the time reveals nothing about similar keys.
-        matches = [hmac.compare_digest(given, known.encode("utf-8")) for known in self.keys]
+        matches = [hmac.compare_digest(key_bytes, own.encode("utf-8")) for own in self.keys]
         return scheme.lower() == "bearer" and any(matches)
 
 
@@ -125,8 +125,8 @@ class HeaderIdentity:
         return VerifiedIdentity(name=believed_name(self._value(headers), self.domain))
 
     def _value(self, headers: Mapping[str, str]) -> str | None:
-        wanted = self.header.lower()
-        values = [value for name, value in headers.items() if name.lower() == wanted]
+        header = self.header.lower()
+        values = [value for name, value in headers.items() if name.lower() == header]
         # Two headers of this name mean that one of them passed through: neither is believed (a comma is no name).
         return _utf8(",".join(values)) if values else None
 

@@ -55,7 +55,7 @@ class JwkSet:
         self._clock = clock
         self._server = RightsServer(source, timeout_s, _MAX_BYTES)
         self._flights: Flights[tuple[float, tuple[Jwk, ...]]] = Flights()
-        self._held: tuple[float, tuple[Jwk, ...]] | None = None
+        self._cache: tuple[float, tuple[Jwk, ...]] | None = None
         self._asked_at = float("-inf")
 
     def candidates(self, key_id: str | None) -> tuple[Jwk, ...]:
@@ -69,9 +69,9 @@ class JwkSet:
             AuthorityTimeout: as above, and the provider did not answer in time.
         """
         read_at, keys = self._current()
-        found = _with_id(keys, key_id)
-        if found or self._clock() - max(read_at, self._asked_at) < MIN_REFETCH_S:
-            return found
+        matches = _with_id(keys, key_id)
+        if matches or self._clock() - max(read_at, self._asked_at) < MIN_REFETCH_S:
+            return matches
         try:
             return _with_id(self._fetched()[1], key_id)
         except (AuthorityUnavailable, AuthorityTimeout):
@@ -88,16 +88,16 @@ class JwkSet:
         return None
 
     def _current(self) -> tuple[float, tuple[Jwk, ...]]:
-        held, now = self._held, self._clock()
+        cache, now = self._cache, self._clock()
         # Not every request calls a provider that fails or hangs: other requests use the known keys.
         is_just_asked = now - self._asked_at < MIN_REFETCH_S
-        if held is not None and now - held[0] < (max(STALE_S, self._fresh_s) if is_just_asked else self._fresh_s):
-            return held
+        if cache is not None and now - cache[0] < (max(STALE_S, self._fresh_s) if is_just_asked else self._fresh_s):
+            return cache
         try:
             return self._fetched()
         except (AuthorityUnavailable, AuthorityTimeout):
-            if held is not None and self._clock() - held[0] < max(STALE_S, self._fresh_s):
-                return held
+            if cache is not None and self._clock() - cache[0] < max(STALE_S, self._fresh_s):
+                return cache
             raise
 
     def _fetched(self) -> tuple[float, tuple[Jwk, ...]]:
@@ -105,8 +105,8 @@ class JwkSet:
 
     def _fetch(self) -> tuple[float, tuple[Jwk, ...]]:
         self._asked_at = self._clock()
-        self._held = (self._asked_at, _keys(self._read()))
-        return self._held
+        self._cache = (self._asked_at, _keys(self._read()))
+        return self._cache
 
     def _read(self) -> bytes:
         if not self._source.startswith(("http://", "https://")):
@@ -170,9 +170,9 @@ class JwtIdentity:
         self._rules = rules
         self._keys = keys
         self._secret = secret
-        wanted = (*rules.algorithms, "HS256") if secret else rules.algorithms
+        algorithms = (*rules.algorithms, "HS256") if secret else rules.algorithms
         kinds = [*(["oct"] if self._secret else []), *(["RSA", "EC", "OKP"] if self._keys else [])]
-        self._allowed = frozenset(name for name in wanted if KINDS.get(name) in kinds)
+        self._allowed = frozenset(name for name in algorithms if KINDS.get(name) in kinds)
         if not self._allowed:
             raise ValueError("no allowed algorithm has a key")
 
@@ -186,22 +186,21 @@ class JwtIdentity:
             AuthorityUnavailable: the provider's keys cannot be read, or the token leaves the user's groups out.
             AuthorityTimeout: the provider did not answer in time.
         """
-        found = [self._identified(_token_in(name, values)) for name, values in self._sent(headers)]
-        if any(one.name != found[0].name for one in found):
+        identities = [self._identified(_token_in(name, values)) for name, values in self._credentials(headers)]
+        if any(identity.name != identities[0].name for identity in identities):
             raise InvalidSignIn(TWO_USERS)
-        return found[0] if found else UNIDENTIFIED
+        return identities[0] if identities else UNIDENTIFIED
 
-    def _sent(self, headers: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    def _credentials(self, headers: Mapping[str, str]) -> list[tuple[str, list[str]]]:
         """Return those of our headers that were sent, in the order of the rules, each with all its values."""
-        wanted = [name.lower() for name in self._rules.headers]
-        values = {one: [value for name, value in headers.items() if name.lower() == one] for one in wanted}
-        return [(name, sent) for name, sent in values.items() if sent]
+        names = [name.lower() for name in self._rules.headers]
+        values = {header: [value for name, value in headers.items() if name.lower() == header] for header in names}
+        return [(name, texts) for name, texts in values.items() if texts]
 
     def _identified(self, token: str) -> VerifiedIdentity:
         claims = self._verified(token)
         value = _claim(claims, self._rules.user_claim)
-        user = value if isinstance(value, str) else None
-        name = believed_name(user, self._rules.domain, principal=qualified_name)
+        name = believed_name(value if isinstance(value, str) else None, self._rules.domain, principal=qualified_name)
         if name is None:
             raise InvalidSignIn(NO_USER)
         issued_at = claims.get("iat")
@@ -234,9 +233,8 @@ class JwtIdentity:
     def _keys_for(self, algorithm: str, key_id: str | None) -> Sequence[jwt.PyJWK | str]:
         if KINDS[algorithm] == "oct":
             return [self._secret]
-        given = self._keys.candidates(key_id) if self._keys else ()
-        made = (_key(one, algorithm) for one in given)
-        return [key for key in made if key is not None]
+        candidates = self._keys.candidates(key_id) if self._keys else ()
+        return [key for key in (_key(candidate, algorithm) for candidate in candidates) if key is not None]
 
     def _claims(self, token: str, key: jwt.PyJWK | str, algorithm: str) -> Mapping[str, Any]:
         rules = self._rules
@@ -284,10 +282,10 @@ def _claim(claims: Mapping[str, Any], path: str) -> Any:
     """Return the claim of this name, else the one at this dotted path (`realm_access.roles`), else None."""
     if path in claims:
         return claims[path]
-    found: Any = claims
+    value: Any = claims
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _tokens(claims: Mapping[str, Any], path: str | None) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class ChainMember:
     """One endpoint of the chain: *name* for the log (a host, never a whole URL), and its breaker."""
 
     name: str
-    asked: ChainEndpoint
+    endpoint: ChainEndpoint
     breaker: Breaker
 
 
@@ -117,10 +117,10 @@ class ModelChain:
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """Yield the pieces of the first endpoint that begins to answer, then one `Ending`; see `ports.Model`."""
 
-        def by(asked: ChainEndpoint) -> Attempt[TextChunk]:
-            return lambda until: asked.generate(prompt, is_streamed=is_streamed, until=until)
+        def by(endpoint: ChainEndpoint) -> Attempt[TextChunk]:
+            return lambda until: endpoint.generate(prompt, is_streamed=is_streamed, until=until)
 
-        turns = [self._turn(link, by(link.asked)) for link in self._links]
+        turns = [self._turn(link, by(link.endpoint)) for link in self._links]
         last = self._last
         if last is not None:
             turns.append(lambda until, is_last: begin(last.generate(prompt, is_streamed=is_streamed)))
@@ -131,10 +131,10 @@ class ModelChain:
     ) -> Generator[Mapping[str, object] | Ending, None, None]:
         """Relay to the first endpoint that takes it; see `ports.Relay`. The last model takes no foreign bodies."""
 
-        def by(asked: ChainEndpoint) -> Attempt[Mapping[str, object]]:
-            return lambda until: asked.relay(body, is_streamed=is_streamed, until=until)
+        def by(endpoint: ChainEndpoint) -> Attempt[Mapping[str, object]]:
+            return lambda until: endpoint.relay(body, is_streamed=is_streamed, until=until)
 
-        return self._in_turn([self._turn(link, by(link.asked)) for link in self._links])
+        return self._in_turn([self._turn(link, by(link.endpoint)) for link in self._links])
 
     def breakers(self) -> Sequence[tuple[str, bool]]:
         """Return each endpoint's name, in order, and whether its breaker is open; sends no request."""
@@ -143,7 +143,7 @@ class ModelChain:
     def close(self) -> None:
         """Close the idle connections of all endpoints; running answers continue."""
         for link in self._links:
-            link.asked.close()
+            link.endpoint.close()
 
     def _turn(self, link: ChainMember, attempt: Attempt[T]) -> Turn[T]:
         def turn(until: float, is_last: bool) -> StartedAttempt[T]:
@@ -160,14 +160,14 @@ class ModelChain:
         tries = 0
         for number, turn in enumerate(turns, 1):
             is_last = number == len(turns)
-            begun = turn(until, is_last)
-            tries += begun.tries
-            with closing(begun.rest):
-                if not is_last and _is_passed_on(begun.first):
+            start = turn(until, is_last)
+            tries += start.tries
+            with closing(start.rest):
+                if not is_last and _is_passed_on(start.first):
                     continue
-                yield counted(begun.first, tries, is_fallback=number > 1)
-                for said in begun.rest:
-                    yield counted(said, tries, is_fallback=number > 1) if isinstance(said, Ending) else said
+                yield counted(start.first, tries, is_fallback=number > 1)
+                for piece in start.rest:
+                    yield counted(piece, tries, is_fallback=number > 1) if isinstance(piece, Ending) else piece
                 return
         yield Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
 
@@ -182,10 +182,10 @@ def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[
     report: Callable[[BreakerVerdict], None] = link.breaker.gave_up
     try:
         with closing(attempt(until)) as answering:
-            for said in answering:
-                if isinstance(said, Ending):
-                    report = _report(link, said.failure)
-                yield said
+            for piece in answering:
+                if isinstance(piece, Ending):
+                    report = _report(link, piece.failure)
+                yield piece
     finally:
         report(verdict)
 
@@ -217,7 +217,7 @@ def _is_passed_on(first: object) -> bool:
 def retried(attempt: Callable[[], Answering[T]], patient: RetryPolicy) -> StartedAttempt[T]:
     """Return the first attempt that is not to be repeated, with the tries of all."""
     every = list(repeated(lambda: begin(attempt()), _failure, patient))
-    return replace(every[-1], tries=sum(begun.tries for begun in every))
+    return replace(every[-1], tries=sum(start.tries for start in every))
 
 
 def begin(answering: Answering[T]) -> StartedAttempt[T]:
@@ -230,17 +230,17 @@ def begin(answering: Answering[T]) -> StartedAttempt[T]:
     return StartedAttempt(first, answering, 1 if facts is None else facts.tries)
 
 
-def counted(said: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
-    """Return *said* with the number of tries in its facts, where it has facts."""
-    if isinstance(said, Ending):
-        return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
-    if isinstance(said, TextChunk) and said.facts is not None:
-        return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
-    return said
+def counted(piece: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
+    """Return *piece* with the number of tries in its facts, where it has facts."""
+    if isinstance(piece, Ending):
+        return replace(piece, facts=replace(piece.facts, tries=tries, is_fallback=is_fallback))
+    if isinstance(piece, TextChunk) and piece.facts is not None:
+        return replace(piece, facts=replace(piece.facts, tries=tries, is_fallback=is_fallback))
+    return piece
 
 
-def _failure(begun: StartedAttempt[T]) -> ModelError | None:
-    failure = begun.first.failure if isinstance(begun.first, Ending) else None
+def _failure(start: StartedAttempt[T]) -> ModelError | None:
+    failure = start.first.failure if isinstance(start.first, Ending) else None
     return failure if isinstance(failure, ModelError) else None
 
 
@@ -279,12 +279,12 @@ class Breaker:
         with self._lock:
             if self._opened_at is None:
                 return BreakerVerdict()
-            left = self._opened_at + self._reset_s - self._clock()
-            if left <= 0 and not self._probe:
+            wait = self._opened_at + self._reset_s - self._clock()
+            if wait <= 0 and not self._probe:
                 self._probes += 1
                 self._probe = self._probes
                 return BreakerVerdict(probe=self._probe)
-            return BreakerVerdict(max(left, 1.0))
+            return BreakerVerdict(max(wait, 1.0))
 
     @property
     def is_open(self) -> bool:
@@ -385,11 +385,11 @@ class ExtractiveModel:
         facts = ModelFacts(name=BUILTIN_MODEL)
         chars = sum(len(extract.text) for extract in prompt.extracts)
         try:
-            found = self._aside(partial(_pieces, prompt), chars)
+            parts = self._aside(partial(_pieces, prompt), chars)
         except RagError as error:
             yield Ending(None, error, facts)
             return
-        for text in found if is_streamed else ("".join(found),):
+        for text in parts if is_streamed else ("".join(parts),):
             yield TextChunk(text, facts)
         yield Ending("stop", facts=facts)
 

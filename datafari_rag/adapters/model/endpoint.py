@@ -78,7 +78,7 @@ AFTER_END_S = 0.5
 AFTER_DONE_S = 0.05
 """How long the end of the body is waited for after `[DONE]`, so that the connection can be used again."""
 
-DONE = "[DONE]"
+END_MARK = "[DONE]"
 
 UNDERSTOOD = (NoAnswer, OnlyThoughts, ThoughtsPassedOn, ModelInputTooLong, ContentFiltered)
 """Failures of a request whose form the server took: what led to it was learned."""
@@ -135,7 +135,7 @@ class HttpModel:
             thinking = ThinkingFilter(is_held=is_aloud or not is_streamed, thinks_aloud=is_aloud)
             failure: RagError | None = None
             try:
-                reply, patience = self._sent(prompt, needs, is_streamed=is_streamed, until=until)
+                reply, patience = self._reply_to(prompt, needs, is_streamed=is_streamed, until=until)
                 with reply:
                     for piece in self._pieces(reply, tally, patience, thinking):
                         self.learned.keep(prompt.model, lessons)
@@ -170,13 +170,13 @@ class HttpModel:
             with self._answered(encoded(body), patience, self._senders_own) as reply:
                 read = openai.delta if _is_stream(reply, patience) else openai.answer
                 # Of all answers that a relayed body requests each must be finished.
-                wanted = body.get("n")
-                unfinished = wanted if isinstance(wanted, int) and wanted > 0 else 1
+                choices = body.get("n")
+                unfinished = choices if isinstance(choices, int) and choices > 0 else 1
                 for chunk in self._chunks(reply, tally, patience):
                     unfinished -= _finishes(chunk)
-                    said = read(chunk)
-                    finished = None if unfinished > 0 else said.finish_reason or tally.finish_reason or "stop"
-                    tally.add(replace(said, finish_reason=finished))
+                    delta = read(chunk)
+                    finished = None if unfinished > 0 else delta.finish_reason or tally.finish_reason or "stop"
+                    tally.add(replace(delta, finish_reason=finished))
                     yield from patience.lent(chunk)
         except RagError as error:
             failure = error
@@ -186,7 +186,7 @@ class HttpModel:
         """Close the idle connections."""
         self._server.close()
 
-    def _sent(
+    def _reply_to(
         self, prompt: Prompt, needs: ServerNeeds, *, is_streamed: bool, until: float
     ) -> tuple[Reply, ReadDeadline]:
         """
@@ -226,18 +226,18 @@ class HttpModel:
         self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline, thinking: ThinkingFilter
     ) -> Iterator[TextChunk]:
         """Yield the answer's text as it comes; white space before the first word waits for it."""
-        characters, held, is_begun = Characters(), "", False
-        for shown in self._texts(reply, tally, patience, thinking):
-            text = characters.feed(shown)
+        characters, prefix, is_begun = Characters(), "", False
+        for part in self._texts(reply, tally, patience, thinking):
+            text = characters.feed(part)
             if not text:
                 continue
             if is_begun:
                 yield from patience.lent(TextChunk(text))
             elif tally.has_text:
                 is_begun = True
-                yield from patience.lent(TextChunk(held + text, tally.facts))
+                yield from patience.lent(TextChunk(prefix + text, tally.facts))
             else:
-                held += text
+                prefix += text
         rest = characters.end()
         if rest:
             yield TextChunk(rest)
@@ -254,15 +254,15 @@ class HttpModel:
         is_stream, began = _is_stream(reply, patience), self._clock()
         read = self._template.delta if is_stream else self._template.answer
         for chunk in self._chunks(reply, tally, patience):
-            said = read(chunk)
+            delta = read(chunk)
             before = thinking.thought_chars
-            if said.thought_chars:
-                thinking.apart(said.thought_chars)
-            text = thinking.feed(said.text)
+            if delta.thought_chars:
+                thinking.apart(delta.thought_chars)
+            text = thinking.feed(delta.text)
             if thinking.thought_chars > before:
                 tally.note_thoughts(thinking.thought_chars, (self._clock() - began) * 1000)
                 patience.go_on()
-            tally.add(said if text == said.text else replace(said, text=text))
+            tally.add(delta if text == delta.text else replace(delta, text=text))
             if text:
                 yield text
             if thinking.is_late:
@@ -294,7 +294,7 @@ def _taught(failure: RagError | None, needs: ServerNeeds, prompt: Prompt, lesson
     if rejection is None or len(lessons) == MAX_LESSONS:
         return None
     lesson = lesson_in(rejection, needs, texts_of(prompt))
-    return None if lesson is None or lesson.name in {one.name for one in lessons} else lesson
+    return None if lesson is None or lesson.name in {other.name for other in lessons} else lesson
 
 
 class ReadDeadline:
@@ -323,14 +323,14 @@ class ReadDeadline:
         self._is_waited = False
         self._lent_s = 0.0
 
-    def lent(self, said: T) -> Iterator[T]:
+    def lent(self, piece: T) -> Iterator[T]:
         """
-        Yield *said*, and measure the next silence from when the reader comes back for more.
+        Yield *piece*, and measure the next silence from when the reader comes back for more.
 
         The time of a slow reader says nothing about the model.
         """
         given_at = self._clock()
-        yield said
+        yield piece
         now = self._clock()
         self._lent_s += now - given_at
         if self.is_streamed:
@@ -348,12 +348,12 @@ class ReadDeadline:
     def left_s(self) -> float:
         """Return the seconds left, more than 0. Raises: ModelTimeout, when none are."""
         now = self._clock()
-        left = min(self._next, self._end) - now
-        if left <= 0:
+        rest = min(self._next, self._end) - now
+        if rest <= 0:
             is_blameless = not self._is_waited or min(self._next, self._end + self._lent_s) > now
             raise ModelTimeout(log="over a limit of llm.*_timeout_s", is_blameless=is_blameless)
         self._is_waited = True
-        return left
+        return rest
 
 
 def encoded(body: Mapping[str, object]) -> bytes:
@@ -384,7 +384,7 @@ def _streamed(reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Itera
         while data := reply.read(patience.left_s()):
             size += len(data)
             for event in _fed(events, data):
-                if event.strip() == DONE:
+                if event.strip() == END_MARK:
                     _drain(reply, patience)
                     _check_ended(tally, f"events={count} bytes={size}")
                     return
@@ -393,7 +393,7 @@ def _streamed(reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Itera
             if tally.finish_reason is not None:
                 patience.end(AFTER_END_S)
         for event in events.end():
-            if event.strip() != DONE:
+            if event.strip() != END_MARK:
                 count += 1
                 yield _last_event(event, count)
         if size and not count:
@@ -480,9 +480,9 @@ MAX_MODELS = 256
 class LearnedNeeds:
     """What the models of one endpoint want; safe for threads and greenlets."""
 
-    def __init__(self, name: str, known: Callable[[str], ServerNeeds]) -> None:
-        """Remember nothing yet. *name* is the endpoint's for the log; *known* is what its table says of a model."""
-        self._name, self._known = name, known
+    def __init__(self, name: str, needs_of: Callable[[str], ServerNeeds]) -> None:
+        """Remember nothing yet. *name* is the endpoint's for the log; *needs_of* is what its table says of a model."""
+        self._name, self._needs_of = name, needs_of
         self._learned: OrderedDict[str, tuple[ServerNeeds, tuple[str, ...]]] = OrderedDict()
         self._lock = Lock()
 
@@ -490,7 +490,7 @@ class LearnedNeeds:
         """Return what *model* wants, as far as is known."""
         with self._lock:
             if model not in self._learned:
-                return self._known(model)
+                return self._needs_of(model)
             self._learned.move_to_end(model)
             return self._learned[model][0]
 
@@ -639,8 +639,7 @@ class ServerListing:
         """Open nothing yet. Raises: ValueError, as `ModelServer`."""
         self._server = ModelServer(endpoint, machine)
         parts = urlsplit(endpoint.url)
-        path = parts.path.removesuffix(_COMPLETIONS)
-        self._base = urlunsplit(parts._replace(path=path, query=""))
+        self._base = urlunsplit(parts._replace(path=parts.path.removesuffix(_COMPLETIONS), query=""))
         self._root = urlunsplit(parts._replace(path="", query=""))
 
     def names(self) -> tuple[str, ...]:
@@ -649,12 +648,12 @@ class ServerListing:
 
     def window(self, model: str) -> int | None:
         """Return the window of *model* in tokens, None where the server does not say; never fails."""
-        asked = orjson.dumps({"model": model})
+        body = orjson.dumps({"model": model})
         # Of Ollama, what a loaded model has counts before what it would be given.
         listed = (f"{self._base}/models", f"{self._root}/api/v0/models", f"{self._root}/api/ps")
-        found = next(filter(None, (window_in(self._tried(url), model) for url in listed)), None)
-        found = found or window_in_props(self._tried(f"{self._root}/props"))
-        return found or window_in_show(self._tried(f"{self._root}/api/show", asked))
+        size = next(filter(None, (window_in(self._tried(url), model) for url in listed)), None)
+        size = size or window_in_props(self._tried(f"{self._root}/props"))
+        return size or window_in_show(self._tried(f"{self._root}/api/show", body))
 
     def _tried(self, url: str, body: bytes | None = None) -> object:
         try:

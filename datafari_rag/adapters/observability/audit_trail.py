@@ -181,10 +181,10 @@ class _ChainFile:
                 heads = (path for path in self._folder.glob("*.head") if path.stem != self._path.stem)
                 newest = sorted(heads, key=lambda path: path.name)[-MAX_VOUCHED:]
                 # Signed or not: what counts is how far the chain went when this line was signed.
-                found = ((path.stem, read_head(b" ".join(path.read_bytes().split()[:2]))) for path in newest)
+                pairs = ((path.stem, read_head(b" ".join(path.read_bytes().split()[:2]))) for path in newest)
                 self._write(
                     started_record(
-                        [(name, head) for name, head in found if head is not None and head.lines],
+                        [(name, head) for name, head in pairs if head is not None and head.lines],
                         at_s=self._machine.wall(),
                     )
                 )
@@ -231,6 +231,6 @@ class _ChainFile:
 
 def _write_whole(handle: int, data: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
     """Write all of *data*, of which a disk that is nearly full takes a part first. Raises: OSError."""
-    written = 0
-    while written < len(data):
-        written += write(handle, data[written:])
+    at = 0
+    while at < len(data):
+        at += write(handle, data[at:])

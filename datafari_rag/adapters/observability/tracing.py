@@ -107,7 +107,7 @@ class Tracing:
         def traced(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
             if environ.get("PATH_INFO", "").startswith(UNTRACED):
                 return app(environ, start_response)
-            traced = self._begun(environ)
+            traced = self._new_request(environ)
             environ["datafari_rag.join_trace"] = lambda named: self._join(traced, named, environ)
 
             def start(status: str, *rest: Any) -> Any:
@@ -186,20 +186,20 @@ class Tracing:
         """Make the request a part of the trace that its message names, where its headers named none."""
         if environ.get("HTTP_TRACEPARENT"):
             return
-        begun = traced.span
+        outer = traced.span
         # What was begun is not ended, and so is never sent: a span's parent cannot be changed.
         parent = self._propagator.extract(dict(named), Context())
-        span = self._tracer.start_span(str(getattr(begun, "name", "")), parent, SpanKind.SERVER)
-        span.set_attributes(dict(getattr(begun, "attributes", None) or {}))
+        span = self._tracer.start_span(str(getattr(outer, "name", "")), parent, SpanKind.SERVER)
+        span.set_attributes(dict(getattr(outer, "attributes", None) or {}))
         traced.span, traced.context = span, trace.set_span_in_context(span, Context())
 
-    def _begun(self, environ: Environ) -> _TracedRequest:
+    def _new_request(self, environ: Environ) -> _TracedRequest:
         carrier = {
             "traceparent": environ.get("HTTP_TRACEPARENT", ""),
             "tracestate": environ.get("HTTP_TRACESTATE", ""),
         }
-        given = environ.get("REQUEST_METHOD", "")
-        method = given if given in METHODS else "_OTHER"
+        verb = environ.get("REQUEST_METHOD", "")
+        method = verb if verb in METHODS else "_OTHER"
         span = self._tracer.start_span(method, self._propagator.extract(carrier, Context()), SpanKind.SERVER)
         span.set_attribute("http.request.method", method)
         return _TracedRequest(span, trace.set_span_in_context(span, Context()))
@@ -262,13 +262,13 @@ class _Retriever:
     def search(self, search: Search, access: Filter) -> SearchResult:
         with self._tracing.step("search") as span:
             span.set_attribute("datafari_rag.step", search.step.name)
-            found = self._inner.search(search, access)
-            span.set_attribute("datafari_rag.documents", len(found.documents))
-            span.set_attribute("datafari_rag.found", found.total)
+            result = self._inner.search(search, access)
+            span.set_attribute("datafari_rag.documents", len(result.documents))
+            span.set_attribute("datafari_rag.found", result.total)
         traced = _COURSE.get()
         if traced is not None:
             traced.searched_ns = time.time_ns()
-        return found
+        return result
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         with self._tracing.step("search"):
@@ -325,23 +325,23 @@ class _Model:
             while True:
                 # The trace is active while the model generates, never while the consumer of this generator runs.
                 with self._tracing.current(span):
-                    said = next(saying, None)
-                if said is None:
+                    piece = next(saying, None)
+                if piece is None:
                     return
-                if isinstance(said, Ending):
-                    _note_ending(span, said)
+                if isinstance(piece, Ending):
+                    _note_ending(span, piece)
                 elif not is_begun:
                     span.add_event("first words")
                     is_begun = True
-                yield said
+                yield piece
 
 
 def _note_ending(span: Span, ending: Ending) -> None:
     span.set_attribute("datafari_rag.tries", ending.facts.tries)
     span.set_attribute("datafari_rag.is_fallback", ending.facts.is_fallback)
     if ending.finish_reason is not None:
-        known = ending.finish_reason if ending.finish_reason in FINISHES else "other"
-        span.set_attribute("datafari_rag.finish_reason", known)
+        reason = ending.finish_reason if ending.finish_reason in FINISHES else "other"
+        span.set_attribute("datafari_rag.finish_reason", reason)
     usage = ending.facts.extras.get("usage")
     for key in ("prompt_tokens", "completion_tokens"):
         number = usage.get(key) if isinstance(usage, Mapping) else None

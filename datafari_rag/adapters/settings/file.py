@@ -70,8 +70,7 @@ def entries_of(text: str) -> tuple[Entry, ...]:
             for element in javaproperties.parse(text):
                 if isinstance(element, javaproperties.KeyValue):
                     lines = range(line, line + len(_LINE_END.split(element.source.rstrip("\r\n"))))
-                    flaw = FLAW if flawed.intersection(lines) else ""
-                    entries.append(Entry(line, element.key, element.value, flaw))
+                    entries.append(Entry(line, element.key, element.value, FLAW if flawed.intersection(lines) else ""))
                 line += len(_LINE_END.findall(element.source))
             return tuple(entries)
         except javaproperties.InvalidUEscapeError:
@@ -85,7 +84,7 @@ def edited(text: str, changes: Mapping[str, str | None]) -> str:
     A new key goes behind its commented-out default where there is one, else to the end. Values are written in ASCII,
     so that the file means the same in UTF-8 and in Latin-1.
     """
-    end = found[0] if (found := _LINE_END.search(text)) else "\n"
+    end = match[0] if (match := _LINE_END.search(text)) else "\n"
     parts = [(element, element.source) for element in javaproperties.parse(text)]
     sources = [source for _, source in parts]
     for key, value in changes.items():
@@ -105,8 +104,8 @@ def edited(text: str, changes: Mapping[str, str | None]) -> str:
 
 def _repaired(text: str, flawed: set[int]) -> str:
     """Double the first bad backslash, and note its line: every problem is reported, not only the first."""
-    bad = [(found.end(1), _line_start(text, found.start())) for found in _BAD_ESCAPE.finditer(text)]
-    place, start = next((found for found in bad if text[found[1] :].lstrip()[:1] not in ("#", "!")), bad[0])
+    bad = [(match.end(1), _line_start(text, match.start())) for match in _BAD_ESCAPE.finditer(text)]
+    place, start = next((pair for pair in bad if text[pair[1] :].lstrip()[:1] not in ("#", "!")), bad[0])
     flawed.add(1 + len(_LINE_END.findall(text[:start])))
     return f"{text[:place]}\\{text[place:]}"
 
@@ -138,8 +137,8 @@ def _add(sources: list[str], key: str, *, line: str) -> None:
 
 def _line(key: str, value: str) -> str:
     """Write one line as people do: of what the library escapes, only what would be read differently stays so."""
-    written: str = javaproperties.join_key_value(key, value, ensure_ascii=True)
-    return re.sub(r"\\(.)", lambda found: found[1] if found[1] in ":=#!" else found[0], written)
+    line: str = javaproperties.join_key_value(key, value, ensure_ascii=True)
+    return re.sub(r"\\(.)", lambda match: match[1] if match[1] in ":=#!" else match[0], line)
 
 
 HISTORY_BYTES = 200_000
@@ -158,9 +157,9 @@ class SettingsEditor:
         """Return the name of the file, without its folder."""
         return self._file.path.name if self._file.path else ""
 
-    def written(self) -> Mapping[str, str]:
+    def file_values(self) -> Mapping[str, str]:
         """Return the unresolved texts of the file by key; the last of several counts."""
-        return self._file.written()
+        return self._file.file_values()
 
     def fixed(self) -> Collection[str]:
         """Return the keys that the command line decides, whatever the file says."""
@@ -177,7 +176,7 @@ class SettingsEditor:
         Raises:
             OSError: the file or its log cannot be written.
         """
-        before = self.written()
+        before = self.file_values()
         try:
             self._file.save(changes)
         except SettingsRejected as rejected:
@@ -197,9 +196,8 @@ class SettingsEditor:
         return [row for row in map(_row, reversed(lines)) if row is not None]
 
     def _log(self, before: Mapping[str, str], changes: Mapping[str, str | None], who: str) -> None:
-        made = [{"key": key, "from": _shown(key, before.get(key)), "to": _shown(key, changes[key])} for key in changes]
-        at = iso_at(self._wall())
-        line = json.dumps({"at": at, "who": who, "changes": made}, ensure_ascii=False)
+        rows = [{"key": key, "from": _plain(key, before.get(key)), "to": _plain(key, changes[key])} for key in changes]
+        line = json.dumps({"at": iso_at(self._wall()), "who": who, "changes": rows}, ensure_ascii=False)
         handle = os.open(self._log_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -212,7 +210,7 @@ class SettingsEditor:
         return path.with_name(f"{path.name}.changes.jsonl")
 
 
-def _shown(key: str, text: str | None) -> str | None:
+def _plain(key: str, text: str | None) -> str | None:
     row = row_for(key)
     if text is None:
         return None
@@ -358,10 +356,10 @@ class SettingsSource:
             return text.strip()
         return text
 
-    def _variable(self, found: re.Match[str]) -> str:
-        value = self.environ.get(found[1])
+    def _variable(self, match: re.Match[str]) -> str:
+        value = self.environ.get(match[1])
         if value is None:
-            raise ValueError(message("The environment variable {name} is not set.", name=found[1]))
+            raise ValueError(message("The environment variable {name} is not set.", name=match[1]))
         return value
 
 
@@ -369,8 +367,8 @@ def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping
     """Return the settings of a file whose bytes are *data*; *overrides* win over it."""
     entries = entries_of(decoded(data).text)
     replaced = [Entry(0, key, text) for key, text in overrides.items()]
-    kept = [entry for entry in entries if entry.key not in overrides]
-    settings, problems = lint([*kept, *replaced], resolve=source.resolve, folder=str(source.folder))
+    own = [entry for entry in entries if entry.key not in overrides]
+    settings, problems = lint([*own, *replaced], resolve=source.resolve, folder=str(source.folder))
     problems += tuple(_too_open(entries, source, name=name))
     lines = {entry.key: entry.line for entry in entries}
     problems += tuple(
@@ -392,8 +390,8 @@ def _instructions(source: SettingsSource) -> tuple[str, Problem | None]:
     except FileNotFoundError:
         return packaged_instructions(), None
     except OSError:
-        wanted = valid(message("paths of text files that can be read"))
-        problem = bad_value(INSTRUCTIONS, str(path), expectation=wanted)
+        expectation = valid(message("paths of text files that can be read"))
+        problem = bad_value(INSTRUCTIONS, str(path), expectation=expectation)
         return packaged_instructions(), Problem(
             "rag.addInstructions", problem.message, sentence=problem.sentence, line=1
         )
@@ -431,10 +429,10 @@ def signature_of(watched: tuple[str, ...]) -> Signature:
 
 def _state(path: Path) -> tuple[int, ...] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
 
 
 __all__ = ["SettingsFile", "SettingsRejected", "SettingsSnapshot", "StartRefused"]
@@ -482,7 +480,7 @@ class SettingsFile:
         self._rejected: str | None = None
         self._logged: frozenset[str] = frozenset()
         self._current = self._read()
-        self._watched, self._seen = self._current.watched, self._current.signature
+        self._watched, self._signature = self._current.watched, self._current.signature
         self._due = clock() + LOOK_EVERY_S
         self._log_problems(self._current)
 
@@ -506,7 +504,7 @@ class SettingsFile:
         bad = self._current.bad_setting
         return self._rejected or (None if bad is None else f"{self._current.name}: {bad}")
 
-    def written(self) -> Mapping[str, str]:
+    def file_values(self) -> Mapping[str, str]:
         """Return the file's texts by key with unresolved references; the last of several counts."""
         entries = entries_of(decoded(self._bytes()).text)
         return {ALIASES.get(entry.key, entry.key): entry.value for entry in entries}
@@ -551,7 +549,7 @@ class SettingsFile:
     def _look(self) -> None:
         self._due = self._clock() + LOOK_EVERY_S
         signature = signature_of(self._watched)
-        if signature == self._seen:
+        if signature == self._signature:
             return
         newest = max((state[0] for state in signature if state is not None), default=0) / 1e9
         if 0 <= self._wall() - newest < SETTLED_S:
@@ -560,7 +558,7 @@ class SettingsFile:
         self._take()
 
     def _take(self) -> None:
-        self._seen = signature_of(self._watched)
+        self._signature = signature_of(self._watched)
         try:
             new = self._read()
         except StartRefused as refused:
@@ -568,7 +566,7 @@ class SettingsFile:
             return
         wrong = [problem for problem in new.problems if problem.stops]
         was_good = not any(problem.stops for problem in self._current.problems)
-        self._watched, self._seen = new.watched, new.signature
+        self._watched, self._signature = new.watched, new.signature
         if wrong and (was_good or not all(problem.is_of_answers for problem in wrong)):
             self._reject(tuple(located(problem, new.name) for problem in wrong), wrong[0])
             return
@@ -658,7 +656,7 @@ def is_writable(file: Path) -> bool:
 
 def is_writable_folder(folder: Path) -> bool:
     """Say whether files can be made in *folder*, or in the nearest one above it that exists; nothing is left there."""
-    nearest = next((one for one in (folder, *folder.parents) if one.exists()), Path("/"))
+    nearest = next((parent for parent in (folder, *folder.parents) if parent.exists()), Path("/"))
     try:
         with tempfile.TemporaryFile(dir=nearest):
             return True

@@ -111,10 +111,10 @@ class Node:
         self.place = parts.netloc
         self._connection, self._session, self._large = connection, session, large
         # A user and password in the address override the settings.
-        found = credentials or ((connection.user, connection.password) if connection.user else None)
-        self._headers = {"Authorization": basic(*found)} if found else {}
+        login = credentials or ((connection.user, connection.password) if connection.user else None)
+        self._headers = {"Authorization": basic(*login)} if login else {}
         address = parts._replace(path=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")).geturl()
-        self._solr = _Solr(address, self._sent, session, Decoder(connection.offload))
+        self._solr = _Solr(address, self._reply_to, session, Decoder(connection.offload))
 
     def search(self, handler: str, params: Params) -> dict[str, Any]:
         """
@@ -124,13 +124,13 @@ class Node:
             UnicodeEncodeError: a lone surrogate is in a parameter.
             SearchUnavailable: the answer is no JSON object; and as post.
         """
-        found: dict[str, Any] = self._solr.search(search_handler=handler, **params)
-        return found
+        reply: dict[str, Any] = self._solr.search(search_handler=handler, **params)
+        return reply
 
     def read(self, path: str) -> dict[str, Any]:
         """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; and as post."""
-        found: dict[str, Any] = self._solr.decoder.decode(self._solr.requested("GET", path, None, {}))
-        return found
+        reply: dict[str, Any] = self._solr.decoder.decode(self._solr.requested("GET", path, None, {}))
+        return reply
 
     def post(self, path: str, value: Mapping[str, object] | Sequence[object]) -> bytes:
         """
@@ -147,11 +147,11 @@ class Node:
         """Close the connections."""
         self._session.close()
 
-    def _sent(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+    def _reply_to(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         connect_s, timeout_s = self._connection.connect_timeout_s, self._connection.timeout_s
         limit = self._connection.machine.monotonic() + connect_s + timeout_s
-        sent = {**headers, **self._connection.headers(), **self._headers}
-        request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, sent)
+        all_headers = {**headers, **self._connection.headers(), **self._headers}
+        request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, all_headers)
         with exchanged(self._session, request, self._failed) as reply:
             self._check(reply, limit)
             return self._whole(reply, limit)
@@ -246,13 +246,13 @@ class Decoder:
     def decode(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object. Raises: SearchUnavailable: it is not a reply of Solr."""
         try:
-            found = self._aside(partial(orjson.loads, body), len(body))
+            value = self._aside(partial(orjson.loads, body), len(body))
         except orjson.JSONDecodeError:
             raise SearchUnavailable(log="Solr's answer is not JSON") from None
         # pysolr looks into `response` for its log.
-        if not isinstance(found, dict) or not isinstance(found.get("response") or {}, dict):
+        if not isinstance(value, dict) or not isinstance(value.get("response") or {}, dict):
             raise SearchUnavailable(log="Solr's answer is not of its form")
-        return found
+        return value
 
 
 class Addresses(Protocol):
@@ -362,14 +362,14 @@ class DescribedCollection:
     def __init__(self, nodes: Nodes, named: Schema) -> None:
         """Remember the way; nothing is sent yet."""
         self.nodes, self.named = nodes, named
-        self._known: tuple[Schema, float] | None = None
+        self._cache: tuple[Schema, float] | None = None
 
     def schema(self) -> Schema:
         """Return those of the names that the collection has. Raises: as `described`."""
-        known = self._known
-        if known is None or self.nodes.clock() - known[1] > SCHEMA_S:
-            self._known = known = (described(self.named, self.nodes), self.nodes.clock())
-        return known[0]
+        cache = self._cache
+        if cache is None or self.nodes.clock() - cache[1] > SCHEMA_S:
+            self._cache = cache = (described(self.named, self.nodes), self.nodes.clock())
+        return cache[0]
 
 
 def described(schema: Schema, nodes: Nodes) -> Schema:
@@ -379,8 +379,8 @@ def described(schema: Schema, nodes: Nodes) -> Schema:
     Raises:
         SearchUnavailable, SearchTimeout: no node answers.
     """
-    found = nodes.ask(_description)
-    return Schema(schema.fields, schema.languages, kinds_of(found), copied_in(found))
+    description = nodes.ask(_description)
+    return Schema(schema.fields, schema.languages, kinds_of(description), copied_in(description))
 
 
 def _description(node: Node) -> Mapping[str, object]:

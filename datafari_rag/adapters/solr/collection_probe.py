@@ -10,7 +10,7 @@ from datafari_rag.adapters.solr.retriever import section
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.solr.collection_report import CollectionFacts, HandlerFacts
-from datafari_rag.core.solr.handler_parameters import HIGHLIGHTER, SENT, UNPROMOTED
+from datafari_rag.core.solr.handler_parameters import HIGHLIGHTER, SENT_PARAMETERS, UNPROMOTED
 from datafari_rag.core.solr.schema import Schema
 
 COMPONENT = "manifoldcf"
@@ -60,19 +60,19 @@ def changed_at(nodes: Nodes) -> str | None:
     """Return when the index was last changed, in ISO 8601; None when this Solr does not report it."""
     reply = _optional(nodes, "admin/luke?numTerms=0&show=index&wt=json")
     index = reply.get("index") if reply else None
-    found = index.get("lastModified") if isinstance(index, Mapping) else None
-    return found if isinstance(found, str) else None
+    moment = index.get("lastModified") if isinstance(index, Mapping) else None
+    return moment if isinstance(moment, str) else None
 
 
 def _count(nodes: Nodes, params: Mapping[str, Any]) -> int | None:
     """Count with the lucene parser on the implicit handler's terms; None when Solr does not take the question."""
-    sent = {**SENT, "q": "*:*", **params, "rows": "0", "shards.tolerant": "false"}
+    request = {**SENT_PARAMETERS, "q": "*:*", **params, "rows": "0", "shards.tolerant": "false"}
     try:
-        reply = nodes.ask(lambda node: node.search("select", sent))
+        reply = nodes.ask(lambda node: node.search("select", request))
     except (RequestRejected, RequestForbidden):
         return None
-    found = reply.get("response", {}).get("numFound")
-    return found if isinstance(found, int) else None
+    count = reply.get("response", {}).get("numFound")
+    return count if isinstance(count, int) else None
 
 
 def _flags(nodes: Nodes) -> Mapping[str, frozenset[str]]:
@@ -92,17 +92,17 @@ def _handler(nodes: Nodes, name: str, configured: Mapping[str, Any] | None) -> H
     It is asked what is in effect, not what is written: `initParams` and sets of `useParams` set parameters, too.
     """
     own = {"q": "*:*", "rows": "0", "fl": "score", "sort": "score desc", "echoParams": "all"}
-    plain = {**SENT, **own, "probe": "${nothing:expanded}"}
+    plain = {**SENT_PARAMETERS, **own, "probe": "${nothing:expanded}"}
     answer = {**plain, **UNPROMOTED, **HIGHLIGHTER, "fq": "*:*"}
-    before, after = (_in_effect(nodes, name, sent) for sent in (plain, answer))
+    before, after = (_in_effect(nodes, name, request) for request in (plain, answer))
     if not before or not after:
         return None
     added = {key.split(".", 2)[-1] if key.startswith("f.") else key for key in before.keys() - plain.keys()}
     # A filter that is appended stays beside ours; one among the defaults is replaced.
     filters = before.get("fq", [])
-    kept = {"fq"} if set(filters) <= set(after["fq"]) else set()
+    same = {"fq"} if set(filters) <= set(after["fq"]) else set()
     return HandlerFacts(
-        added=frozenset(added - kept),
+        added=frozenset(added - same),
         fixed=frozenset(key for key, value in answer.items() if after.get(key, [value])[0] != value) - {"probe"},
         filters=tuple(filters),
         expands=before.get("probe") == ["expanded"],
@@ -110,21 +110,21 @@ def _handler(nodes: Nodes, name: str, configured: Mapping[str, Any] | None) -> H
     )
 
 
-def _in_effect(nodes: Nodes, handler: str, sent: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Return what counts when *sent* is sent to *handler*, each name with its values; nothing where it is silent."""
+def _in_effect(nodes: Nodes, handler: str, request: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """Return what counts when *request* is sent to *handler*, each name with its values; nothing where it is silent."""
     try:
-        reply = nodes.ask(lambda node: node.search(handler, sent))
+        reply = nodes.ask(lambda node: node.search(handler, request))
     except SearchError:
         return {}
-    found = section(section(reply, "responseHeader"), "params")
-    return {key: value if isinstance(value, list) else [str(value)] for key, value in found.items()}
+    params = section(section(reply, "responseHeader"), "params")
+    return {key: value if isinstance(value, list) else [str(value)] for key, value in params.items()}
 
 
 def _components(configured: Mapping[str, Any] | None, name: str) -> tuple[str, ...]:
     """Return the names of the components in *configured*, Solr's own description of the handler *name*."""
     own = section(section(section(configured or {}, "config"), "requestHandler"), f"/{name}")
     parts = [own.get(key) for key in ("first-components", "components", "last-components")]
-    return tuple(str(one) for some in parts if isinstance(some, list) for one in some)
+    return tuple(str(component) for some in parts if isinstance(some, list) for component in some)
 
 
 def _optional(nodes: Nodes, path: str) -> Mapping[str, Any] | None:

@@ -86,7 +86,9 @@ def beside(url: str, collection: str) -> str:
     if url.startswith(ZOOKEEPER):
         return f"{url.partition('#')[0]}#{collection}"
     return ",".join(
-        f"{one.strip().rstrip('/').rpartition('/')[0]}/{collection}" for one in url.split(",") if one.strip()
+        f"{address.strip().rstrip('/').rpartition('/')[0]}/{collection}"
+        for address in url.split(",")
+        if address.strip()
     )
 
 
@@ -142,4 +144,4 @@ def addresses_of(url: str, connection: SolrConnection) -> Addresses:
                 f"Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: {command_for('cloud')}"
             ) from None
         return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)
-    return FixedAddresses(tuple(one.strip().rstrip("/") for one in url.split(",") if one.strip()))
+    return FixedAddresses(tuple(address.strip().rstrip("/") for address in url.split(",") if address.strip()))

@@ -41,7 +41,7 @@ from datafari_rag.core.passages.stored_parts import (
     within_budget,
 )
 from datafari_rag.core.search_request import Browse, Search, SearchResult
-from datafari_rag.core.solr.handler_parameters import SENT
+from datafari_rag.core.solr.handler_parameters import SENT_PARAMETERS
 from datafari_rag.core.solr.parameters import (
     CUT_END,
     CUT_START,
@@ -115,10 +115,10 @@ class SolrRetriever:
             is_narrowed=bool(search.restrictions),
         )
         total, rows = hits_of(reply)
-        found = [self._document(row, reply, search, schema) for row in rows]
+        documents = [self._document(row, reply, search, schema) for row in rows]
         if not search.is_bare and search.content == "exactContent":
-            found = self._with_texts(found, search.language, access, schema)
-        ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
+            documents = self._with_texts(documents, search.language, access, schema)
+        ranked = sorted((d for d in documents if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
         query = f"{search.step.rule}: {params.get('words', NOTHING)}"
         return SearchResult(tuple(ranked), total, is_partial(reply), took_ms(reply), query=query)
 
@@ -127,13 +127,13 @@ class SolrRetriever:
         passages = self.passages
         if passages is None or not passages.reads_texts(search):
             return None
-        found = self.search(replace(search, is_bare=True), access)
+        result = self.search(replace(search, is_bare=True), access)
         try:
-            read = [*passages.compared(found.documents, words_search_for(search), access)]
+            read = [*passages.compared(result.documents, words_search_for(search), access)]
         except (EmbeddingError, SearchError) as error:
             log.warning("passages could not be read: label=%s cause=%r", error.label, error.log or error.reason)
             return None
-        return replace(found, documents=tuple(self._with_texts(read, search.language, access, self._schema())))
+        return replace(result, documents=tuple(self._with_texts(read, search.language, access, self._schema())))
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search, ACL fields never in it. Raises as search."""
@@ -157,10 +157,10 @@ class SolrRetriever:
         row = next(iter(hits_of(reply)[1]), None)
         if row is None:
             return None
-        found = document_of(row, field=field, text=first_value(row, field) or "", schema=schema)
+        document = document_of(row, field=field, text=first_value(row, field) or "", schema=schema)
         if field != schema.fields.exact_content:
-            return found
-        return self._with_texts([found], found.language or "", access, schema)[0]
+            return document
+        return self._with_texts([document], document.language or "", access, schema)[0]
 
     def probe(self) -> str | None:
         """Return None when a search would work now, else one sentence that says what is wrong."""
@@ -183,7 +183,7 @@ class SolrRetriever:
         )
 
     def _count(self, narrowed: str = "*:*") -> int:
-        return hits_of(self._ask({**SENT, "q": "*:*", "fq": narrowed, "rows": "0"}, is_narrowed=False))[0]
+        return hits_of(self._ask({**SENT_PARAMETERS, "q": "*:*", "fq": narrowed, "rows": "0"}, is_narrowed=False))[0]
 
     def close(self) -> None:
         """Close the connections."""
@@ -203,9 +203,9 @@ class SolrRetriever:
 
     def _ask(self, params: Params, *, is_narrowed: bool) -> Mapping[str, Any]:
         tolerant = "true" if self._tolerates_partial else "false"
-        sent = {**params, "shards.tolerant": tolerant}
+        request = {**params, "shards.tolerant": tolerant}
         try:
-            reply = self._nodes.ask(lambda node: node.search(self._handler, sent))
+            reply = self._nodes.ask(lambda node: node.search(self._handler, request))
         except TooManyClauses:
             raise
         except RequestRejected as error:
@@ -227,8 +227,10 @@ class SolrRetriever:
         # A document that was replaced since is another one.
         stored = {(first_value(row, schema.fields.id), first_value(row, "_version_")): row for row in rows}
         return [
-            _with_text(one, stored.get((one.id, one.version), {}), schema.contents(language)) if not one.text else one
-            for one in documents
+            _with_text(document, stored.get((document.id, document.version), {}), schema.contents(language))
+            if not document.text
+            else document
+            for document in documents
         ]
 
     def _document(self, row: Mapping[str, Any], reply: Mapping[str, Any], search: Search, schema: Schema) -> Document:
@@ -325,8 +327,8 @@ def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]
 
     The same words cut from two fields come once. Tags of the highlighter are removed and its HTML entities resolved.
     """
-    found = reply.get("highlighting")
-    row = found.get(identifier) if isinstance(found, Mapping) else None
+    highlighting = reply.get("highlighting")
+    row = highlighting.get(identifier) if isinstance(highlighting, Mapping) else None
     texts: list[str] = []
     for name in fields if isinstance(row, Mapping) else ():
         marked = (first_value(row, name) if row is not None else None) or ""
@@ -357,15 +359,15 @@ def page_of(reply: Mapping[str, Any], browse: Browse, schema: Schema, *, is_inco
     if browse.facet_fields and isinstance(reply.get("facet_counts"), Mapping):
         # A handler may count more, rights among it.
         counts = section(reply["facet_counts"], "facet_fields")
-        wanted = {name: row for name, row in counts.items() if name in browse.facet_fields}
-        page["facet_counts"] = {**_NO_COUNTS, "facet_fields": _shown_fields(wanted, schema)}
+        fields = {name: row for name, row in counts.items() if name in browse.facet_fields}
+        page["facet_counts"] = {**_NO_COUNTS, "facet_fields": _shown_fields(fields, schema)}
     return page
 
 
 def section(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return the object at *key*, an empty one where there is none."""
-    found = reply.get(key)
-    return found if isinstance(found, Mapping) else {}
+    value = reply.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _shown_fields(row: object, schema: Schema) -> dict[str, object]:
@@ -420,7 +422,7 @@ class SolrPassages:
     def __init__(self, collections: Collections) -> None:
         """Remember how to ask; nothing is sent yet."""
         self._all = collections
-        self._known: tuple[float, _State | SearchError] | None = None
+        self._last_state: tuple[float, _State | SearchError] | None = None
 
     def reads_texts(self, search: Search) -> bool:
         """Return whether texts are read from the passages; false if the collection cannot be reached."""
@@ -433,25 +435,25 @@ class SolrPassages:
         """Return the nearest documents, without texts, nearest first. Raises: EmbeddingsMismatch, SearchUnavailable."""
         passages = self._passages(self._state(), search)
         rows = hits_of(self._requested(self._all.passages, near_params(search, access, passages, most=NEAREST)))[1]
-        found = sorted(filter(None, map(_near_of, rows)), key=lambda one: (-one.near[0].cosine, one.id))
+        documents = sorted(filter(None, map(_near_of, rows)), key=lambda doc: (-doc.near[0].cosine, doc.id))
         best: dict[str, Document] = {}
-        for one in found:
+        for document in documents:
             # Each shard gives a place to a document of which it has passages.
-            best.setdefault(one.id, one)
+            best.setdefault(document.id, document)
         return tuple(best.values())[: search.documents]
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return *documents* as they are now, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
         state = self._state()
-        known = {one.id: one for one in documents if one.text}
-        unread = [one for one in documents if one.id not in known]
+        by_id = {document.id: document for document in documents if document.text}
+        unread = [document for document in documents if document.id not in by_id]
         if not state.is_ours or search.is_whole or search.content == "preview_content":
-            known |= self._whole([one.id for one in unread], search, access, state)
-            return tuple(replace(one, near=()) for one in _in_order(documents, known))
-        known |= (read := self._parts(unread, search, access, state))
+            by_id |= self._whole([document.id for document in unread], search, access, state)
+            return tuple(replace(document, near=()) for document in _in_order(documents, by_id))
+        by_id |= (read := self._parts(unread, search, access, state))
         # What is near by a passage of yesterday is not near for sure; what words found is read all the same.
-        rest = [one.id for one in unread if one.id not in read and not one.near]
-        return _in_order(documents, known | self._whole(rest, search, access, state))
+        rest = [document.id for document in unread if document.id not in read and not document.near]
+        return _in_order(documents, by_id | self._whole(rest, search, access, state))
 
     def spread(self, model: EmbeddingModel) -> float | None:
         """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
@@ -472,36 +474,36 @@ class SolrPassages:
         self, documents: Sequence[Document], search: NearSearch, access: Filter, state: _State
     ) -> dict[str, Document]:
         """Return those of *documents* of which all passages are there and of today, with the best of them, by id."""
-        known = {one.id: one for one in documents}
-        if not known:
+        by_id = {document.id: document for document in documents}
+        if not by_id:
             return {}
         passages = self._passages(state, search)
         versions: dict[str, str] | None = None
         if state.is_joinable and access.mode != "plugin":
-            visible = joined_params([*known], search, access, state.documents, documents=self._all.documents_name)
+            visible = joined_params([*by_id], search, access, state.documents, documents=self._all.documents_name)
         else:
-            params = parents_params([*known], search, access, state.documents, text="")
+            params = parents_params([*by_id], search, access, state.documents, text="")
             rows = hits_of(self._requested(self._all.documents.nodes, params))[1]
             own_id = state.documents.fields.id
-            told = ((first_value(row, own_id), first_value(row, "_version_")) for row in rows)
-            versions = {str(name): str(version) for name, version in told if version}
-            known = {name: one for name, one in known.items() if name in versions}
-            if not known:
+            pairs = ((first_value(row, own_id), first_value(row, "_version_")) for row in rows)
+            versions = {str(name): str(version) for name, version in pairs if version}
+            by_id = {name: document for name, document in by_id.items() if name in versions}
+            if not by_id:
                 return {}
             visible = version_params([*versions.values()])
-        sought = parts_params([*known], search, passages, visible, favour=_favour(documents, search))
+        sought = parts_params([*by_id], search, passages, visible, favour=_favour(documents, search))
         if versions is not None:
             sought = {**sought, "fl": f"{sought['fl']},v:parent_version"}
         parts = _parts_of(self._requested(self._all.passages, sought), versions)
-        return {name: _shown(known[name], own, search) for name, own in parts.items() if name in known}
+        return {name: _with_parts(by_id[name], own, search) for name, own in parts.items() if name in by_id}
 
     def _whole(self, ids: Sequence[str], search: NearSearch, access: Filter, state: _State) -> dict[str, Document]:
         """Return those of *ids* that may be seen, with all of their texts."""
         field = text_field(search.content, state.documents)
         params = parents_params(ids, search, access, state.documents, text=field)
         rows = hits_of(self._requested(self._all.documents.nodes, params))[1] if ids else ()
-        found = [document_of(r, field=field, text=first_value(r, field) or "", schema=state.documents) for r in rows]
-        return {one.id: one for one in found}
+        docs = [document_of(r, field=field, text=first_value(r, field) or "", schema=state.documents) for r in rows]
+        return {document.id: document for document in docs}
 
     def _passages(self, state: _State, search: NearSearch) -> PassageSchema:
         """Return what a search with the vector of *search* needs. Raises: EmbeddingsMismatch, SearchUnavailable."""
@@ -516,9 +518,9 @@ class SolrPassages:
         return PassageSchema(field, mark, state.passages, state.is_ours)
 
     def _requested(self, nodes: Nodes, params: Params) -> Mapping[str, Any]:
-        sent = {**params, "shards.tolerant": "false"}
+        request = {**params, "shards.tolerant": "false"}
         try:
-            reply = nodes.ask(lambda node: node.search(self._all.handler, sent))
+            reply = nodes.ask(lambda node: node.search(self._all.handler, request))
         except RequestRejected as error:
             # Most often the question's vector: of another size than the field's.
             raise EmbeddingsMismatch(log=error.log) from error
@@ -531,18 +533,18 @@ class SolrPassages:
     def _state(self) -> _State:
         """Return what is known of the collections, asked again after a while. Raises: SearchUnavailable."""
         now = self._all.passages.clock()
-        if self._known is None or now > self._known[0]:
+        if self._last_state is None or now > self._last_state[0]:
             try:
                 state = self._requested_state()
                 # A first run of `passages sync` should be noticed soon.
                 is_settled = bool(state.spreads) or not state.is_ours
-                self._known = now + (KNOWN_S if is_settled else UNKNOWN_S), state
+                self._last_state = now + (KNOWN_S if is_settled else UNKNOWN_S), state
             except SearchError as error:
-                self._known = now + UNKNOWN_S, error
-        known = self._known[1]
-        if isinstance(known, SearchError):
-            raise known
-        return known
+                self._last_state = now + UNKNOWN_S, error
+        last = self._last_state[1]
+        if isinstance(last, SearchError):
+            raise last
+        return last
 
     def _can_join(self, documents: Schema) -> bool:
         """Say whether Solr joins the two collections: in one process it does, over several shards it cannot."""
@@ -574,13 +576,13 @@ def _favour(documents: Sequence[Document], search: NearSearch) -> Mapping[str, f
     """Return what the passages of each of *documents* are worth by that alone, by id; a word of the question is one."""
     if search.has_vector:
         return dict.fromkeys(favourites(documents), FAVOUR)
-    best = max((one.score for one in documents), default=0.0) or 1.0
-    return {one.id: FAVOURED * one.score / best for one in documents}
+    best = max((document.score for document in documents), default=0.0) or 1.0
+    return {document.id: FAVOURED * document.score / best for document in documents}
 
 
-def _in_order(documents: Sequence[Document], known: Mapping[str, Document]) -> tuple[Document, ...]:
-    """Return what is *known* of *documents*, in their order and with their scores."""
-    return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
+def _in_order(documents: Sequence[Document], by_id: Mapping[str, Document]) -> tuple[Document, ...]:
+    """Return those of *documents* that are in *by_id*, in their order and with their scores."""
+    return tuple(replace(by_id[document.id], score=document.score) for document in documents if document.id in by_id)
 
 
 def _near_of(row: Mapping[str, Any]) -> Document | None:
@@ -614,7 +616,7 @@ def _parts_of(reply: Mapping[str, Any], versions: Mapping[str, str] | None) -> d
         for row in rows
         if versions is not None and versions.get(str(row.get("d"))) != str(row.get("v"))
     }
-    complete = {str(one["val"]) for one in counted if one.get("count") == one.get("wanted")} - of_others
+    complete = {str(bucket["val"]) for bucket in counted if bucket.get("count") == bucket.get("wanted")} - of_others
     whole = {name: list[StoredPart]() for name in complete}
     for place, part in within_budget((place, _part_of(row)) for place, row in enumerate(rows)):
         parent = first_value(rows[place], "d")
@@ -629,11 +631,11 @@ def _part_of(row: Mapping[str, Any]) -> StoredPart | None:
     return StoredPart(start, text, _cosine(close) if close else None) if isinstance(start, int) else None
 
 
-def _shown(document: Document, parts: Sequence[StoredPart], search: NearSearch) -> Document:
+def _with_parts(document: Document, parts: Sequence[StoredPart], search: NearSearch) -> Document:
     """Return *document* with *parts*; where snippets are wanted, with the nearest of them as its snippet."""
     if search.content != "highlighting":
         return with_parts(document, parts)
-    nearest = max(parts, key=lambda one: -2.0 if one.cosine is None else one.cosine, default=StoredPart(0, ""))
+    nearest = max(parts, key=lambda part: -2.0 if part.cosine is None else part.cosine, default=StoredPart(0, ""))
     return replace(document, text=nearest.text.strip(), field="highlighting", near=())
 
 

@@ -33,7 +33,7 @@ from datafari_rag.core.meaning.near_search import (
 )
 from datafari_rag.core.query.dates import iso_of
 from datafari_rag.core.search_request import Fields
-from datafari_rag.core.solr.handler_parameters import SENT
+from datafari_rag.core.solr.handler_parameters import SENT_PARAMETERS
 from datafari_rag.core.solr.parameters import found_by_ids, numbered
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.vectors import EmbeddingModel
@@ -77,14 +77,14 @@ class SolrWriter:
             if self._described is None:
                 self._described = described(self._named, self._nodes)
             schema = self._described
-            found = [solr_document(document, schema) for document in documents]
-            self._nodes.ask(lambda node: node.post("update?overwrite=true", found))
+            rows = [solr_document(document, schema) for document in documents]
+            self._nodes.ask(lambda node: node.post("update?overwrite=true", rows))
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*; an id that is not there is no error. Raises as add."""
-        known = [identifier for identifier in ids if not _SURROGATES.search(identifier)]
-        if known:
-            self._nodes.ask(lambda node: node.post("update", {"delete": known}))
+        valid_ids = [identifier for identifier in ids if not _SURROGATES.search(identifier)]
+        if valid_ids:
+            self._nodes.ask(lambda node: node.post("update", {"delete": valid_ids}))
 
     def commit(self) -> None:
         """Return when all that was added can be found and all that was deleted cannot. Raises as add."""
@@ -108,13 +108,13 @@ def solr_document(document: Mapping[str, object], schema: Schema) -> dict[str, o
     body = {f"content_{language}": document.get("exactContent")} if language in schema.languages else {}
     named = {schema.fields.title: document.get("title"), schema.fields.url: document.get("url")}
     copies = {name: named[source] for name, source in schema.fillable(str(language or "")).items()}
-    found: dict[str, object] = {}
+    row: dict[str, object] = {}
     for name, value in {**body, **copies, **document}.items():
         own = _own_name(name, schema)
-        kept = _clean(value, schema.kind(own))
-        if name not in ACL_FIELDS and schema.has(own) and kept not in (None, "", []):
-            found[own] = kept
-    return found | _rights(document, schema)
+        clean_value = _clean(value, schema.kind(own))
+        if name not in ACL_FIELDS and schema.has(own) and clean_value not in (None, "", []):
+            row[own] = clean_value
+    return row | _rights(document, schema)
 
 
 def _own_name(name: str, schema: Schema) -> str:
@@ -124,18 +124,18 @@ def _own_name(name: str, schema: Schema) -> str:
 
 
 def _rights(document: Mapping[str, object], schema: Schema) -> dict[str, object]:
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for level in LEVELS:
-        given = {verb: document.get(f"{verb}_token_{level}") for verb in ("allow", "deny")}
+        rights = {verb: document.get(f"{verb}_token_{level}") for verb in ("allow", "deny")}
         is_readable = all(
             isinstance(token, str) and not _SURROGATES.search(token) and len(token.encode()) <= MAX_TERM_BYTES
-            for tokens in given.values()
+            for tokens in rights.values()
             for token in _texts(tokens)
         )
-        for verb, tokens in given.items():
-            written = _listed(tokens) if is_readable else [UNREACHABLE]
-            found[schema.acl(f"{verb}_token_{level}")] = written
-    return found
+        for verb, tokens in rights.items():
+            terms = _listed(tokens) if is_readable else [UNREACHABLE]
+            fields[schema.acl(f"{verb}_token_{level}")] = terms
+    return fields
 
 
 def _listed(tokens: object) -> object:
@@ -153,7 +153,7 @@ def _clean(value: object, kind: str) -> object:
     if isinstance(value, str):
         return iso_of(value) if kind == "date" else _SURROGATES.sub("\ufffd", value)
     if isinstance(value, (list, tuple)):
-        return [kept for one in value if (kept := _clean(one, kind)) not in (None, "")]
+        return [clean_item for item in value if (clean_item := _clean(item, kind)) not in (None, "")]
     return value
 
 
@@ -163,7 +163,7 @@ PAGE = 500
 BUCKETS = 5_000
 """Documents whose passages are counted in one request."""
 
-WRITTEN = 200
+BATCH = 200
 """Passages in one request: under a megabyte with 384 numbers each."""
 
 REMOVED = 400
@@ -183,12 +183,12 @@ class SolrPassageStore:
         """Remember how to ask; nothing is sent yet. *named* has the names of the documents' fields."""
         self._documents, self._passages = documents, passages
         self._named, self._handler = named, handler.strip("/")
-        self._known: tuple[Schema, Schema] | None = None
+        self._cache: tuple[Schema, Schema] | None = None
         self._outdated: list[str] = []
 
-    def require(self, made: EmbeddingModel | None) -> None:
+    def require(self, model: EmbeddingModel | None) -> None:
         """
-        Check that this program made the collection and that it has a field for vectors of *made*; store the spread.
+        Check that this program made the collection and that it has a field for vectors of *model*; store the spread.
 
         Without a model, none has vectors there from now on.
 
@@ -201,14 +201,14 @@ class SolrPassageStore:
                 "The collection in solr.vector.collection was not created with the config set solr-passages; "
                 "Datafari's own VectorMain cannot be used here. Set another collection."
             )
-        if made is None:
+        if model is None:
             self._post({"delete": {"query": "model_spread:[* TO *]"}})
             return
-        if not theirs.has(f"vector_{made.dimensions}"):
-            raise SearchUnavailable(f"The collection of passages has no field vector_{made.dimensions}.")
-        mark = model_mark(made.key)
+        if not theirs.has(f"vector_{model.dimensions}"):
+            raise SearchUnavailable(f"The collection of passages has no field vector_{model.dimensions}.")
+        mark = model_mark(model.key)
         closed: dict[str, object] = {name: [UNREACHABLE] for name in ACL_FIELDS}
-        self._post([{"id": MODEL_ID + mark, "vector_model": mark, "model_spread": made.spread, **closed}])
+        self._post([{"id": MODEL_ID + mark, "vector_model": mark, "model_spread": model.spread, **closed}])
 
     def total(self) -> int:
         """Return how many documents there are."""
@@ -237,27 +237,32 @@ class SolrPassageStore:
         copied = {name: name for name in _COPIED if theirs.has(name) and schema.has(name)}
         copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
         rights = {name: schema.acl(name) for name in ACL_FIELDS}
-        wanted = [fields.id, fields.title, fields.exact_content, *copied.values(), *rights.values()]
-        rows = self._rows(ids, ["_version_", *filter(schema.has, wanted)])
-        found = [_parent_text(row, fields, copied, rights) for row in rows]
+        names = [fields.id, fields.title, fields.exact_content, *copied.values(), *rights.values()]
+        rows = self._rows(ids, ["_version_", *filter(schema.has, names)])
+        parents = [_parent_text(row, fields, copied, rights) for row in rows]
         stemmed = schema.contents("")
-        if not stemmed or all(one.text for one in found):
-            return found
+        if not stemmed or all(parent.text for parent in parents):
+            return parents
         # A document that a search reads by its stemmed body has the passages of that body.
         bodies = {
             (first_value(row, fields.id), str(first_value(row, "_version_"))): row
-            for row in self._rows([one.id for one in found if not one.text], [fields.id, "_version_", *stemmed])
+            for row in self._rows(
+                [parent.id for parent in parents if not parent.text], [fields.id, "_version_", *stemmed]
+            )
         }
-        return [one if one.text else _with_body(one, bodies.get((one.id, one.version), {}), schema) for one in found]
+        return [
+            parent if parent.text else _with_body(parent, bodies.get((parent.id, parent.version), {}), schema)
+            for parent in parents
+        ]
 
-    def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
-        """Return the vectors of *made* that passages of *parent* have, by the digest of what was embedded."""
-        field, found = f"vector_{made.dimensions}", dict[str, Sequence[float]]()
+    def vectors(self, parent: str, model: EmbeddingModel) -> Mapping[str, Sequence[float]]:
+        """Return the vectors of *model* that passages of *parent* have, by the digest of what was embedded."""
+        field, by_digest = f"vector_{model.dimensions}", dict[str, Sequence[float]]()
         base = {
             "q": "{!term f=parent_doc v=$parent}",
             "fq": "{!term f=vector_model v=$model}",
             "parent": parent,
-            "model": model_mark(made.key),
+            "model": model_mark(model.key),
             "sort": "id asc",
             "rows": str(READ),
             "fl": f"vector_digest,{field}",
@@ -267,21 +272,21 @@ class SolrPassageStore:
             reply = self._requested(self._passages, {**base, "cursorMark": mark})
             for row in hits_of(reply)[1]:
                 if isinstance(row.get(field), list) and isinstance(row.get("vector_digest"), str):
-                    found[row["vector_digest"]] = row[field]
+                    by_digest[row["vector_digest"]] = row[field]
             following = str(reply.get("nextCursorMark") or mark)
             if following == mark:
-                return found
+                return by_digest
             mark = following
 
     def replace(
-        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel | None
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, model: EmbeddingModel | None
     ) -> None:
         """Write *passages* in place of all that *parent* had; found after `commit`. Raises: SearchUnavailable."""
         batch: list[dict[str, object]] = []
         theirs = self._schemas()[1]
         for passage in passages:
-            batch.append(_record(parent, passage, stamp=stamp, made=made, schema=theirs))
-            if len(batch) == WRITTEN:
+            batch.append(_record(parent, passage, stamp=stamp, model=model, schema=theirs))
+            if len(batch) == BATCH:
                 self._post(batch)
                 batch = []
         if batch:
@@ -329,7 +334,7 @@ class SolrPassageStore:
 
     def _stamps(self, low: str | None, high: str | None) -> dict[str, str]:
         """Return the stamp of each document's passages, ids above *low* up to *high*; "" where they differ."""
-        found: dict[str, str] = {}
+        by_document: dict[str, str] = {}
         while True:
             ends = [
                 f'"{numbered(low)}"' if low is not None else "*",
@@ -348,13 +353,13 @@ class SolrPassageStore:
                 number = int(bucket["count"])
                 is_one = len(stamps) == 1 and stamps[0].get("count") == number
                 is_whole = is_complete(number, count=bucket.get("wanted"), places=bucket.get("places"))
-                found[str(bucket["val"])] = str(stamps[0]["val"]) if is_one and is_whole else ""
+                by_document[str(bucket["val"])] = str(stamps[0]["val"]) if is_one and is_whole else ""
             if len(buckets) < BUCKETS:
-                return found
+                return by_document
             low = str(buckets[-1]["val"])
 
     def _schemas(self) -> tuple[Schema, Schema]:
-        if self._known is None:
+        if self._cache is None:
             try:
                 theirs = described(Schema(languages=self._named.languages), self._passages)
             except SearchUnavailable as error:
@@ -363,8 +368,8 @@ class SolrPassageStore:
                     "solr-passages.",
                     log=error.log,
                 ) from error
-            self._known = (described(self._named, self._documents), theirs)
-        return self._known
+            self._cache = (described(self._named, self._documents), theirs)
+        return self._cache
 
     def _rows(self, ids: Sequence[str], fields: Iterable[str]) -> Sequence[Mapping[str, Any]]:
         """Return *fields* of those of the documents *ids* that are there."""
@@ -373,8 +378,8 @@ class SolrPassageStore:
 
     def _requested(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
         handler = self._handler if nodes is self._documents else "select"
-        sent = {**SENT, "shards.tolerant": "false", **params}
-        reply = nodes.ask(lambda node: node.search(handler, sent))
+        request = {**SENT_PARAMETERS, "shards.tolerant": "false", **params}
+        reply = nodes.ask(lambda node: node.search(handler, request))
         if is_partial(reply):
             # A part that does not answer would look like documents that are gone.
             raise SearchUnavailable(log="a part of the collection did not answer")
@@ -412,7 +417,7 @@ def _with_body(parent: ParentText, row: Mapping[str, Any], schema: Schema) -> Pa
 
 
 def _record(
-    parent: ParentText, passage: StoredPassage, *, stamp: str, made: EmbeddingModel | None, schema: Schema
+    parent: ParentText, passage: StoredPassage, *, stamp: str, model: EmbeddingModel | None, schema: Schema
 ) -> dict[str, object]:
     cut = passage.cut
     record: dict[str, object] = {
@@ -428,9 +433,9 @@ def _record(
     }
     if schema.has(stemmed := f"content_{parent.language}"):
         record[stemmed] = cut.content
-    if passage.vector is not None and made is not None:
-        record[f"vector_{made.dimensions}"] = lists_of(passage.vector)
-        record |= {"vector_model": model_mark(made.key), "vector_digest": cut.digest}
+    if passage.vector is not None and model is not None:
+        record[f"vector_{model.dimensions}"] = lists_of(passage.vector)
+        record |= {"vector_model": model_mark(model.key), "vector_digest": cut.digest}
     return record
 
 

@@ -61,7 +61,7 @@ class CloudAddresses:
         self._ensemble = ensemble
         self._timeout_s = timeout_s
         self._client: KazooClient | None = None
-        self._known: tuple[tuple[str, ...], float] = ((), 0.0)
+        self._cache: tuple[tuple[str, ...], float] = ((), 0.0)
         self._turn = itertools.count()
         self._lock = threading.Lock()
 
@@ -92,7 +92,7 @@ class CloudAddresses:
         return (*urls[first:], *urls[:first])
 
     def _urls(self) -> tuple[str, ...]:
-        urls, looked_at = self._known
+        urls, looked_at = self._cache
         if urls and time.monotonic() - looked_at < FRESH_S:
             return urls
         # One request looks; the others use the known nodes, so that a hanging ZooKeeper delays only one request.
@@ -105,7 +105,7 @@ class CloudAddresses:
 
     def _known_since(self, since: float) -> tuple[str, ...]:
         """Return a list that was read at *since* or later, where need be now; the lock is the caller's."""
-        urls, looked_at = self._known
+        urls, looked_at = self._cache
         if urls and looked_at > since:
             return urls
         try:
@@ -116,7 +116,7 @@ class CloudAddresses:
                 is_late = isinstance(error, KazooTimeoutError)
                 why = "no answer in time" if is_late else "no such collection, or not a SolrCloud"
                 raise SearchUnavailable(log=f"ZooKeeper: {why}") from error
-        self._known = (urls, time.monotonic())
+        self._cache = (urls, time.monotonic())
         return urls
 
     def _look(self) -> tuple[str, ...]:
@@ -129,10 +129,10 @@ class CloudAddresses:
         hosting = _hosts(state.get(self._ensemble.collection))
         # An alias has no state; every node knows where its collections are.
         ordered = sorted(nodes, key=lambda node: (node not in hosting, node))
-        found = (_NODE.fullmatch(node) for node in ordered if node in hosting or not hosting)
+        matches = (_NODE.fullmatch(node) for node in ordered if node in hosting or not hosting)
         return tuple(
             f"{scheme}://{m['host']}:{m['port']}/{m['context'].replace('_', '/')}/{self._ensemble.collection}"
-            for m in found
+            for m in matches
             if m is not None
         )
 
@@ -153,8 +153,8 @@ class CloudAddresses:
             body, _ = client.get_async(path).get(timeout=self._timeout_s)
         except NoNodeError:
             return {}
-        found = json.loads(body or b"{}")
-        return found if isinstance(found, dict) else {}
+        value = json.loads(body or b"{}")
+        return value if isinstance(value, dict) else {}
 
 
 def _end(client: KazooClient) -> None:

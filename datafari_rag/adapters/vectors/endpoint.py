@@ -76,16 +76,15 @@ class EndpointEmbedder:
     def model(self) -> EmbeddingModel:
         """What is known of the model; its dimensions after the first vector."""
         name = self._options.model or "the endpoint's model"
-        prefix = self._options.prefixes.get("passage", "")
-        key = json.dumps([self._options.model, prefix, self._options.dimensions])
+        key = json.dumps([self._options.model, self._options.prefixes.get("passage", ""), self._options.dimensions])
         return EmbeddingModel(name, key, self._dimensions, self._options.languages)
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingError."""
-        found: list[Vector] = []
+        vectors: list[Vector] = []
         for start in range(0, len(texts), self._options.batch):
-            found += self._batch(texts[start : start + self._options.batch], purpose)
-        return found
+            vectors += self._batch(texts[start : start + self._options.batch], purpose)
+        return vectors
 
     def _batch(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
         deadline = self._clock() + self._options.limits_s[purpose]
@@ -167,8 +166,8 @@ def vectors_of(raw: bytes, number: int, dimensions: int | None) -> list[Vector]:
         raise EmbeddingsGarbled(log="its answer is not the JSON of embeddings") from error
     if sorted(place for place in places if type(place) is int) != list(range(number)):
         raise EmbeddingsGarbled(log=f"{len(rows)} vectors were returned for {number} texts, or their indexes are wrong")
-    found: dict[int, Vector] = {}
+    by_place: dict[int, Vector] = {}
     for place, values in zip(places, lists, strict=True):
-        found[place] = vector = unit_vector(values, dimensions)
+        by_place[place] = vector = unit_vector(values, dimensions)
         dimensions = len(vector)
-    return [found[place] for place in range(number)]
+    return [by_place[place] for place in range(number)]

@@ -49,12 +49,12 @@ class RememberingEmbedder:
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingError."""
         try:
-            found = self._embed(texts, purpose)
+            vectors = self._embed(texts, purpose)
         except EmbeddingError as error:
             self._failure = error.with_traceback(None)
             raise
         self._failure = None
-        return found
+        return vectors
 
 
 DIGEST_BYTES = 8
@@ -74,10 +74,10 @@ class ShippedVectors:
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingError."""
-        known = [self.rows.get(digest_of(text)) if purpose == "passage" else None for text in texts]
-        others = [text for text, row in zip(texts, known, strict=True) if row is None]
-        made = iter(self.embedder.embed(others, purpose) if others else ())
-        return [next(made) if row is None else unit_vector(array("b", row)) for row in known]
+        rows = [self.rows.get(digest_of(text)) if purpose == "passage" else None for text in texts]
+        others = [text for text, row in zip(texts, rows, strict=True) if row is None]
+        fresh = iter(self.embedder.embed(others, purpose) if others else ())
+        return [next(fresh) if row is None else unit_vector(array("b", row)) for row in rows]
 
 
 def shipped(raw: bytes, embedder: Embedder) -> ShippedVectors:
@@ -91,7 +91,7 @@ def shipped(raw: bytes, embedder: Embedder) -> ShippedVectors:
     return ShippedVectors(embedder, {row[:DIGEST_BYTES]: row[DIGEST_BYTES:] for row in rows})
 
 
-def written(model: EmbeddingModel, rows: Iterable[tuple[str, bytes]]) -> bytes:
+def file_bytes(model: EmbeddingModel, rows: Iterable[tuple[str, bytes]]) -> bytes:
     """Return the file of *rows*: the text, and its vector as signed bytes."""
     body = {digest_of(text): vector for text, vector in rows}
     head = {"name": model.name, "key": model.key, "dimensions": model.dimensions, "rows": len(body)}
@@ -125,8 +125,8 @@ def embedder_for(settings: Settings) -> Embedder | None:
     """
     if not settings.embeddings.endpoint:
         return None
-    made = _local(settings.embeddings) if settings.embeddings.endpoint.startswith(ONNX) else _remote(settings)
-    return RememberingEmbedder(lambda: made.model, made.embed)
+    embedder = _local(settings.embeddings) if settings.embeddings.endpoint.startswith(ONNX) else _remote(settings)
+    return RememberingEmbedder(lambda: embedder.model, embedder.embed)
 
 
 def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:

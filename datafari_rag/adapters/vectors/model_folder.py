@@ -120,14 +120,14 @@ def _json(path: Path) -> dict[str, Any] | None:
     """Return the object in *path*, None when there is no such file. Raises: EmbeddingsUnavailable."""
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(MAX_JSON_BYTES))
+            value = json.loads(file.read(MAX_JSON_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
         raise unusable(path.parent, f"has a {path.name} that cannot be read") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise unusable(path.parent, f"has a {path.name} that is not an object")
-    return found
+    return value
 
 
 def _within(value: object, most: int) -> int:

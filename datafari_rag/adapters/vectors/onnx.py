@@ -110,19 +110,19 @@ class OnnxEmbedder:
 
     def _states(self, loaded: _Loaded, tokens: Tokens) -> Floats:
         ids = np.array([tokens.ids], dtype=np.int64)
-        given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         if "token_type_ids" in loaded.inputs:
-            given["token_type_ids"] = np.array([tokens.types], dtype=np.int64)
+            inputs["token_type_ids"] = np.array([tokens.types], dtype=np.int64)
         try:
-            states = loaded.session.run(None, given)[0]
+            states = loaded.session.run(None, inputs)[0]
         except Exception as error:  # the library has a class of its own for each failure, and no common one
             if not type(error).__module__.startswith("onnxruntime"):
                 raise
             raise EmbeddingsUnavailable(log=f"onnxruntime: {type(error).__name__}") from error
-        found = np.asarray(states, dtype=np.float64)
-        if found.ndim != 3 or not found.shape[1]:
-            raise EmbeddingsGarbled(log=f"the model gives an array of shape {found.shape}")
-        return found
+        numbers = np.asarray(states, dtype=np.float64)
+        if numbers.ndim != 3 or not numbers.shape[1]:
+            raise EmbeddingsGarbled(log=f"the model gives an array of shape {numbers.shape}")
+        return numbers
 
     def _pooled(self, states: Floats) -> Vector:
         pooled = states[0, 0] if self._described.pooling == "cls" else states[0].mean(axis=0)
@@ -150,7 +150,7 @@ def _loaded(described: ModelFolder) -> _Loaded:
             raise
         raise unusable(described.model_file.parent, "has a model that onnxruntime cannot load") from error
     tokenize = tokenizer_from(described.tokenizer_file, described.max_tokens)
-    return _Loaded(session, frozenset(one.name for one in session.get_inputs()), tokenize)
+    return _Loaded(session, frozenset(tensor.name for tensor in session.get_inputs()), tokenize)
 
 
 def tokenizer_from(file: Path, max_tokens: int) -> Tokenize:
@@ -200,13 +200,13 @@ class LateInteraction:
 
     def _compared(self, question: str, texts: Sequence[str]) -> list[float]:
         def compared() -> list[float]:
-            asked = self._model.states(question, "query")
-            return [float(_best(asked, self._model.states(text, "passage")).mean()) for text in texts]
+            query = self._model.states(question, "query")
+            return [float(_best(query, self._model.states(text, "passage")).mean()) for text in texts]
 
         return self._offload(compared, UNITS * len(texts))
 
 
-def _best(asked: Floats, said: Floats) -> Floats:
-    """Return for each token of *asked* how near the nearest token of *said* is."""
-    best: Floats = (asked @ said.T).max(axis=1)
+def _best(query: Floats, passage: Floats) -> Floats:
+    """Return for each token of *query* how near the nearest token of *passage* is."""
+    best: Floats = (query @ passage.T).max(axis=1)
     return best

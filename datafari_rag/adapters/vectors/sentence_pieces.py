@@ -18,16 +18,15 @@ from datafari_rag.adapters.vectors.model_folder import Tokenize, Tokens, bounded
 def tokenizer(file: Path, max_tokens: int) -> Tokenize:
     """Return the tokenizer in *file*. Raises: EmbeddingsUnavailable: it holds none, or one without marks."""
     try:
-        found: Any = SentencePieceProcessor(model_file=str(file))
+        processor: Any = SentencePieceProcessor(model_file=str(file))
     except (OSError, RuntimeError) as error:
         raise unreadable(file) from error
-    first, last = found.bos_id(), found.eos_id()
+    first, last = processor.bos_id(), processor.eos_id()
     if min(first, last) < 0:
         raise unreadable(file)
 
     def tokenize(text: str) -> Tokens:
-        pieces = found.encode(bounded(text, max_tokens))
-        ids = [first, *pieces[: max(0, max_tokens - 2)], last]
+        ids = [first, *processor.encode(bounded(text, max_tokens))[: max(0, max_tokens - 2)], last]
         return Tokens(ids, [0] * len(ids))
 
     return tokenize

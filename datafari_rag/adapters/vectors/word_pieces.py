@@ -12,16 +12,16 @@ from datafari_rag.adapters.vectors.model_folder import Tokenize, Tokens, bounded
 def tokenizer(file: Path, max_tokens: int) -> Tokenize:
     """Return the tokenizer in *file*. Raises: EmbeddingsUnavailable: it holds none."""
     try:
-        found = Tokenizer.from_file(str(file))
+        encoder = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises bare Exceptions
         if type(error) is not Exception:
             raise
         raise unreadable(file) from error
-    found.no_padding()
-    found.enable_truncation(max_tokens)
+    encoder.no_padding()
+    encoder.enable_truncation(max_tokens)
 
     def tokenize(text: str) -> Tokens:
-        encoded = found.encode(bounded(text, max_tokens))
+        encoded = encoder.encode(bounded(text, max_tokens))
         return Tokens(encoded.ids, encoded.type_ids)
 
     return tokenize

@@ -155,8 +155,8 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
         shutil.rmtree(place / "index")
         created(place / "index")
     command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), "--conf", str(conf)]
-    kept = ["--progress", str(progress), "--dropped", str(dropped)]
-    subprocess.Popen([*command, *kept, "--parent", str(os.getpid())])  # noqa: S603 # our own program
+    options = ["--progress", str(progress), "--dropped", str(dropped)]
+    subprocess.Popen([*command, *options, "--parent", str(os.getpid())])  # noqa: S603 # our own program
     return {
         "security.identity": "anonymous",
         "demo.folder": json.dumps({"users": False, "progress": str(progress), "dropped": str(dropped)}),
@@ -170,8 +170,8 @@ def _print_addresses(port: int, place: Path, *, is_demo: bool) -> None:
     click.echo(f"\ndatafari_rag is ready. Open {address}")
     if not is_demo:
         click.echo("Everybody with an account on this machine can ask it at this address, whoever may read the files.")
-    shown = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
-    click.echo(f"\nOr ask from a terminal: datafari-rag ask 'QUESTION' --conf {shlex.quote(str(shown))}")
+    path = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
+    click.echo(f"\nOr ask from a terminal: datafari-rag ask 'QUESTION' --conf {shlex.quote(str(path))}")
     if is_demo:
         click.echo("\nOr over HTTP, as")
         for who, header, question in TRIES:

@@ -61,17 +61,17 @@ def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
     """
     corpus = resources.files("datafari_rag.resources") / "demo" / CORPUS
     form = {} if embedder is None else {"vectors": [EMBEDDING_FORM, embedder.model.key]}
-    wanted = (hashlib.sha256(corpus.read_bytes()).hexdigest(), json.dumps({**versions(), **form}))
-    found = _marked(directory)
-    if found == wanted and (directory / META_FILE).exists():
+    state = (hashlib.sha256(corpus.read_bytes()).hexdigest(), json.dumps({**versions(), **form}))
+    mark = _marked(directory)
+    if mark == state and (directory / META_FILE).exists():
         return
-    if found is not None and found[1] != wanted[1]:
+    if mark is not None and mark[1] != state[1]:
         shutil.rmtree(directory)
     with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer, Sandbox() as reader:
         # The root's name is not the file's place, which differs between installations.
         with closing(Manifest(directory / "manifest.sqlite", "demo")) as manifest:
             IndexRun(IndexOrder(path), _embedding(writer, embedder), manifest, SilentListener(), reader).go()
-        write_whole(directory / MARK, "\n".join(wanted))
+        write_whole(directory / MARK, "\n".join(state))
 
 
 def _embedding(writer: EmbeddedWriter, embedder: Embedder | None) -> Writer:
@@ -97,7 +97,7 @@ def settings_of_model(address: str) -> dict[str, str | int | None]:
     Raises:
         ClickException: no server is there, or it lists no model of this name.
     """
-    url, _, wanted = address.partition("#")
+    url, _, model = address.partition("#")
     try:
         listing = ServerListing(Endpoint(completed(url)))
         names = listing.names()
@@ -107,10 +107,10 @@ def settings_of_model(address: str) -> dict[str, str | int | None]:
         raise click.ClickException(f"--model: {error.reason} {advice_for(error)}.") from error
     if not names:
         raise click.ClickException(f"--model: the server at {url} lists no models at /v1/models.")
-    name = named_in(names, wanted) if wanted else names[0]
+    name = named_in(names, model) if model else names[0]
     if name is None:
-        raise click.ClickException(f"--model: no {wanted} at {url}; it has {_several(names)}.")
-    others = "" if wanted or len(names) == 1 else f", the first of {_several(names)}; {url}#NAME chooses another"
+        raise click.ClickException(f"--model: no {model} at {url}; it has {_several(names)}.")
+    others = "" if model or len(names) == 1 else f", the first of {_several(names)}; {url}#NAME chooses another"
     click.echo(f"The model is {name}{others}. Passages of the documents are sent to {url}.", err=True)
     window = listing.window(name)
     return {
@@ -122,5 +122,5 @@ def settings_of_model(address: str) -> dict[str, str | int | None]:
 
 
 def _several(names: tuple[str, ...]) -> str:
-    shown = ", ".join(name[:80] for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+    text = ", ".join(name[:80] for name in names[:5])
+    return text if len(names) <= 5 else f"{text} and {len(names) - 5} more"

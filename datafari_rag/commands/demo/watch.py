@@ -41,17 +41,17 @@ class ProgressFile(ProblemListener):
     def __init__(self, path: Path, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Say nothing yet. *clock* gives seconds."""
         self._path, self._folder, self._clock = path, folder, clock
-        self._total = self._done = self._runs = 0
+        self._total = self._progress = self._runs = 0
         self._told_s = 0.0
         self._problems: list[dict[str, str]] = []
-        self._said: frozenset[tuple[str, str]] = frozenset()
-        self._said_before = self._said
+        self._failures: frozenset[tuple[str, str]] = frozenset()
+        self._said_before = self._failures
         # What the page may be given: a parser may need a library that is not installed.
         self._endings = [ending for ending in PARSERS if is_readable(f"a{ending}")]
 
     def started(self, total_bytes: int) -> None:
         """Begin a new run."""
-        self._total, self._done = total_bytes, 0
+        self._total, self._progress = total_bytes, 0
         self._write_state("", is_reading=True)
 
     def reading(self, path: str) -> None:
@@ -61,20 +61,20 @@ class ProgressFile(ProblemListener):
 
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Count."""
-        self._done += size_bytes
+        self._progress += size_bytes
 
     def failed(self, where: str, why: str) -> None:
         """Print one line, unless the run before printed it, and keep the latest for the page, each once."""
-        self._said |= {(where, why)}
+        self._failures |= {(where, why)}
         if (where, why) not in self._said_before:
             super().failed(where, why)
-        one = {"name": where.rpartition("/")[2][:200], "why": why[:300]}
-        self._problems = [*(other for other in self._problems if other != one), one][-MAX_PROBLEMS:]
+        problem = {"name": where.rpartition("/")[2][:200], "why": why[:300]}
+        self._problems = [*(other for other in self._problems if other != problem), problem][-MAX_PROBLEMS:]
 
     def began(self) -> None:
         """Forget the problems of the run before."""
         self._problems = []
-        self._said_before, self._said = self._said, frozenset()
+        self._said_before, self._failures = self._failures, frozenset()
 
     def ended(self) -> None:
         """Say that all files are read."""
@@ -83,9 +83,9 @@ class ProgressFile(ProblemListener):
 
     def _write_state(self, name: str, *, is_reading: bool) -> None:
         self._told_s = self._clock()
-        percent = min(100, 100 * self._done // self._total) if self._total else 0
-        known = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
-        state = {**known, "runs": self._runs, "endings": self._endings, "problems": self._problems}
+        percent = min(100, 100 * self._progress // self._total) if self._total else 0
+        fields = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
+        state = {**fields, "runs": self._runs, "endings": self._endings, "problems": self._problems}
         write_whole(self._path, json.dumps(state))
 
 
@@ -99,7 +99,7 @@ def demo_watch(folder: Path, conf: Path, progress: Path, dropped: Path, parent: 
     """Read FOLDER and what was dropped on the page, again whenever they change; `demo FOLDER` starts this."""
     # Users wait for the server that runs beside this process.
     os.nice(NICE)
-    listener, seen = ProgressFile(progress, folder), None
+    listener, last = ProgressFile(progress, folder), None
     # Dropped files first: the user is watching the page.
     folders = (dropped, folder)
     if os.getppid() != parent:
@@ -110,8 +110,8 @@ def demo_watch(folder: Path, conf: Path, progress: Path, dropped: Path, parent: 
             began = time.monotonic()
             state = state_of(*folders)
             looked_s = time.monotonic() - began
-            if state != seen:
-                seen = state if _is_read(folders, conf, listener) else None
+            if state != last:
+                last = state if _is_read(folders, conf, listener) else None
             time.sleep(max(EVERY_S, 10 * looked_s))
     except KeyboardInterrupt:
         return
@@ -126,9 +126,9 @@ def _end_with(parent: int) -> None:
 
 def state_of(*folders: Path) -> int:
     """Return a number that changes with any of the first `MAX_LOOKED_AT` files of *folders*."""
-    found = itertools.chain.from_iterable(files_of(folder.resolve()) for folder in folders)
-    files = (one for one in found if isinstance(one, File))
-    return hash(tuple((one.key, one.stamp) for _, one in zip(range(MAX_LOOKED_AT), files, strict=False)))
+    entries = itertools.chain.from_iterable(files_of(folder.resolve()) for folder in folders)
+    files = (entry for entry in entries if isinstance(entry, File))
+    return hash(tuple((file.key, file.stamp) for _, file in zip(range(MAX_LOOKED_AT), files, strict=False)))
 
 
 def _is_read(folders: Sequence[Path], conf: Path, listener: ProgressFile) -> bool:

@@ -22,8 +22,7 @@ _SENTENCES: Mapping[type[RagError], Mapping[str, str]] = {
 
 def sentence_for(error: RagError, language: str) -> str:
     """Return the sentence for the reader, in French for a French answer, else in English."""
-    sentences = _SENTENCES.get(type(error), {})
-    return sentences.get(language.lower().split("-")[0], error.sentence)
+    return _SENTENCES.get(type(error), {}).get(language.lower().split("-")[0], error.sentence)
 
 
 def answered(

@@ -157,7 +157,7 @@ _LOADING = frozenset(_LOADING_TAGS.split())
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What the text at one place becomes: *shown*, in place of *taken* characters; *is_label* ends in a safe "]"."""
+    """What the text at one place becomes: *output*, in place of *size* characters; *is_label* ends in a safe "]"."""
 
     output: str
     size: int

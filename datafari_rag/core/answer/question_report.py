@@ -56,7 +56,7 @@ _DIGITS, _RUN_CHARS = 6, 16
 @dataclass(frozen=True, slots=True)
 class KeptQuestion:
     """
-    One question: *at_s* in seconds since 1970, *text* masked, *shown* and *cited* the ids of its documents.
+    One question: *at_s* in seconds since 1970, *text* masked, *sources* and *cited* the ids of its documents.
 
     *person* is "" for those who are not signed in; in what a store returns it is KEY:HASH, and two hashes under
     different keys may be those of one person. *outcome* is ok or the label of an error.
@@ -68,7 +68,7 @@ class KeptQuestion:
     text: str
     language: str
     outcome: str
-    shown: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
     checked: int = 0
     proved: int = 0
@@ -113,10 +113,10 @@ class ShownText:
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """What was asked, *asked* times by *people* people; *texts* are those that enough people asked."""
+    """What was asked, *count* times by *people* people; *texts* are those that enough people asked."""
 
     key: str
-    asked: int
+    count: int
     people: int
     problems: Mapping[Problem, int]
     texts: tuple[ShownText, ...]
@@ -155,7 +155,7 @@ class QuestionReport:
         }
 
     def _group(self, group: QuestionGroup) -> dict[str, object]:
-        counts = {"key": group.key, "asked": group.asked, "people": group.people, "problems": dict(group.problems)}
+        counts = {"key": group.key, "asked": group.count, "people": group.people, "problems": dict(group.problems)}
         words = dict.fromkeys(word for text in group.texts for word in text.words if word in self.missing)
         texts = [text.text for text in group.texts]
         return {**counts, "texts": texts, "cited": _counted(group.cited), "missingWords": list(words)}
@@ -178,7 +178,7 @@ def _may_be_secret(word: str) -> bool:
 
 def documents_in(questions: Sequence[KeptQuestion]) -> tuple[str, ...]:
     """Return the ids of all documents of *questions*, which are in the order they came, each once, the latest first."""
-    every = (document for question in reversed(questions) for document in (*question.shown, *question.cited))
+    every = (document for question in reversed(questions) for document in (*question.sources, *question.cited))
     return tuple(dict.fromkeys(every))
 
 
@@ -187,20 +187,18 @@ def asked_under(questions: Sequence[KeptQuestion], readable: Set[str]) -> list[S
     of_texts = {key: _words_of(*key) for key in {(question.text, question.language) for question in questions}}
     pairs = [(question, of_texts[question.text, question.language]) for question in questions]
     # The groups that are left out have a long question, and a document that is not readable.
-    hidden = {own for question, own in pairs if not {*question.shown, *question.cited} <= readable}
+    hidden = {own for question, own in pairs if not {*question.sources, *question.cited} <= readable}
     closed = {own for question, own in pairs if own in hidden and _is_long(question.text, question.language)}
-    readable_pairs = [
-        (mine, own) for question, own in pairs if own not in closed and (mine := _under(question, readable))
-    ]
+    readable_pairs = [(mine, own) for row, own in pairs if own not in closed and (mine := _under(row, readable))]
     again = _asked_again([question for question, _ in readable_pairs])
     return [SeenQuestion(question, own, _problems(question, question.id in again)) for question, own in readable_pairs]
 
 
 def _under(question: KeptQuestion, readable: Set[str]) -> KeptQuestion | None:
     results, cited = (
-        tuple(document for document in ids if document in readable) for ids in (question.shown, question.cited)
+        tuple(document for document in ids if document in readable) for ids in (question.sources, question.cited)
     )
-    return replace(question, shown=results, cited=cited) if results or not question.shown else None
+    return replace(question, sources=results, cited=cited) if results or not question.sources else None
 
 
 def _words_of(text: str, language: str) -> tuple[str, ...]:
@@ -221,7 +219,11 @@ def _asked_again(questions: Iterable[KeptQuestion]) -> set[str]:
     latest: dict[str, KeptQuestion] = {}
     for question in questions:
         before = latest.get(question.person) if question.person else None
-        if before is not None and 0 <= question.at_s - before.at_s <= AGAIN_S and set(before.shown) & {*question.shown}:
+        if (
+            before is not None
+            and 0 <= question.at_s - before.at_s <= AGAIN_S
+            and set(before.sources) & {*question.sources}
+        ):
             ids.add(before.id)
         latest[question.person] = question
     return ids
@@ -230,9 +232,9 @@ def _asked_again(questions: Iterable[KeptQuestion]) -> set[str]:
 def _problems(question: KeptQuestion, is_asked_again: bool) -> tuple[Problem, ...]:
     is_answered = question.outcome == "ok"
     holds: dict[Problem, bool] = {
-        "nothingFound": question.outcome == NoDocuments.label or (is_answered and not question.shown),
+        "nothingFound": question.outcome == NoDocuments.label or (is_answered and not question.sources),
         "notProved": is_answered and question.checked > 0 and question.proved == 0,
-        "nearOnly": is_answered and bool(question.shown) and question.is_near,
+        "nearOnly": is_answered and bool(question.sources) and question.is_near,
         "modelFailed": question.outcome in MODEL_FAILURES,
         "thumbsDown": question.is_disliked,
         "askedAgain": is_asked_again,
@@ -282,7 +284,7 @@ def report_of(
 ) -> QuestionReport:
     """Return the report of *rows*, which fall into *groups*; a document is old *old_days* after it was changed."""
     cited = Counter(document_id for each in rows for document_id in each.question.cited)
-    shown_counts = Counter(document_id for each in rows for document_id in each.question.shown)
+    shown_counts = Counter(document_id for each in rows for document_id in each.question.sources)
     uncited = Counter({document_id: count for document_id, count in shown_counts.items() if document_id not in cited})
     old = Counter(
         document_id
@@ -303,7 +305,7 @@ def _group(parts: Sequence[SameWords], readable: Mapping[str, ReadableDocument])
     problems = Counter(problem for row in every for problem in row.problems)
     return QuestionGroup(
         key=every[0].question.id,
-        asked=len(every),
+        count=len(every),
         people=_people(every),
         problems={problem: problems[problem] for problem in PROBLEMS if problem in problems},
         texts=tuple(_shown_text(part) for part in parts if _people(part) >= LEAST_PEOPLE),

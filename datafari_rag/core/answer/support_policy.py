@@ -305,9 +305,7 @@ class SupportedOutput:
         """Return what is shown of the sentences that were taken; what is found of them is noted."""
         proved = {number for number, verdict in zip(self._doubts, verdicts, strict=False) if verdict.proving}
         pairs = enumerate(self._pairs)
-        return "".join(
-            [self._placed(sentence, SUPPORTED if number in proved else how) for number, (sentence, how) in pairs]
-        )
+        return "".join([self._placed(s, SUPPORTED if number in proved else how) for number, (s, how) in pairs])
 
     def _placed(self, sentence: str, status: str | None) -> str:
         """Return what is shown of *sentence*, and note its place there; *status* None: it states nothing."""

@@ -159,8 +159,7 @@ class SentenceProof:
         return [claim for claim, status in pairs if status not in PROVED]
 
     def _claims(self, sentence: str) -> list[Claim]:
-        stated = stated_in(sentence, self._labels, self._text.states)
-        return [claim for _, claim in stated if claim is not None]
+        return [claim for _, claim in stated_in(sentence, self._labels, self._text.states) if claim is not None]
 
     def _status(self, claim: Claim) -> str:
         # Where a document proves it, none is searched for a contradiction or a likeness.
@@ -199,15 +198,11 @@ def _checked(
         return CheckedSentence(*place, None)
     if not any(source.is_claim(claim.text) for source in sources):
         return CheckedSentence(*place, UNSUPPORTED, claim=Claim(""))
-    all_findings = _findings(claim.text, sources)
-    status = min((finding.status for _, finding in all_findings), key=_ORDER.index, default=UNSUPPORTED)
+    pairs = _findings(claim.text, sources)
+    status = min((finding.status for _, finding in pairs), key=_ORDER.index, default=UNSUPPORTED)
     mark = Mark(*place, inside="", places=())
     counting = PROVED if status in PROVED else (status,)
-    findings = [
-        (source, finding)
-        for source, finding in all_findings
-        if finding.status in counting and finding.place is not None
-    ]
+    findings = [(own, finding) for own, finding in pairs if finding.status in counting and finding.place is not None]
     places = tuple(
         replace(citation_at(mark, source, finding, language), claim=claim.text)
         for source, finding in findings[:MAX_PROOFS]
@@ -219,7 +214,7 @@ def _checked(
         against=places if status == CONTRADICTED else (),
         claim=claim,
         close=places if status == NEAR else (),
-        likeness=max((finding.likeness for _, finding in all_findings), default=0.0),
+        likeness=max((finding.likeness for _, finding in pairs), default=0.0),
     )
 
 
@@ -234,8 +229,7 @@ def _findings(claim: str, sources: Sequence[CheckedExtract]) -> list[tuple[Check
             break
     if proofs:
         return sorted(proofs, key=lambda pair: _ORDER.index(pair[1].status))
-    findings = [(extract, extract.finding(claim)) for extract in sources]
-    return sorted(findings, key=lambda pair: -pair[1].likeness)
+    return sorted([(extract, extract.finding(claim)) for extract in sources], key=lambda pair: -pair[1].likeness)
 
 
 JudgeLabel = Literal["judgeUnavailable", "judgeTimeout", "judgeGarbled"]
@@ -328,9 +322,7 @@ class DoubtfulClaim:
     def citations(self, numbers: Sequence[int], status: str, language: str) -> tuple[Citation, ...]:
         """Return the places with *numbers* as citations with *status*."""
         chosen = [self.places[number] for number in numbers]
-        bare_citations = (
-            citation_at(_NOWHERE, source, ClaimFinding(status, place), language) for source, place in chosen
-        )
+        bare_citations = (citation_at(_NOWHERE, own, ClaimFinding(status, place), language) for own, place in chosen)
         return tuple(replace(citation, claim=self.claim) for citation in bare_citations)
 
 

@@ -83,8 +83,7 @@ class UnitRow:
                 for place, (root, word) in enumerate(zip(self.roots, self.folded_roots, strict=True))
                 if root[0].isalpha() and (not edits or self._is_needed(place))
             }
-            longest = sorted(there, key=len, reverse=True)[:MAX_WORDS]
-            self._needed[edits] = [there[place] for place in longest]
+            self._needed[edits] = [there[place] for place in sorted(there, key=len, reverse=True)[:MAX_WORDS]]
         return self._needed[edits]
 
     def most_likeness(self, has: Callable[[str], object]) -> float:
@@ -144,9 +143,7 @@ class UnitRow:
                 is_start = self.begins if place == 0 else unit.before == ","
             else:
                 ending = [phrases for phrases in leading if self.words[place - 1] in phrases.lasts]
-                is_start = any(
-                    place - size in places for phrases in ending for size in phrases.before(self.words, place)
-                )
+                is_start = any(place - size in places for some in ending for size in some.before(self.words, place))
             if is_start:
                 places.add(place)
         return frozenset(places)

@@ -116,8 +116,7 @@ class _Sentences:
 
     def __init__(self, text: str, marks: Sequence[Mark]) -> None:
         self._text, self._marks, self._struck = text, marks, _struck(text)
-        quotes = [span for span in quotations(text) if not _marks_between(marks, *span)]
-        masked = _masked(text, marks, quotes)
+        masked = _masked(text, marks, [span for span in quotations(text) if not _marks_between(marks, *span)])
         # However long: what is cut off could turn what is left.
         self.spans = small_sentences(masked, spans(masked, longest=len(text)))
 

@@ -193,8 +193,7 @@ class SourceText:
     def window(self, block: int, numbers: Sequence[int], language: Language) -> UnitRow:
         """Return all that the sentences *numbers* say, as one row."""
         sentences = self.sentences(block)
-        units = [unit for number in numbers for unit in self.own_units(sentences[number], language)]
-        return UnitRow(units, language)
+        return UnitRow([unit for number in numbers for unit in self.own_units(sentences[number], language)], language)
 
     def under(self, block: int, number: int) -> Iterator[int]:
         """Yield the sentence, and those behind it whose label it is."""

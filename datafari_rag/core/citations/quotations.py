@@ -37,7 +37,7 @@ _MARK = re.compile("[" + "".join(sorted(_ALL)) + "]")
 _MARK_OR_BREAK = re.compile(rf"{_MARK.pattern}|\n\n")
 _WORD = re.compile(r"[^\W_]")
 _SPACE = re.compile(" ")
-_SEEN = re.compile(r"\S")
+_VISIBLE = re.compile(r"\S")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -72,8 +72,8 @@ class _BetweenMarks:
     """The text between two marks: never read twice, however deeply they are nested."""
 
     def __init__(self, text: str) -> None:
-        self._word, self._visible = _NextMatch(_WORD, text), _NextMatch(_SEEN, text)
-        self._space, self._last = _NextMatch(_SPACE, text), _NextMatch(_SEEN, text)
+        self._word, self._visible = _NextMatch(_WORD, text), _NextMatch(_VISIBLE, text)
+        self._space, self._last = _NextMatch(_SPACE, text), _NextMatch(_VISIBLE, text)
 
     def is_quotation(self, mark: str, start: int, end: int) -> bool:
         """Say whether *mark* opens a quotation from *start* to *end*; in the order of *start*."""

@@ -423,11 +423,7 @@ class CheckedExtract:
             if place not in windows and self._source.is_seen(*place):
                 most = row.most_likeness(self._source.folded_text(block, numbers).__contains__)
                 windows[place] = SentenceWindow(most, place, block, numbers)
-        return sorted(
-            [window for window in windows.values() if window.most >= least],
-            reverse=True,
-            key=attrgetter("most", "place"),
-        )
+        return sorted([w for w in windows.values() if w.most >= least], reverse=True, key=attrgetter("most", "place"))
 
     def _richest(self, row: UnitRow, least: float) -> list[Sentence]:
         """

@@ -80,7 +80,7 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RerankPlan:
-    """All passages of some documents: those *sent* to a reranker, by document, and the *others*."""
+    """All passages of some documents: the *pairs* sent to a reranker, by document, and the *others*."""
 
     pairs: tuple[tuple[Document, Passage], ...]
     others: tuple[tuple[Document, Passage], ...] = ()

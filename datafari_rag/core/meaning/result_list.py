@@ -71,10 +71,7 @@ def joined(
         return by_ranks(results[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
     by_words = {document.id for document in results}
     # A least score applies to hits by words; other hits have no such score.
-    return [
-        *results,
-        *(document for document in nearest if document.id not in by_words and settings.rag.search.min_score <= 0),
-    ]
+    return [*results, *(doc for doc in nearest if doc.id not in by_words and settings.rag.search.min_score <= 0)]
 
 
 WINDOW = 30
@@ -210,8 +207,7 @@ def arranged(
     docs = [{name: value for name, value in row.items() if is_asked or name != id_field} for row in visible]
     result = {**page, "response": {**response, **longer, "docs": docs}, **_addition(pulled.added)}
     if isinstance(marked := page.get("highlighting"), Mapping):
-        both = {**marked, **pulled.marked}
-        result["highlighting"] = {name: value for name, value in both.items() if name in ids}
+        result["highlighting"] = {name: value for name, value in {**marked, **pulled.marked}.items() if name in ids}
     return result
 
 

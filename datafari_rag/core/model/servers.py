@@ -350,10 +350,8 @@ class _RefusalWords:
         if self.param:
             yield from (name for name in names if name == self.param)
             return
-        matches = ((re.search(rf"(?<![\w.]){re.escape(name.lower())}(?!\w)", self.text), name) for name in names)
-        places = sorted(
-            (match.start(), name) for match, name in matches if match and not self._is_quoted(*match.span())
-        )
+        hits = ((re.search(rf"(?<![\w.]){re.escape(name.lower())}(?!\w)", self.text), name) for name in names)
+        places = sorted((match.start(), name) for match, name in hits if match and not self._is_quoted(*match.span()))
         yield from (name for _, name in places)
 
     def _is_quoted(self, start: int, end: int) -> bool:

@@ -194,7 +194,7 @@ MARKS: Mapping[str, str] = {
 END_MARKS = frozenset(filter(None, MARKS.values()))
 """What thoughts end with, where they have an end of their own."""
 
-_BEGUN = frozenset(mark[:size] for mark in MARKS for size in range(1, len(mark)))
+_BEGINNINGS = frozenset(mark[:size] for mark in MARKS for size in range(1, len(mark)))
 _LONGEST = max(map(len, MARKS))
 _TOKENS = re.compile("|".join(map(re.escape, {*MARKS, *END_MARKS})) + r"|\n|`+")
 
@@ -253,7 +253,7 @@ class ThinkingFilter:
             self._waiting, self._end, self._is_held = text[len(mark) :], MARKS[mark], False
             self._held_back = []
             self._state = self._thinking if self._end else self._answering
-        elif text and text not in _BEGUN:
+        elif text and text not in _BEGINNINGS:
             self._waiting, self._held_back = "".join((*self._held_back, text)), []
             self._state = self._lone_text if self._is_held else self._answering
         return ""

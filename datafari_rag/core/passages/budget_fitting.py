@@ -45,7 +45,7 @@ class Weights:
 
     base: float
     missing: float
-    held: float
+    fullness: float
     pairs: float
     other_language: float
     compared: float
@@ -56,7 +56,7 @@ class Weights:
 WEIGHTS = Weights(
     base=1.58,
     missing=-0.94,
-    held=0.74,
+    fullness=0.74,
     pairs=1.13,
     other_language=-2.45,
     compared=-3.25,
@@ -75,7 +75,7 @@ class Signals:
     """
     What is looked at of the documents that an answer is made of.
 
-    *held* is what the best `NEAR_CHARS` characters of a document hold of the question's words: a word that nothing
+    *fullness* is what the best `NEAR_CHARS` characters of a document hold of the question's words: a word that nothing
     found has counts 1, a frequent one little. *share* is the share of the question that they lack, 0 to 1. *units* is
     how many stretches of text were looked through. *pairs* counts neighbours of the question that follow each other in
     a document. *is_other_language* says that no document is known to be in the question's language, and all are known
@@ -84,7 +84,7 @@ class Signals:
     documents has.
     """
 
-    held: float
+    fullness: float
     share: float
     units: float
     pairs: float
@@ -104,16 +104,14 @@ def signals_in(weighed: WeighedDocuments, *, language: str, most: int = 0) -> Si
         return None
     documents = [result.document for result in weighed.order]
     # The end of the stored text that is known of: of a long one only parts may have been read.
-    units = max(
-        LEAST_UNITS, sum(stored_span(document, 0, len(document.text))[1] for document in documents) / UNIT_CHARS
-    )
+    units = max(LEAST_UNITS, sum(stored_span(doc, 0, len(doc.text))[1] for doc in documents) / UNIT_CHARS)
     rarity = _rarity(weighed, units)
     fullness = max(fullest(events_of(result.traces, rarity), rarity, NEAR_CHARS, ONCE) for result in best)
     total = sum(rarity)
     languages = [result.document.language for result in best]
     cosines = [near.cosine for document in documents for near in document.near]
     return Signals(
-        held=fullness,
+        fullness=fullness,
         share=1 - fullness / total,
         units=units,
         pairs=max(_pairs(result, weighed) for result in best),
@@ -137,7 +135,7 @@ def parts_of(signals: Signals) -> tuple[float, ...]:
         1.0,
         # The more text there is, the likelier some of the words stand in it by chance.
         signals.share * math.log(signals.units),
-        signals.held,
+        signals.fullness,
         signals.pairs,
         signals.share * signals.is_other_language,
         float(is_compared),
@@ -156,9 +154,7 @@ def least_evidence(rag: RagSettings) -> float:
 
 def _rarity(weighed: WeighedDocuments, units: float) -> list[float]:
     """Return what each term is worth: BM25's idf over the stretches of all that was found, 1 for what is nowhere."""
-    counts = [
-        min(units, sum(len(result.traces.hits[at]) for result in weighed.order)) for at in range(len(weighed.terms))
-    ]
+    counts = [min(units, sum(len(hit.traces.hits[at]) for hit in weighed.order)) for at in range(len(weighed.terms))]
     return [
         term.share * math.log(1 + (units - count + 0.5) / (count + 0.5)) / math.log(1 + (units + 0.5) / 0.5)
         for term, count in zip(weighed.terms, counts, strict=True)
@@ -236,19 +232,13 @@ def answering_for(
     weighed = by_words = weigh(text, candidates, language=language)
     if any(document.reranked for document in candidates):
         # What words and vectors found is the evidence: a bad reranker may spoil the order, not hide what is there.
-        by_words = weigh(
-            text, [replace(document, reranked=(), rated=None) for document in candidates], language=language
-        )
+        by_words = weigh(text, [replace(doc, reranked=(), rated=None) for doc in candidates], language=language)
     evidence = evidence_of(signals_in(by_words, language=language, most=most))
     if evidence < least:
-        stopped = [
-            Candidate(document.id, rank, document.score, NO_EVIDENCE) for rank, document in enumerate(candidates, 1)
-        ]
+        stopped = [Candidate(doc.id, rank, doc.score, NO_EVIDENCE) for rank, doc in enumerate(candidates, 1)]
         return Selected((), tuple(stopped), evidence=evidence)
-    return replace(
-        _evidence(replace(ask, question_language=language), documents, weighed, settings=settings, count=count),
-        evidence=evidence,
-    )
+    ask = replace(ask, question_language=language)
+    return replace(_evidence(ask, documents, weighed, settings=settings, count=count), evidence=evidence)
 
 
 def evidence_for(

@@ -133,20 +133,18 @@ def pieces(
     if not sentences:
         return (nothing_found(code),)
     parts, headers = [], set[tuple[int, tuple[int, int]]]()
-    for number, sentence in enumerate(sentences, 1):
-        quoted = _quoted(
-            sources[sentence.place].words(sentence.start, sentence.end), sources[sentence.place].extract.number, code
-        )
-        named = _named(sources[sentence.place].text, sentence) if sentence.header is not None else ""
-        if sentence.label:
-            quoted = f"{sentence.label} {quoted}"
+    for number, item in enumerate(sentences, 1):
+        quoted = _quoted(sources[item.place].words(item.start, item.end), sources[item.place].extract.number, code)
+        named = _named(sources[item.place].text, item) if item.header is not None else ""
+        if item.label:
+            quoted = f"{item.label} {quoted}"
         if named:
-            quoted = f"{named} [{sources[sentence.place].extract.number}]."
-        elif sentence.header is not None and (sentence.place, sentence.header) not in headers:
-            headers.add((sentence.place, sentence.header))
+            quoted = f"{named} [{sources[item.place].extract.number}]."
+        elif item.header is not None and (item.place, item.header) not in headers:
+            headers.add((item.place, item.header))
             # On a line of its own: the mark of the row speaks for the row alone.
-            quoted = f"{_header(sources[sentence.place].text, sentence.header)}:\n{quoted}"
-        parts.append(_formatted(quoted, number, answer_format, is_labelled=bool(sentence.label)))
+            quoted = f"{_header(sources[item.place].text, item.header)}:\n{quoted}"
+        parts.append(_formatted(quoted, number, answer_format, is_labelled=bool(item.label)))
     return tuple(parts)
 
 
@@ -194,30 +192,25 @@ class Fitting:
     answered_in: str
     overhead: int
 
-    def fitted(self, sentence: Sentence, room: int) -> tuple[Sentence, int] | None:
-        """Return *sentence* as it fits into *room* characters, and how many it takes; None where it does not."""
-        source, size = self.sources[sentence.place], sentence.end - sentence.start + self.overhead
-        if sentence.header is not None:
+    def fitted(self, item: Sentence, room: int) -> tuple[Sentence, int] | None:
+        """Return *item* as it fits into *room* characters, and how many it takes; None where it does not."""
+        source, size = self.sources[item.place], item.end - item.start + self.overhead
+        if item.header is not None:
             # The names of a sentence stand in it, one by one; a blank and a comma take the place of the bar.
-            named = len(_header(source.text, sentence.header)) + 2
-            sentence = (
-                sentence if named <= MAX_HEADER_CHARS and size + named <= room else replace(sentence, header=None)
-            )
-            size += named if sentence.header is not None else 0
-        label = "" if sentence.is_row else source.label_at(sentence.start)
+            named = len(_header(source.text, item.header)) + 2
+            item = item if named <= MAX_HEADER_CHARS and size + named <= room else replace(item, header=None)
+            size += named if item.header is not None else 0
+        label = "" if item.is_row else source.label_at(item.start)
         if label:
             # Without its label it would say something else.
             size += len(label) + 1
-            return (replace(sentence, label=label), size) if size <= room else None
+            return (replace(item, label=label), size) if size <= room else None
         if size > room:
-            text = source.text[sentence.start : sentence.end]
+            text = source.text[item.start : item.end]
             language = spoken(self.answered_in, spoken_in(text), spoken_in(source.text))
             start, end = clipped(text, room - self.overhead, words=self.words, language=language)
-            sentence, size = (
-                replace(sentence, start=sentence.start + start, end=sentence.start + end),
-                end - start + self.overhead,
-            )
-        return (sentence, size) if sentence.end > sentence.start else None
+            item, size = (replace(item, start=item.start + start, end=item.start + end), end - start + self.overhead)
+        return (item, size) if item.end > item.start else None
 
 
 def _chosen(likeliest: Sequence[Sentence], fitting: Fitting, room: int) -> list[Sentence]:
@@ -238,9 +231,7 @@ def _chosen(likeliest: Sequence[Sentence], fitting: Fitting, room: int) -> list[
 
 
 def _scored(question: str, sources: Sequence[SeenText], words: AskedWords) -> list[Sentence]:
-    documents = [
-        replace(source.extract.document, id=str(place), text=source.text) for place, source in enumerate(sources)
-    ]
+    documents = [replace(own.extract.document, id=str(place), text=own.text) for place, own in enumerate(sources)]
     sentences: list[Sentence] = []
     order = ranked(question, documents, language=words.language, terms=words.terms)
     missing = freedom(max(order, key=attrgetter("by_words")).coverage) - 1 if order else 0.0
@@ -255,7 +246,7 @@ def _scored(question: str, sources: Sequence[SeenText], words: AskedWords) -> li
 class _CutDocument:
     """A document cut into sentences: the *scores* of all, which of the question's *terms* each holds, their *leads*."""
 
-    result: Ranked
+    hit: Ranked
     bounds: Sequence[tuple[int, int]]
     leads: Leads
     term_sets: Sequence[set[int]]
@@ -263,18 +254,12 @@ class _CutDocument:
     cue: Cue | None
     nearness: Callable[[int], float] | None
 
-    def chance(self, index: int, score: float, term_set: set[int]) -> float:
+    def chance(self, index: int, score: float, own: set[int]) -> float:
         """Return what rows and sentences have in common."""
         start, end = self.bounds[index]
-        is_cued = self.cue is not None and self.cue.search(self.result.document.text, start, end) is not None
+        is_cued = self.cue is not None and self.cue.search(self.hit.document.text, start, end) is not None
         near = 0.0 if self.nearness is None else self.nearness(start)
-        return (
-            EVIDENCE * score
-            + near
-            + DOCUMENT * self.result.by_words
-            + COVERAGE * len(term_set) / self.terms
-            + CUE * is_cued
-        )
+        return EVIDENCE * score + near + DOCUMENT * self.hit.by_words + COVERAGE * len(own) / self.terms + CUE * is_cued
 
 
 def _nearness(gain: Gain | None, source: SeenText, weight: float) -> Callable[[int], float] | None:
@@ -300,19 +285,19 @@ def _sentences(
 
 
 def _sentence(read: _CutDocument, index: int, score: float) -> Sentence:
-    text, (start, end) = read.result.document.text, read.bounds[index]
+    text, (start, end) = read.hit.document.text, read.bounds[index]
     chance = read.chance(index, score, read.term_sets[index])
     chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
     if index:
         before = read.bounds[index - 1]
         chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
     bullet = BULLET.match(text, start, end)
-    return Sentence(int(read.result.document.id), start if bullet is None else bullet.end(), end, chance)
+    return Sentence(int(read.hit.document.id), start if bullet is None else bullet.end(), end, chance)
 
 
 def _row(read: _CutDocument, index: int, score: float) -> Iterator[Sentence]:
     """Yield the row at *index* when it holds something of the question itself; a header is only said with a row."""
-    text, (start, end) = read.result.document.text, read.bounds[index]
+    text, (start, end) = read.hit.document.text, read.bounds[index]
     headers = read.leads.needs.get(index, ())
     own = read.term_sets[index]
     if not own or (index in read.leads.members and not headers):
@@ -321,7 +306,7 @@ def _row(read: _CutDocument, index: int, score: float) -> Iterator[Sentence]:
     row = text[start:end]
     start, end = start + len(row) - len(row.lstrip(_EDGES)), start + len(row.rstrip(_EDGES))
     header = read.bounds[headers[0]] if headers else None
-    yield Sentence(int(read.result.document.id), start, end, chance, is_row=True, header=header)
+    yield Sentence(int(read.hit.document.id), start, end, chance, is_row=True, header=header)
 
 
 def _term_sets(bounds: Sequence[tuple[int, int]], result: Ranked) -> list[set[int]]:

@@ -78,9 +78,7 @@ def freedom(coverage: float) -> float:
 
 def scaled(near: Sequence[Nearness], spread: float | None) -> tuple[Nearness, ...]:
     """Return *near* with the cosines in units of *spread*, as documents carry them; empty where it is not known."""
-    return (
-        tuple(Nearness(nearness.start, nearness.end, nearness.cosine / spread) for nearness in near) if spread else ()
-    )
+    return tuple(Nearness(part.start, part.end, part.cosine / spread) for part in near) if spread else ()
 
 
 def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | None:
@@ -181,7 +179,7 @@ NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500
 """Hits of one document that windows are made of; the most frequent terms are left out first."""
 
-BEST, SHOWN = 3, 10
+BEST, MOST_SHOWN = 3, 10
 """
 What words alone have among the first three, with all words of the question, meaning never takes out of the first ten:
 people who type words that stand in a document look for it there.
@@ -244,12 +242,12 @@ def ranked(
 def _with_covering(order: tuple[Ranked, ...], by_words: Sequence[Ranked]) -> tuple[Ranked, ...]:
     """Return *order* with those of the `BEST` by words that hold all words of the question among the first `SHOWN`."""
     covering = {result.document.id for result in by_words[:BEST] if result.coverage == 1.0}
-    lost = [place for place, result in enumerate(order) if place >= SHOWN and result.document.id in covering]
+    lost = [place for place, result in enumerate(order) if place >= MOST_SHOWN and result.document.id in covering]
     if not lost:
         return order
     # The last of the others make room; each takes the score of its new place.
-    going = [place for place, result in enumerate(order[:SHOWN]) if result.document.id not in covering][-len(lost) :]
-    moved = {**dict.fromkeys(lost, SHOWN - 0.5), **dict.fromkeys(going, SHOWN - 0.25)}
+    going = [place for place, hit in enumerate(order[:MOST_SHOWN]) if hit.document.id not in covering][-len(lost) :]
+    moved = {**dict.fromkeys(lost, MOST_SHOWN - 0.5), **dict.fromkeys(going, MOST_SHOWN - 0.25)}
     places = sorted(range(len(order)), key=lambda place: moved.get(place, place))
     return tuple(replace(order[place], score=at.score) for place, at in zip(places, order, strict=True))
 

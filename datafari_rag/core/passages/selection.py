@@ -56,7 +56,7 @@ class KnapsackItem:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Indexes into the pieces: *taken* (best first), left out as *repeated*, and what did not fit (*left*)."""
+    """Indexes into the pieces: the *choice* (best first), left out as *repeated*, and what did not fit (*rest*)."""
 
     choice: tuple[int, ...]
     repeated: tuple[int, ...]
@@ -214,9 +214,7 @@ def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
     everything = weighed.order
     results = everything[: limit.max_documents] if limit.max_documents else everything
     if sum(len(result.document.text) for result in results) <= limit.max_chars:
-        whole = tuple(
-            (d, (Passage(0, len(d.text), result.score),)) for result in results if (d := result.document).text.strip()
-        )
+        whole = tuple((d, (Passage(0, len(d.text), hit.score),)) for hit in results if (d := hit.document).text.strip())
         return Selection(whole, _verdicts(everything, whole, ()))
     sentences = _scored(
         results,
@@ -265,9 +263,7 @@ def nodes(
     """
     terms = terms_of(question, language)
     order = ranked(question, documents, language=language, terms=terms)
-    scored = _scored(
-        order, terms, cue_of(question), lambda result: blocks(result.document.text, node_size // 3, result.tables)
-    )
+    scored = _scored(order, terms, cue_of(question), lambda hit: blocks(hit.document.text, node_size // 3, hit.tables))
     rows: list[tuple[float, int, Document, Passage]] = []
     for number, result in enumerate(order):
         own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)
@@ -338,9 +334,7 @@ def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limi
     # The last passage of a document has no joint after it.
     room = limit.max_chars + JOINT_CHARS
     needing = [(index, sentence) for index, sentence in enumerate(sentences) if sentence.needs]
-    indexes = (
-        {(sentence.document, sentence.place): index for index, sentence in enumerate(sentences)} if needing else {}
-    )
+    indexes = {(s.document, s.place): index for index, s in enumerate(sentences)} if needing else {}
     needs = {index: tuple(indexes[sentence.document, place] for place in sentence.needs) for index, sentence in needing}
 
     def key_of(index: int) -> bytes:
@@ -371,15 +365,9 @@ def _joined(sentences: Sequence[_Sentence], order: Sequence[Ranked]) -> Chosen:
 def _rejected(sentences: Sequence[_Sentence], packed: Packed, order: Sequence[Ranked]) -> tuple[Candidate, ...]:
     out = [(index, DUPLICATE) for index in packed.repeated] + [(index, BUDGET) for index in packed.rest]
     return tuple(
-        Candidate(
-            document.id,
-            sentence.document + 1,
-            sentence.score,
-            verdict,
-            *stored_span(document, sentence.start, sentence.end),
-        )
+        Candidate(document.id, item.document + 1, item.score, verdict, *stored_span(document, item.start, item.end))
         for index, verdict in out[:MAX_REJECTED]
-        if (sentence := sentences[index]) and (document := order[sentence.document].document)
+        if (item := sentences[index]) and (document := order[item.document].document)
     )
 
 

@@ -75,8 +75,7 @@ class StoredPart(NamedTuple):
 def passages_in(text: str) -> list[tuple[int, int]]:
     """Return where the passages of *text* begin and end, in order; empty for blanks."""
     bounds = blocks(text, max(PASSAGE_CHARS, len(text) // MAX_PASSAGES + 1))
-    starts = [start for start, _ in bounds]
-    return list(zip(starts, held_ends(bounds, len(text)), strict=True))
+    return list(zip([start for start, _ in bounds], held_ends(bounds, len(text)), strict=True))
 
 
 def held_ends(bounds: Sequence[tuple[int, int]], length: int) -> list[int]:
@@ -142,15 +141,11 @@ class PassageWorth:
         be read, of others those with words, what is near, and the beginning.
         """
         counts, favour = self.counts, self.favour
-        own = {own_block: FAVOURED * favour.get(own_block, 0.0) for own_block in counts}
-        worth = {key_of(own_block, 0): value for own_block, value in own.items()}
-        for own_block in sorted(counts, key=lambda own_block: (-favour.get(own_block, 0.0), own_block))[:FAVOURITES]:
-            worth.update(
-                dict.fromkeys(
-                    range(key_of(own_block, 1), key_of(own_block, min(MAX_PARTS, counts[own_block]))), own[own_block]
-                )
-            )
-            worth[key_of(own_block, 0)] = SURE + own[own_block]
+        own = {item: FAVOURED * favour.get(item, 0.0) for item in counts}
+        worth = {key_of(item, 0): value for item, value in own.items()}
+        for item in sorted(counts, key=lambda item: (-favour.get(item, 0.0), item))[:FAVOURITES]:
+            worth.update(dict.fromkeys(range(key_of(item, 1), key_of(item, min(MAX_PARTS, counts[item]))), own[item]))
+            worth[key_of(item, 0)] = SURE + own[item]
         for key, score in self.words.items():
             block, number = divmod(key, MAX_NUMBER)
             first = own[block]
@@ -173,11 +168,7 @@ def in_parts(documents: Sequence[Document], question: str, language: str) -> tup
     where. What is found in the first documents and what is rare counts more.
     """
     read = sum(_chars_of(document) for document in documents)
-    uncut = {
-        number: document
-        for number, document in enumerate(documents)
-        if document.origins is NO_ORIGINS and document.text
-    }
+    uncut = {number: doc for number, doc in enumerate(documents) if doc.origins is NO_ORIGINS and doc.text}
     if read <= MAX_CHARS or not uncut:
         return tuple(documents)
     rest = read - sum(len(document.text) for document in uncut.values())

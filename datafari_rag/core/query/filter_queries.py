@@ -36,7 +36,7 @@ _TAG = re.compile(r"\{!tag=['\"]?[A-Za-z0-9_.,-]{1,100}['\"]?\}\s*")
 _SIGN = re.compile(r"([-!]|NOT\s+|\+)?")
 _FIELD = re.compile(r"([^\s:\"()\[\]{}\\+!-][^\s:\"()\[\]{}\\]*):")
 _OPEN, _CLOSE, _OR = re.compile(r"\(\s*"), re.compile(r"\s*\)"), re.compile(r"\s+OR\s+")
-_ONE = re.compile(rf"({_QUOTED}|{_WORD}|\*)|\[\s*{_END}\s+TO\s+{_END}\s*\]")
+_VALUE = re.compile(rf"({_QUOTED}|{_WORD}|\*)|\[\s*{_END}\s+TO\s+{_END}\s*\]")
 # A value that a person chose contains no controls, and lone surrogates cannot be sent to any engine.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _WORDS = re.compile(r"[A-Za-z0-9_.-]+")
@@ -73,10 +73,7 @@ def _read(text: str) -> Restriction | None:
     is_wrapped = scan.take(_OPEN) is not None
     restrictions = list(_any(scan))
     is_closed = not is_wrapped or scan.take(_CLOSE) is not None
-    is_one = (
-        None not in restrictions
-        and len({restriction.field for restriction in restrictions if restriction is not None}) == 1
-    )
+    is_one = None not in restrictions and len({part.field for part in restrictions if part is not None}) == 1
     if not is_closed or not scan.is_done or not is_one or len(restrictions) > MAX_ALTERNATIVES:
         return None
     first, *others = [restriction for restriction in restrictions if restriction is not None]
@@ -98,7 +95,7 @@ def _any(scan: _Scan) -> Iterator[Restriction | None]:
 
 
 def _restriction(scan: _Scan, field: re.Match[str] | None) -> Restriction | None:
-    match = scan.take(_ONE)
+    match = scan.take(_VALUE)
     if match is None or field is None:
         return None
     value, low, high = (None if text in (None, "*") else _bare(text) for text in match.groups())

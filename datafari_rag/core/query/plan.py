@@ -98,7 +98,7 @@ FEW_KEY_WORDS, FEW_WORDS = 3, 9
 MANY_PIECES = 5
 """More pieces of an unspaced script than this are a sentence, whether or not one of them only asks."""
 
-_THIRD, _FIFTH, _ONE = 34, 20, ANY_WORD
+_THIRD, _FIFTH, _ANY = 34, 20, ANY_WORD
 
 
 def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:
@@ -121,9 +121,9 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
         return (Step("asked", words, operator),)
     any_word = Step("any word", content, "OR")
     if len(content) < len(words) or sum(map(is_unspaced, words)) > MANY_PIECES:
-        least = _FIFTH if len(content) > FEW_WORDS else _ONE
+        least = _FIFTH if len(content) > FEW_WORDS else _ANY
         return _without_repeats((Step("asked", content, "AND", least), any_word))
-    least = _THIRD if len(content) > FEW_KEY_WORDS else _ONE
+    least = _THIRD if len(content) > FEW_KEY_WORDS else _ANY
     third = Step("a third of the words", content, "AND", least)
     return _without_repeats((Step("asked", words, "AND"), third, any_word))
 
@@ -165,9 +165,9 @@ def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 def _required(step: Step) -> tuple[tuple[str, ...], Operator | int]:
     """Return what *step* asks an engine for: all of one word, and one of any, is what any word is."""
-    if step.min_match not in (None, _ONE):
+    if step.min_match not in (None, _ANY):
         return step.words, step.min_match
-    is_any = step.operator == "OR" or step.min_match == _ONE or len(step.words) == 1
+    is_any = step.operator == "OR" or step.min_match == _ANY or len(step.words) == 1
     return step.words, "OR" if is_any else "AND"
 
 

@@ -267,9 +267,7 @@ def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
             "with a minus in front to exclude; values with spaces or * stand between quotation marks.",
             field="fq",
         )
-    restrictions = tuple(
-        restriction for text in texts if (restriction := restriction_of(text, scope.facets)) is not None
-    )
+    restrictions = tuple(part for text in texts if (part := restriction_of(text, scope.facets)) is not None)
     return restrictions, len(restrictions) == len(texts)
 
 

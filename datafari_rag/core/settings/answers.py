@@ -42,9 +42,7 @@ _LANGUAGE = re.compile(r"[a-z]{2}")
 
 def model_endpoint(path: str) -> checks.Check:
     """Return the check for where a model is: an http(s) address that ends in *path*, or the folder of a local one."""
-    expectation = checks.valid(
-        message("http(s) addresses of a {path}, and {folder}", path=path, folder=f"{ONNX}FOLDER")
-    )
+    sentence = checks.valid(message("http(s) addresses of a {path}, and {folder}", path=path, folder=f"{ONNX}FOLDER"))
     http = addresses.url(is_optional=True)
 
     def read(value: str, folder: str) -> object:
@@ -52,13 +50,13 @@ def model_endpoint(path: str) -> checks.Check:
             try:
                 return http.read(value, folder)
             except ValueError:
-                raise ValueError(expectation) from None
+                raise ValueError(sentence) from None
         named = value.removeprefix(ONNX).strip()
         if not named or checks.CONTROL.search(named):
-            raise ValueError(expectation)
+            raise ValueError(sentence)
         return ONNX + str(PurePath(folder) / named)
 
-    return checks.Check("text", read, expectation, is_optional=True)
+    return checks.Check("text", read, sentence, is_optional=True)
 
 
 def languages() -> checks.Check:

@@ -40,7 +40,7 @@ class Check:
     """
     One rule for values: how to read one, and what to say when it does not fit.
 
-    *wanted* is the second sentence shown to callers and administrators. *choices*, *low* and *high* are for forms;
+    *expectation* is the second sentence shown to callers and administrators. *choices*, *low* and *high* are for forms;
     *is_optional*: the empty text is a separate value here.
     """
 
@@ -249,8 +249,7 @@ def members(construct: Callable[..., object], **checks: Check) -> Check:
 
     The value is what *construct* makes of the members that are there, as keyword arguments.
     """
-    names = ", ".join(checks)
-    expectation = message("A JSON object with some of the members {names} is expected.", names=names)
+    expectation = message("A JSON object with some of the members {names} is expected.", names=", ".join(checks))
 
     def read(value: str, folder: str) -> object:
         try:

@@ -125,7 +125,7 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
 }
 """Former keys that are members of a JSON object now: the key of its setting, and the names down to the member."""
 
-GONE: Mapping[str, str] = {
+SUCCESSORS: Mapping[str, str] = {
     "answer.judge.max_claims": "the first 20 doubtful claims of a text are sent",
     "embeddings.index_timeout_s": "a batch of passages is waited for for 60 seconds",
     "embeddings.retries": "a failed request is sent twice again, within its timeout",
@@ -157,7 +157,7 @@ def folded_text(key: str) -> str:
 
 def not_used(key: str) -> str | None:
     """Return why a known *key* changes nothing here, None for a setting and for a key that is not known."""
-    if key in GONE:
-        return f"{key} is gone: {GONE[key]}."
+    if key in SUCCESSORS:
+        return f"{key} is gone: {SUCCESSORS[key]}."
     why = WITHOUT_EFFECT.get(key) or WITHOUT_EFFECT.get(f"{key.partition('.')[0]}.*")
     return None if why is None else f"{key} has no effect here: {why}."

@@ -340,8 +340,7 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
             values[key] = resolve(row, entry.value) if row is not None else entry.value
         except ValueError as error:
             problem = bad_value(key, "", expectation=REFERENCE_WANTED)
-            expectation = message_of(error)
-            reason = message("Invalid value for {key} property. {wanted}", key=key, wanted=expectation)
+            reason = message("Invalid value for {key} property. {wanted}", key=key, wanted=message_of(error))
             failures.append(replace(problem, message=reason, line=entry.line))
     return values, failures
 
@@ -379,8 +378,7 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
         yield Problem("chat.store.folder", advice, "warning", line=last["chat.store.folder"].line, kind="advice")
     if settings.rag.template == "openai" and not settings.rag.add_instructions:
         advice = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
-        line = last["rag.addInstructions"].line
-        yield Problem("rag.addInstructions", advice, "warning", line=line, kind="advice")
+        yield Problem("rag.addInstructions", advice, "warning", line=last["rag.addInstructions"].line, kind="advice")
 
 
 def _of_model(rag: RagSettings, last: Mapping[str, Entry]) -> Iterable[Problem]:

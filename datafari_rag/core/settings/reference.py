@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from operator import attrgetter
 
-from datafari_rag.core.settings.other_keys import FOLDED, GONE, folded_text
+from datafari_rag.core.settings.other_keys import FOLDED, SUCCESSORS, folded_text
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import ROWS
 
@@ -121,7 +121,7 @@ def as_markdown() -> str:
         "JSON object beside them are still read.\n\n"
     )
     parts += [f"- `{key}`: `{folded_text(key)}`\n" for key in FOLDED]
-    parts += [f"- `{key}`: {_escaped(why)}.\n" for key, why in GONE.items()]
+    parts += [f"- `{key}`: {_escaped(why)}.\n" for key, why in SUCCESSORS.items()]
     return "".join(parts)
 
 

@@ -61,8 +61,8 @@ class SettingRow:
     def put_into(self, settings: T, value: object) -> T:
         """Return the `Settings` *settings* with *value*, which this row's check has made."""
         group, _, field = self.path.partition(".")
-        held = dataclasses.replace(getattr(settings, group), **{field: value}) if field else value
-        return cast(T, dataclasses.replace(cast(Any, settings), **{group: held}))
+        new = dataclasses.replace(getattr(settings, group), **{field: value}) if field else value
+        return cast(T, dataclasses.replace(cast(Any, settings), **{group: new}))
 
 
 def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:

@@ -17,7 +17,7 @@ MAX_ANALYZED_CHARS = 10_000_000
 
 _MOST = str(2**31 - 1)
 
-SENT: Mapping[str, str] = {
+SENT_PARAMETERS: Mapping[str, str] = {
     # Each shard returns the fields of its best documents with them, as one state of the index. Solr otherwise fetches
     # them in a second request, by id alone: a document that was replaced in between, by a version that is hidden from
     # this user, came back with the text of that version.
@@ -138,7 +138,7 @@ COUNTS: Mapping[str, str] = {
 }
 """Sent for each counted field, as `f.FIELD.NAME`, besides `facet.limit`."""
 
-LEFT: Mapping[str, str] = {
+REASONS: Mapping[str, str] = {
     "fq": "a filter among the defaults is replaced by that of the user's rights: it belongs into appends",
     "json": "a request in JSON replaces the words of a question",
     "json.": "a request in JSON replaces the words of a question",
@@ -181,5 +181,5 @@ def of_fields(fields: Iterable[str], params: Mapping[str, str]) -> dict[str, str
 
 def reason_left(name: str) -> str | None:
     """Return what the parameter *name* of a handler does to a result although we send others, None for nothing."""
-    beginning = next((prefix for prefix in LEFT if prefix.endswith(".") and name.startswith(prefix)), name)
-    return LEFT.get(name, LEFT.get(beginning))
+    beginning = next((prefix for prefix in REASONS if prefix.endswith(".") and name.startswith(prefix)), name)
+    return REASONS.get(name, REASONS.get(beginning))

@@ -35,7 +35,7 @@ from datafari_rag.core.solr.handler_parameters import (
     COUNTS,
     HIGHLIGHTER,
     PARSER,
-    SENT,
+    SENT_PARAMETERS,
     SNIPPETS,
     UNPROMOTED,
     VALUES,
@@ -269,7 +269,7 @@ def texts_params(ids: Sequence[str], language: str, access: Filter, schema: Sche
 
 def basics(schema: Schema) -> dict[str, str]:
     """Return what every search sends, hits of equal score in the order of their ids."""
-    return {**SENT, "sort": f"score desc,{schema.fields.id} asc"}
+    return {**SENT_PARAMETERS, "sort": f"score desc,{schema.fields.id} asc"}
 
 
 def words_params(
@@ -310,16 +310,14 @@ def searched_fields(language: str, schema: Schema) -> tuple[tuple[str, float], .
     """Return the fields a word is looked for in, with their weights; those that the collection lacks are left out."""
     fields = schema.fields
     own = fields.content_prefix + language
-    weighted = [
-        (name, WEIGHTS["content"] * (1 if name == own else OTHER_LANGUAGE)) for name in schema.contents(language)
-    ]
+    rows = [(name, WEIGHTS["content"] * (1 if name == own else OTHER_LANGUAGE)) for name in schema.contents(language)]
     titles = schema.titles(language)
     # Every language's copy of a title has the same words: a second copy would count them twice.
     copies = [name for name in titles if name == fields.title_prefix + language]
     exact = [name for name in titles if name in (fields.title, fields.exact_title)]
-    weighted += [(name, WEIGHTS["title"]) for name in copies] + [(name, WEIGHTS["exact_title"]) for name in exact]
+    rows += [(name, WEIGHTS["title"]) for name in copies] + [(name, WEIGHTS["exact_title"]) for name in exact]
     rest = ((fields.exact_content, WEIGHTS["exact_content"]), (fields.url_search, WEIGHTS["url_search"]))
-    return (*weighted, *((name, weight) for name, weight in rest if schema.has(name)))
+    return (*rows, *((name, weight) for name, weight in rest if schema.has(name)))
 
 
 def usable_words(words: Iterable[str], language: str) -> tuple[str, ...]:
@@ -348,8 +346,7 @@ def words_within(words: Sequence[str], pieces: int) -> tuple[str, ...]:
 
 def _starts(word: str) -> list[int]:
     """Return where pieces of *word* begin, the first at 0."""
-    pairs = enumerate(pairwise(word), start=1)
-    return [0, *(at for at, (sign, other) in pairs if _is_cut(sign, other))]
+    return [0, *(at for at, (sign, other) in enumerate(pairwise(word), start=1) if _is_cut(sign, other))]
 
 
 def _is_cut(sign: str, other: str) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.passages.stored_parts import PARTS, SPREAD_WORTH
-from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT, UNPROMOTED, local
+from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT_PARAMETERS, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,
     Params,
@@ -33,7 +33,7 @@ from datafari_rag.core.solr.parameters import (
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.vectors import Vector
 
-QUIET: Params = {**SENT, **UNPROMOTED}
+QUIET: Params = {**SENT_PARAMETERS, **UNPROMOTED}
 
 CARRIED = ("title", "url", "language", "last_modified", "extension", "source")
 """What a passage carries of its document for those who read it."""
@@ -137,9 +137,7 @@ def parts_params(
     of_these, named = one_of(ids, "own", "parent_doc")
     parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
     # A document that is named by a parameter of its own is a value, whatever characters are in its id.
-    favoured = {
-        f"favoured_{number}": document_id for number, document_id in enumerate(name for name in ids if favour.get(name))
-    }
+    favoured = {f"favoured_{number}": doc_id for number, doc_id in enumerate(name for name in ids if favour.get(name))}
     worth = [f"if(exists(query($with_{name})),{favour[document_id]:.4g},0)" for name, document_id in favoured.items()]
     return {
         **favoured,

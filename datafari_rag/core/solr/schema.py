@@ -106,8 +106,7 @@ def kinds_of(schema: Mapping[str, object]) -> Mapping[str, Kind] | None:
     """Return name → kind from Solr's own description (`/schema`), None when that is not one."""
     classes = {row.get("name"): str(row.get("class", "")) for row in _rows(schema.get("fieldTypes"))}
     declared = [*_rows(schema.get("fields")), *_rows(schema.get("dynamicFields"))]
-    kinds = {str(row["name"]): _kind(classes.get(row.get("type"), "")) for row in declared if "name" in row}
-    return kinds or None
+    return {str(row["name"]): _kind(classes.get(row.get("type"), "")) for row in declared if "name" in row} or None
 
 
 def copied_in(schema: Mapping[str, object]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
-from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS, MAX_LANGUAGES, WRITTEN, Remembered, listed
+from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS, LISTS, MAX_LANGUAGES, Remembered, listed
 
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""
@@ -140,9 +140,7 @@ def written_languages() -> tuple[Language, ...]:
 
 def spoken(*codes: str | None) -> Language:
     """Return the language that *codes* are together: known where each of them is, unknown where there is none."""
-    return _TOGETHER[
-        tuple(sorted({known_code for code in codes if code and (known_code := language_code(code))})) or ("",)
-    ]
+    return _TOGETHER[tuple(sorted({own for code in codes if code and (own := language_code(code))})) or ("",)]
 
 
 def spoken_in(text: str) -> str | None:
@@ -173,7 +171,7 @@ def language_code(text: str) -> str | None:
 
 def sentence_in(language: str, name: str) -> str:
     """Return the sentence *name* of answers in *language*, a code with or without a region; else in English."""
-    return str(WRITTEN[language.lower().partition("-")[0]].get(name) or WRITTEN["en"][name])
+    return str(LISTS[language.lower().partition("-")[0]].get(name) or LISTS["en"][name])
 
 
 def detect(text: str, default: str = "en") -> str:
@@ -214,12 +212,12 @@ _BOTH = Remembered(_both, MAX_LANGUAGES)
 
 
 def _language(code: str) -> Language:
-    if not WRITTEN[code]:
+    if not LISTS[code]:
         return Language(code)
     turning = ("denial", "doubt", "condition", "bound", "report")
     return Language(
         code,
-        WRITTEN[code].get("read_by_a_speaker") is True,
+        LISTS[code].get("read_by_a_speaker") is True,
         frozenset(listed(code, "common")),
         frozenset(listed(code, "articles")),
         Phrases(_phrases(code, "whole")),

@@ -158,11 +158,11 @@ LONG_UNITS = 60
 """No word of a language is so long; such ones are neither stemmed nor kept in memory."""
 
 
-Asked = TypeVar("Asked", bound=str | tuple[Any, ...])
-Found = TypeVar("Found")
+Key = TypeVar("Key", bound=str | tuple[Any, ...])
+Value = TypeVar("Value")
 
 
-class Remembered(dict[Asked, Found]):
+class Remembered(dict[Key, Value]):
     """
     What *find* finds for a word, or for a word and what else it depends on; what it found before is kept.
 
@@ -170,12 +170,12 @@ class Remembered(dict[Asked, Found]):
     longer than words are. What is kept is found without a call of Python's.
     """
 
-    def __init__(self, find: Callable[[Asked], Found], most: int) -> None:
+    def __init__(self, find: Callable[[Key], Value], most: int) -> None:
         """Keep nothing yet."""
         super().__init__()
         self._find, self._most = find, most
 
-    def __missing__(self, key: Asked) -> Found:
+    def __missing__(self, key: Key) -> Value:
         """Find what is not kept."""
         value = self._find(key)
         if len(key if isinstance(key, str) else key[0]) <= LONG_UNITS:
@@ -190,13 +190,13 @@ def _language_lists(code: str) -> Mapping[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8")) if code.isalpha() and file.is_file() else {}
 
 
-WRITTEN = Remembered(_language_lists, MAX_LANGUAGES)
+LISTS = Remembered(_language_lists, MAX_LANGUAGES)
 """What the data file of a language says, by its code; nothing where it has none."""
 
 
 def listed(code: str, name: str) -> list[str]:
     """Return what stands between commas under *name* in the data of a language, in order; [] where nothing does."""
-    text = " ".join(WRITTEN[code].get(name, "").split())
+    text = " ".join(LISTS[code].get(name, "").split())
     return [word.strip() for word in text.split(",")] if text else []
 
 

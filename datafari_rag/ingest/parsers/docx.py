@@ -40,13 +40,13 @@ def parse(file: BinaryIO) -> Parsed:
                 raise Unreadable(f"A table of this DOCX has a row of more than {MAX_COLUMNS:,} cells.")
         unseen = _without_vanished(document)
         # No more lines than a text may have: merged cells repeat what is in them.
-        kept, chars = [], 0
+        lines, chars = [], 0
         for line in _blocks(document):
-            kept.append(line)
+            lines.append(line)
             chars += len(line) + 1
             if chars > MAX_CHARS:
                 break
-        text = "\n".join(kept)
+        text = "\n".join(lines)
         title = document.core_properties.title
     except RecursionError as error:
         raise Unreadable("This DOCX is nested too deeply.") from error

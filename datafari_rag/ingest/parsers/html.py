@@ -66,15 +66,15 @@ def parse(file: BinaryIO) -> Parsed:
         names_its_code = b"charset" in raw[:4096].lower() or b"encoding=" in raw[:200].lower()
         soup = BeautifulSoup(raw if names_its_code else decoded(raw), "lxml")
     unseen = soup.find_all(_is_unseen)
-    for one in unseen:
-        one.extract()
+    for tag in unseen:
+        tag.extract()
     heading = soup.find("title") or soup.find("h1")
     text = "".join(_pieces(soup))
     first, *others = text.split("\n")
     lines = [first.rstrip(), *(_without_lone_space(line.rstrip()) for line in others)]
     text = _LONE_MARKS.sub(r"\g<mark> ", _EMPTY_LINES.sub("\n\n", "\n".join(lines)))
-    found = parsed(text, heading.get_text(" ") if heading is not None else None)
-    return replace(found, unseen=sum(bool(one.get_text().strip()) for one in unseen))
+    result = parsed(text, heading.get_text(" ") if heading is not None else None)
+    return replace(result, unseen=sum(bool(tag.get_text().strip()) for tag in unseen))
 
 
 def _is_unseen(node: Tag) -> bool:
@@ -89,8 +89,8 @@ def _is_unseen(node: Tag) -> bool:
     if not isinstance(style, str):
         return False
     declared: dict[str, str] = {}
-    for one in _COMMENT.sub("", style[:MAX_STYLE_CHARS]).lower().split(";"):
-        name, _, value = one.partition(":")
+    for declaration in _COMMENT.sub("", style[:MAX_STYLE_CHARS]).lower().split(";"):
+        name, _, value = declaration.partition(":")
         declared[name.strip()] = value.replace("!important", "").strip()
     is_sized_away = _NOTHING.fullmatch(declared.get("font-size", "")) is not None
     return declared.get("display") == "none" or declared.get("visibility") in ("hidden", "collapse") or is_sized_away
@@ -139,15 +139,15 @@ def _opened_part(part: Tag) -> list[PageElement | str]:
 
 def _numbered(steps: Tag) -> list[PageElement | str]:
     """Return the contents of an ordered list, each item behind its number on a new line."""
-    given = str(steps.get("start") or "1")
-    number = int(given) if _NUMBER.fullmatch(given) else 1
-    found: list[PageElement | str] = []
+    start = str(steps.get("start") or "1")
+    number = int(start) if _NUMBER.fullmatch(start) else 1
+    elements: list[PageElement | str] = []
     for child in steps.contents:
         if isinstance(child, Tag) and child.name == "li":
-            found.append(f"\n{number}. ")
+            elements.append(f"\n{number}. ")
             number += 1
-        found.append(child)
-    return found
+        elements.append(child)
+    return elements
 
 
 def _cells(row: Tag) -> list[Tag]:

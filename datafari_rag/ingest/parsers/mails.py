@@ -102,7 +102,7 @@ def _attachments(mail: EmailMessage) -> Iterator[EmailMessage]:
             yield part
         elif part.is_multipart() and part.get_content_maintype() == "multipart":
             inner = part.get_payload()
-            waiting += [one for one in reversed(inner) if isinstance(one, EmailMessage)] if type(inner) is list else []
+            waiting += [m for m in reversed(inner) if isinstance(m, EmailMessage)] if type(inner) is list else []
 
 
 def _name(part: EmailMessage) -> str:
@@ -119,15 +119,15 @@ def parse_msg(file: BinaryIO) -> Parsed:
     raw = file.read(MAX_BYTES)
     try:
         mail = Message.load(raw)
-        sent = mail.sent_date
+        moment = mail.sent_date
         names = (
             ("From", mail.sender or ""),
-            ("To", ", ".join(f"{one.name} <{one.email_address}>" for one in mail.recipients)),
-            ("Date", "" if sent is None else sent.isoformat(" ", timespec="minutes")),
+            ("To", ", ".join(f"{recipient.name} <{recipient.email_address}>" for recipient in mail.recipients)),
+            ("Date", "" if moment is None else moment.isoformat(" ", timespec="minutes")),
         )
         plain = _plain(mail)
         page = "" if plain.strip() else mail.html_body or ""
-        attached = tuple(one.file_name or "" for one in _files(mail))
+        attached = tuple(attachment.file_name or "" for attachment in _files(mail))
     except RecursionError as error:
         raise Unreadable("This mail is nested too deeply.") from error
     except _BROKEN_MSG as error:
@@ -155,7 +155,7 @@ def _plain(mail: Message) -> str:
 
 
 def _files(mail: Message) -> list[Attachment]:
-    return [one for one in mail.attachments if one.attached_by_value]
+    return [attachment for attachment in mail.attachments if attachment.attached_by_value]
 
 
 def _rendered(
@@ -163,11 +163,11 @@ def _rendered(
 ) -> Parsed:
     """Return a mail as a text, *subject* as its title; *page* is HTML, for where *body*, the plain text, is empty."""
     above = [f"{name}: {' '.join(value.split())[:MAX_NAMES_CHARS]}" for name, value in names if value.strip()]
-    shown = Parsed("")
+    content = Parsed("")
     if not body.strip() and page.strip():
         # Most mails have a plain text; the library is loaded for those that do not.
         from datafari_rag.ingest.parsers import html
 
-        shown = html.parse(BytesIO(page.encode("utf-8", "replace")))
-    text = "\n".join([heading_line(1, subject), "", *above, "", shown.text or body])
-    return replace(parsed(text, subject), members=attachments, unseen=shown.unseen)
+        content = html.parse(BytesIO(page.encode("utf-8", "replace")))
+    text = "\n".join([heading_line(1, subject), "", *above, "", content.text or body])
+    return replace(parsed(text, subject), members=attachments, unseen=content.unseen)

@@ -28,8 +28,7 @@ def parse(file: BinaryIO) -> Parsed:
     try:
         # It takes bytes alone, and no file that is already open.
         document = Document(BytesIO(file.read()))
-        body = document.body
-        return placed(_bounded(body), document.meta.title)
+        return placed(_bounded(document.body), document.meta.title)
     except RecursionError as error:
         raise Unreadable("This OpenDocument file is nested too deeply.") from error
     except (*BROKEN, ValueError, LookupError, SyntaxError, AttributeError, TypeError, zipfile.LargeZipFile) as error:
@@ -87,15 +86,15 @@ def _signs(node: Element) -> Iterator[str]:
     """Yield the words of a paragraph, without its frames and notes."""
     waiting: list[Element | str] = [node]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
             continue
-        waiting.append(one.tail or "" if one is not node else "")
-        if one.tag in ("text:tab", "text:line-break", "text:s"):
-            yield "\t" if one.tag == "text:tab" else "\n" if one.tag == "text:line-break" else " "
-        elif one.tag not in _UNSEEN and one.tag != "draw:frame":
-            waiting += reversed([one.text or "", *one.children])
+        waiting.append(item.tail or "" if item is not node else "")
+        if item.tag in ("text:tab", "text:line-break", "text:s"):
+            yield "\t" if item.tag == "text:tab" else "\n" if item.tag == "text:line-break" else " "
+        elif item.tag not in _UNSEEN and item.tag != "draw:frame":
+            waiting += reversed([item.text or "", *item.children])
 
 
 def _rows(table: Table) -> Iterator[str]:

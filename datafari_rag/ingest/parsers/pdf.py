@@ -70,10 +70,10 @@ def parse(file: BinaryIO) -> Parsed:
     except PdfiumError as error:
         locked = pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD or "password" in str(error).lower()
         raise Unreadable(f"This PDF is {'locked by a password' if locked else 'broken'}.") from error
-    found = placed(_pieces(pages), title)
-    if not found.text:
+    result = placed(_pieces(pages), title)
+    if not result.text:
         raise Unreadable(f"This PDF contains no text, only pictures.{ocr.hint()}")
-    return found
+    return result
 
 
 def _pages(document: PdfDocument) -> Iterator[list[_PdfLine]]:
@@ -83,7 +83,7 @@ def _pages(document: PdfDocument) -> Iterator[list[_PdfLine]]:
         words = page.get_textpage()
         lines = _lines(words, _tables(page))
         if not any(line.text.strip() for line in lines):
-            lines = [_PdfLine(line, 0.0) for line in _seen(page).split("\n")]
+            lines = [_PdfLine(line, 0.0) for line in _visible_text(page).split("\n")]
         words.close()
         page.close()
         yield lines
@@ -94,8 +94,8 @@ def _pages(document: PdfDocument) -> Iterator[list[_PdfLine]]:
 
 def _tables(page: PdfPage) -> Sequence[RuledTable]:
     rules: list[Box] = []
-    for one in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_PATH,), max_depth=1):
-        rules += _rules(one)
+    for shape in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_PATH,), max_depth=1):
+        rules += _rules(shape)
         if len(rules) > MAX_RULES:
             return ()
     return tables_of(rules) if len(rules) >= MIN_RULES else ()
@@ -122,8 +122,8 @@ def _rules(path: PdfObject) -> list[Box]:
     return [rule for rule in rules if min(rule[2] - rule[0], rule[3] - rule[1]) <= MAX_RULE_POINTS]
 
 
-def _between(one: tuple[float, float], other: tuple[float, float]) -> Box:
-    (left, right), (lower, upper) = sorted((one[0], other[0])), sorted((one[1], other[1]))
+def _between(corner: tuple[float, float], other: tuple[float, float]) -> Box:
+    (left, right), (lower, upper) = sorted((corner[0], other[0])), sorted((corner[1], other[1]))
     return left, lower, right, upper
 
 
@@ -133,21 +133,21 @@ def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_PdfLine]:
     if len(text) != words.count_chars():
         # Without a number for each character, such a page keeps its words and loses its layout.
         return [_PdfLine(_joined(line), 0.0) for line in text.split("\n")]
-    found: list[_PdfLine | int] = []
+    entries: list[_PdfLine | int] = []
     letters: list[list[Letter]] = [[] for _ in tables]
     at = 0
     for raw in text.split("\n"):
         outside, inside = _parted(words, raw, at, tables)
         for number, letter in inside:
             if not letters[number]:
-                found.append(number)
+                entries.append(number)
             letters[number].append(letter)
         if not inside:
-            found.append(_PdfLine(_joined(_columned(words, raw, at)), _size(words, at) if raw.strip() else 0.0))
+            entries.append(_PdfLine(_joined(_columned(words, raw, at)), _size(words, at) if raw.strip() else 0.0))
         elif outside.strip():
-            found.append(_PdfLine(_joined(outside), 0.0))
+            entries.append(_PdfLine(_joined(outside), 0.0))
         at += len(raw) + 1
-    groups = (_as_lines(tables[one], letters[one]) if isinstance(one, int) else [one] for one in found)
+    groups = (_as_lines(tables[entry], letters[entry]) if isinstance(entry, int) else [entry] for entry in entries)
     return [replace(line, text=_whole(line.text)) for group in groups for line in group]
 
 
@@ -232,17 +232,17 @@ def _undivided(pages: Sequence[Sequence[_PdfLine]]) -> list[list[_PdfLine]]:
     """Return *pages* with hyphenated words joined at line ends, if they occur whole elsewhere in the file."""
     texts = [line.text for lines in pages for line in lines]
     divided = any(mark in text for text in texts for mark in _LINE_HYPHENS)
-    known = {word.lower() for text in texts for word in _WORD.findall(text)} if divided else set()
-    return [[replace(line, text=_rejoined(line.text, known)) for line in lines] for lines in pages]
+    words = {word.lower() for text in texts for word in _WORD.findall(text)} if divided else set()
+    return [[replace(line, text=_rejoined(line.text, words)) for line in lines] for lines in pages]
 
 
-def _rejoined(text: str, known: Collection[str]) -> str:
-    def word(found: re.Match[str]) -> str:
-        first, second = found.groups()
+def _rejoined(text: str, words: Collection[str]) -> str:
+    def word(match: re.Match[str]) -> str:
+        first, second = match.groups()
         joined, hyphened = f"{first}{second}", f"{first}-{second}"
         # "COVID-19" and "Nord-Süd" are never one word; of others the way in which the file writes them decides.
         is_name = second[:1].isdigit() or (second[:1].isupper() and not joined.isupper())
-        is_written_so = hyphened.lower() in known and joined.lower() not in known
+        is_written_so = hyphened.lower() in words and joined.lower() not in words
         return hyphened if is_name or (second and is_written_so) else joined
 
     if not any(mark in text for mark in _LINE_HYPHENS):
@@ -253,7 +253,7 @@ def _rejoined(text: str, known: Collection[str]) -> str:
     return whole
 
 
-def _seen(page: PdfPage) -> str:
+def _visible_text(page: PdfPage) -> str:
     """Return the words of a page that is a picture, "" where no OCR is installed or there is nothing on it."""
     if (
         max(page.get_size()) > MAX_PAGE_POINTS
@@ -342,8 +342,8 @@ def tables_of(rules: Sequence[Box]) -> tuple[RuledTable, ...]:
     points = edges_to_intersections(edges, TOLERANCE, TOLERANCE)
     if len(points) > MAX_POINTS:
         return ()
-    found = [_table(cells) for cells in cells_to_tables(intersections_to_cells(points))]
-    return tuple(sorted((table for table in found if _is_table(table)), key=lambda table: -table.box[3]))
+    tables = [_table(cells) for cells in cells_to_tables(intersections_to_cells(points))]
+    return tuple(sorted((table for table in tables if _is_table(table)), key=lambda table: -table.box[3]))
 
 
 def _edge(rule: Box) -> dict[str, object]:

@@ -45,9 +45,9 @@ def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
     suffix = ending_of(name)
     for number, inner in inside:
         file, suffix = BytesIO(_called(MEMBERS[suffix], suffix, file, number)), inner
-    found: Parsed = _called(PARSERS.get(suffix, "texts.parse"), suffix, file)
+    result: Parsed = _called(PARSERS.get(suffix, "texts.parse"), suffix, file)
     # The first line of source code is no title; the file's name says more.
-    return replace(found, title=None) if suffix and suffix not in PARSERS else found
+    return replace(result, title=None) if suffix and suffix not in PARSERS else result
 
 
 def is_known(path: PurePath) -> bool:
@@ -80,11 +80,11 @@ def ending_of(name: str) -> str:
     return PurePath(name).suffix.lower()
 
 
-def _called(name: str, suffix: str, *given: Any) -> Any:
-    """Return what the function *name* makes of *given*; its library is loaded by its module or by itself."""
+def _called(name: str, suffix: str, *arguments: Any) -> Any:
+    """Return what the function *name* makes of *arguments*; its library is loaded by its module or by itself."""
     module, _, function = name.partition(".")
     try:
-        return getattr(importlib.import_module(f"datafari_rag.ingest.parsers.{module}"), function)(*given)
+        return getattr(importlib.import_module(f"datafari_rag.ingest.parsers.{module}"), function)(*arguments)
     except ImportError as error:
         raise Unreadable(MISSING.format(suffix, command_for("ocr" if name == PICTURES else "ingest"))) from error
 

@@ -38,9 +38,9 @@ def parse(file: BinaryIO) -> Parsed:
         at = source.find(_STYLES)
         end = _end_of_group(source, at) if at >= 0 else 0
         levels = _levels(source[at:end]) if at >= 0 else {}
-        body = _LEVEL.sub(lambda found: _LEVELS[int(found[1])], source[end:])
+        body = _LEVEL.sub(lambda match: _LEVELS[int(match[1])], source[end:])
         # A character of `_LEVELS` stands where a paragraph of that level, or of a style with one, begins.
-        marked = source[:end] + _STYLE.sub(lambda found: levels.get(found[1], found[0]), body)
+        marked = source[:end] + _STYLE.sub(lambda match: levels.get(match[1], match[0]), body)
         text = str(_text_of(marked, errors="replace"))
     except RecursionError as error:
         raise Unreadable("This RTF is nested too deeply.") from error
@@ -63,16 +63,16 @@ def _end_of_group(source: str, at: int) -> int:
 
 def _levels(styles: str) -> dict[str, str]:
     """Return for each number of a style with a level of the outline, or the name of a heading, its character."""
-    found: dict[str, str] = {}
+    levels: dict[str, str] = {}
     # Up to the next style: the text between belongs to this one.
     numbers = list(_STYLE.finditer(styles))
-    for number, one in enumerate(numbers):
-        own = styles[one.end() : numbers[number + 1].start() if number + 1 < len(numbers) else len(styles)]
+    for number, style in enumerate(numbers):
+        own = styles[style.end() : numbers[number + 1].start() if number + 1 < len(numbers) else len(styles)]
         if level := _LEVEL.search(own):
-            found.setdefault(one[1], _LEVELS[int(level[1])])
+            levels.setdefault(style[1], _LEVELS[int(level[1])])
         elif name := _NAME.search(own):
-            found.setdefault(one[1], _LEVELS[int(name[1]) - 1])
-    return found
+            levels.setdefault(style[1], _LEVELS[int(name[1]) - 1])
+    return levels
 
 
 def _line(line: str) -> str:

@@ -26,8 +26,7 @@ def parse(file: BinaryIO) -> Parsed:
     if is_zip:
         refuse_bombs(file, "workbook")
     try:
-        book = python_calamine.load_workbook(file)
-        return placed(_pieces(book))
+        return placed(_pieces(python_calamine.load_workbook(file)))
     except PasswordError as error:
         raise Unreadable("This workbook is locked by a password.") from error
     except (CalamineError, ValueError) as error:
@@ -53,7 +52,7 @@ def _rows(sheet: CalamineSheet, name: str) -> Iterator[TextPiece]:
     is_neighbour = False
     for number, cells in enumerate(sheet.iter_rows(), 1):
         # Empty cells at the end belong to other rows, which are wider.
-        line = row_line(map(_shown, cells)).rstrip(" |")
+        line = row_line(map(_cell_text, cells)).rstrip(" |")
         if line:
             yield TextPiece(f"{line}\n", None if is_neighbour else Place("row", number, name))
         elif is_neighbour:
@@ -61,7 +60,7 @@ def _rows(sheet: CalamineSheet, name: str) -> Iterator[TextPiece]:
         is_neighbour = bool(line)
 
 
-def _shown(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     """Return what a cell holds, as a reader would type it."""
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"

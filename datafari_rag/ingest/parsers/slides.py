@@ -42,7 +42,7 @@ def _pieces(show: Any) -> Iterator[TextPiece]:
             yield TextPiece(f"{heading_line(2, title.text_frame.text)}\n\n")
         for shape in _flat(slide.shapes):
             if title is None or shape.shape_id != title.shape_id:
-                yield from map(TextPiece, _shown(shape))
+                yield from map(TextPiece, _shape_texts(shape))
         if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None and notes.text.strip():
             yield TextPiece(f"{notes.text}\n\n")
 
@@ -70,7 +70,7 @@ def _sorted(shapes: Iterable[Any]) -> list[Any]:
     return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
 
 
-def _shown(shape: Any) -> Iterator[str]:
+def _shape_texts(shape: Any) -> Iterator[str]:
     if getattr(shape, "has_table", False) and shape.has_table:
         table = shape.table
         if len(table.rows) * len(table.columns) > MAX_CELLS:

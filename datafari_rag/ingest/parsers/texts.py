@@ -124,13 +124,13 @@ def _piece(token: Token) -> str:
 
 
 def _words(inline: Token) -> str:
-    found = []
+    pieces = []
     for child in inline.children or ():
         if child.type in ("softbreak", "hardbreak"):
-            found.append("\n")
+            pieces.append("\n")
         elif child.type in ("text", "code_inline", "image"):
-            found.append(child.content)
-    return "".join(found)
+            pieces.append(child.content)
+    return "".join(pieces)
 
 
 def _title(tokens: Sequence[Token]) -> str | None:
@@ -158,21 +158,21 @@ def parse_word(file: BinaryIO) -> Parsed:
         raise Unreadable(WORD_INSIDE) from error
     for command in commands:
         # No file is opened by a name that somebody chose: the descriptor is what the program gets.
-        done = subprocess.run(  # noqa: S603 # nosec B603
+        process = subprocess.run(  # noqa: S603 # nosec B603
             [*command, f"/proc/self/fd/{number}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             pass_fds=(number,),
             check=False,
         )
-        text = done.stdout.decode("utf-8", "replace")
+        text = process.stdout.decode("utf-8", "replace")
         # antiword reads no document of a few lines, and says so on its standard output.
-        if not done.returncode and text.strip():
+        if not process.returncode and text.strip():
             return parsed(text)
     raise Unreadable("This is not a Word document, or it is protected.")
 
 
 def word_programs() -> list[tuple[str, ...]]:
     """Return the commands of the programs that are here, the better one first."""
-    found = ((shutil.which(name, path=os.defpath), options) for name, *options in WORD_PROGRAMS)
-    return [(path, *options) for path, options in found if path is not None]
+    programs = ((shutil.which(name, path=os.defpath), options) for name, *options in WORD_PROGRAMS)
+    return [(path, *options) for path, options in programs if path is not None]

@@ -106,12 +106,12 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
         NoQuery: there is no question.
         BadRequest, TooManyValues, QueryTooLong, ContextTooLong: a value does not fit; the reason names it.
     """
-    given = read(AiQuestion, incoming.body)
-    question = _query(given)
+    record = read(AiQuestion, incoming.body)
+    question = _query(record)
     if not question.strip():
         raise NoQuery(f"query is required for {action}.", field="query")
-    history = [{"role": turn.role, "content": turn.message} for turn in given.history or ()]
-    conversation_id = given.conversation_id or ""
+    history = [{"role": turn.role, "content": turn.message} for turn in record.history or ()]
+    conversation_id = record.conversation_id or ""
     stored = None if incoming.memory is None else conversation_id
     if incoming.memory is not None and conversation_id:
         recalled = incoming.memory.recalled(conversation_id, has_own_history=bool(history))
@@ -120,7 +120,7 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
     if settings.chat.memory_enabled and conversation_id and stored is None:
         body["session_state"] = {KEY: conversation_id}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=is_streamed(incoming))
-    return replace(_narrowed(ask, given, incoming, settings.solr), conversation=stored)
+    return replace(_narrowed(ask, record, incoming, settings.solr), conversation=stored)
 
 
 def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
@@ -130,13 +130,13 @@ def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
 
 def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
     """Return the ask of an action on whole documents. Raises: BadRequest, NoQuery, TooManyValues."""
-    given = read(AiRequest, incoming.body)
-    work = DocumentWork(kind, given.length or "medium", is_estimate=given.estimate is True)
-    if kind == "search" or (kind == "synthesize" and _query(given).strip()):
+    record = read(AiRequest, incoming.body)
+    work = DocumentWork(kind, record.length or "medium", is_estimate=record.estimate is True)
+    if kind == "search" or (kind == "synthesize" and _query(record).strip()):
         ask = question_ask(incoming, settings, action=kind)
     else:
         bare = Ask("", accept_language=incoming.headers.get("accept-language"), is_streamed=is_streamed(incoming))
-        ask = _narrowed(bare, given, incoming, settings.solr)
+        ask = _narrowed(bare, record, incoming, settings.solr)
     if kind == "search":
         return replace(ask, work=work)
     # The documents that are named are read one after the other.
@@ -150,20 +150,20 @@ def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
     return replace(ask, work=work, document_ids=ask.document_ids or named, documents=None)
 
 
-def _query(given: AiQuestion) -> str:
-    if given.query:
-        return given.query
-    if not isinstance(given.q, str | None):
+def _query(record: AiQuestion) -> str:
+    if record.query:
+        return record.query
+    if not isinstance(record.q, str | None):
         raise BadRequest("q must be a string.", field="q")
-    return given.q or ""
+    return record.q or ""
 
 
-def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, solr: SolrSettings) -> Ask:
+def _narrowed(ask: Ask, record: AiQuestion, incoming: Incoming, solr: SolrSettings) -> Ask:
     """Return *ask* with language and filters, and with the names of what has no effect."""
     body = incoming.body if isinstance(incoming.body, Mapping) else {}
-    language = (given.lang or "").strip()
+    language = (record.lang or "").strip()
     code = language_code(language)
-    filters = given.filters or AiFilters()
+    filters = record.filters or AiFilters()
     named = [filters.id] if isinstance(filters.id, str) else filters.id
     restrictions = _restrictions(filters, solr)
     if unknown := unknown_names(AiFilters, body.get("filters")):
@@ -172,8 +172,8 @@ def _narrowed(ask: Ask, given: AiQuestion, incoming: Incoming, solr: SolrSetting
     return replace(
         ask,
         language=code or ask.language,
-        document_ids=(given.id,) if given.id else (),
-        documents=None if named is None or given.id else distinct(named),
+        document_ids=(record.id,) if record.id else (),
+        documents=None if named is None or record.id else distinct(named),
         restrictions=restrictions,
         ignored=(*ask.ignored, *unread),
     )

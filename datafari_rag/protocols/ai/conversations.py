@@ -59,8 +59,8 @@ def wants_all(incoming: Incoming) -> bool:
 
 def renaming(incoming: Incoming) -> tuple[str, str]:
     """Return the conversation and its new title. Raises: BadRequest."""
-    given = read(ConversationTitle, incoming.body)
-    return given.conversation_id, title_from(given.title)
+    record = read(ConversationTitle, incoming.body)
+    return record.conversation_id, title_from(record.title)
 
 
 def renamed(conversation_id: str, title: str) -> Json:
@@ -93,9 +93,9 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
 
 
 def _messages(turn: StoredTurn, opened: OpenedConversation | None) -> Iterator[Json]:
-    known = {} if opened is None else opened.documents
+    by_id = {} if opened is None else opened.documents
     at = iso_at(turn.at_s)
-    documents = [known[document_id] for document_id in turn.sources]
+    documents = [by_id[document_id] for document_id in turn.sources]
     sources = [{"id": each.id, "title": title_of(each), "url": target_of(each)} for each in documents]
     yield {"role": "user", "content": turn.question, "date": at}
     yield {"role": "assistant", "content": turn.answer, "date": at, "sources": sources}

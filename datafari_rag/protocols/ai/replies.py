@@ -129,7 +129,7 @@ def content_of(answer: Answer, context: ReplyContext) -> Json:
     work = context.ask.work
     content: Json = {"message": finished.text}
     if work is not None and work.kind == "search":
-        return content | {"docs": found(sources.extracts)} | partial(sources)
+        return content | {"docs": document_rows(sources.extracts)} | partial(sources)
     if work is not None and work.is_estimate:
         return content | about(sources)
     content |= conversation(context, finished)
@@ -170,7 +170,7 @@ def source(extract: Extract, most_chars: int) -> Json:
     return {"id": document.id, "title": title_of(document), "url": target_of(document), "content": text}
 
 
-def found(extracts: Sequence[Extract]) -> list[Json]:
+def document_rows(extracts: Sequence[Extract]) -> list[Json]:
     """Return the documents of a search."""
     rows = [source(extract, FOUND_CHARS) for extract in extracts]
     return [{"docId": row.pop("id"), **row} for row in rows]
@@ -182,7 +182,7 @@ def conversation(context: ReplyContext, finished: Finished) -> Json:
 
     Where nothing is stored the id is the conversation: its last turns, signed for this user.
     """
-    stored = finished.kept
+    stored = finished.turn
     if stored is not None:
         failed: Json = {} if stored.failure is None else {"conversationError": stored.failure}
         return {"conversationId": stored.id, "title": stored.title, **failed}
@@ -220,7 +220,7 @@ class Phases:
         """The phase in which the answer is written."""
         return f"{self.subject}:{self.generating}"
 
-    def begun(self, context: ReplyContext) -> tuple[str, ...]:
+    def first_phases(self, context: ReplyContext) -> tuple[str, ...]:
         """Return the phases before anything is found, those of a conversation where there is one."""
         ask = context.ask
         of_talk = [HISTORY] if ask.history and ask.work is None else []
@@ -231,14 +231,14 @@ class Phases:
     def step(self, progress: Progress) -> str:
         """Return the phase of one step of a work, with its number."""
         name = self.reading if progress.step == "retrieval" else self.generating
-        return f"{self.subject}:{name} ({progress.done}/{progress.total})"
+        return f"{self.subject}:{name} ({progress.count}/{progress.total})"
 
 
 def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
     """Yield the events of one answer, the first before anything is searched."""
     yield dated_event("stream.started", {}, context)
     yield dated_event("memory", {"memoryId": memory_id(context)}, context)
-    for name in ("service.started", *phases.begun(context)):
+    for name in ("service.started", *phases.first_phases(context)):
         yield _phase(name, context)
     sources = Sources(())
     for event in events:
@@ -281,7 +281,7 @@ def memory_id(context: ReplyContext) -> str:
 def _opened(sources: Sources, context: ReplyContext, phases: Phases) -> Iterator[Json]:
     work = context.ask.work
     if work is not None and work.kind == "search":
-        yield dated_event("search.results", {"docs": found(sources.extracts), **partial(sources)}, context)
+        yield dated_event("search.results", {"docs": document_rows(sources.extracts), **partial(sources)}, context)
         return
     yield dated_event("phase", {"name": phases.generation, **about(sources)}, context)
     for extract in sources.extracts:

@@ -181,7 +181,7 @@ def decoded(value: str) -> str | None:
         return None
 
 
-def shown(name: str) -> str:
+def short_name(name: str) -> str:
     """Return the part of a client's *name* that a reply repeats."""
     return name if len(name) <= MAX_SHOWN_CHARS else f"{name[:MAX_SHOWN_CHARS]}…"
 
@@ -199,10 +199,10 @@ def _is_id(value: object) -> TypeGuard[str | int]:
 
 
 def _mismatch(request: RpcRequest, name: str, value: str | None) -> Rejected:
-    what = "is missing" if value is None else f"{shown(value)!r} does not match the body"
+    what = "is missing" if value is None else f"{short_name(value)!r} does not match the body"
     return request.rejected(HEADER_MISMATCH, f"Header mismatch: {name} {what}.")
 
 
 def _unsupported(request: RpcRequest, version: str) -> Rejected:
-    data = {"supported": list(SUPPORTED), "requested": shown(version)}
+    data = {"supported": list(SUPPORTED), "requested": short_name(version)}
     return request.rejected(UNSUPPORTED_VERSION, "Unsupported protocol version", data=data)

@@ -43,7 +43,7 @@ from datafari_rag.protocols.ai.replies import about
 from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp import messages
-from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest, shown
+from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest, short_name
 from datafari_rag.protocols.mcp.tools import (
     ANSWER,
     AnswerArguments,
@@ -78,10 +78,10 @@ class Room:
 
     def tokens_of(self, value: object) -> int:
         """Return the tokens of *value* as it is written."""
-        return self.count(written(value))
+        return self.count(json_text(value))
 
 
-def written(value: object) -> str:
+def json_text(value: object) -> str:
     """Return *value* as the text block of a result has it: its JSON, and nothing else."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -97,19 +97,19 @@ def search_result(sources: Sources, room: Room) -> Json:
         modified = extract.document.last_modified
         dated = {} if modified is None else {"last_modified": modified}
         documents.append({**_named(extract.document, room), **dated, "passages": []})
-    fitting, left = _within(documents, room.tokens - room.tokens_of({"results": [], "truncated": False}), room)
+    fitting, rest = _within(documents, room.tokens - room.tokens_of({"results": [], "truncated": False}), room)
     passages = [_passages(extract) for extract in sources.extracts[: len(fitting)]]
     chosen: list[list[Json]] = [[] for _ in fitting]
     is_cut = len(fitting) < len(documents)
     for place in range(max(map(len, passages), default=0)):
-        for mine, taken in zip(passages, chosen, strict=True):
+        for mine, own in zip(passages, chosen, strict=True):
             size = room.tokens_of([mine[place]]) if place < len(mine) else 0
-            if size > left:
+            if size > rest:
                 is_cut = True
             elif size:
-                taken.append(mine[place])
-                left -= size
-    results = [{**document, "passages": taken} for document, taken in zip(fitting, chosen, strict=True)]
+                own.append(mine[place])
+                rest -= size
+    results = [{**document, "passages": own} for document, own in zip(fitting, chosen, strict=True)]
     return {"results": results, "truncated": is_cut, **partial(sources)}
 
 
@@ -123,13 +123,13 @@ def fetched(document: Document, span: tuple[int, int], room: Room, most_tokens: 
     start = min(span[0], length)
     last = max(start, min(span[1], length))
     place: Json = {"field": document.field, "start": start, "end": last, "length": length}
-    known = {"last_modified": document.last_modified, "language": document.language}
-    place |= {key: value for key, value in known.items() if value is not None}
+    facts = {"last_modified": document.last_modified, "language": document.language}
+    place |= {key: value for key, value in facts.items() if value is not None}
     result: Json = {**_named(document, room), "text": "", "metadata": place, "truncated": True, "next_start": last}
-    left = max(1, room.tokens - room.tokens_of(result))
-    left = left if most_tokens is None else min(left, most_tokens)
+    rest = max(1, room.tokens - room.tokens_of(result))
+    rest = rest if most_tokens is None else min(rest, most_tokens)
     text = document.text[start:last]
-    fitting = longest_prefix(text, left * MOST_CHARS_PER_TOKEN, lambda head: room.count(written(head)), left)
+    fitting = longest_prefix(text, rest * MOST_CHARS_PER_TOKEN, lambda head: room.count(json_text(head)), rest)
     # Cut where a sentence ends, and never to nothing: the next call begins where this one ended.
     end = start + (fitting if fitting == len(text) else max(1, cut_at(text, fitting)))
     is_cut = end < last
@@ -146,9 +146,9 @@ def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     whole = {**result, "citations": citations, "documents": documents, "truncated": False}
     if room.tokens_of(whole) <= room.tokens:
         return whole
-    left = room.tokens - room.tokens_of({**result, "citations": [], "documents": [], "truncated": False})
-    fitting_documents, left = _within(documents, left, room)
-    fitting_citations, left = _within(citations, left, room)
+    rest = room.tokens - room.tokens_of({**result, "citations": [], "documents": [], "truncated": False})
+    fitting_documents, rest = _within(documents, rest, room)
+    fitting_citations, rest = _within(citations, rest, room)
     is_cut = len(fitting_documents) < len(documents) or len(fitting_citations) < len(citations)
     return {**result, "citations": fitting_citations, "documents": fitting_documents, "truncated": is_cut}
 
@@ -205,23 +205,23 @@ def _named(document: Document, room: Room) -> Json:
 
 def _passages(extract: Extract) -> list[Json]:
     """Return the passages of *extract* as the model would see them, with their places in the stored text."""
-    found: list[Json] = []
+    passages: list[Json] = []
     for node in nodes_of([extract]):
         place = cast("Mapping[str, object]", node["metadata"])
-        found.append({**{key: place[key] for key in ("field", "start", "end")}, "text": node["text"]})
-    return found
+        passages.append({**{key: place[key] for key in ("field", "start", "end")}, "text": node["text"]})
+    return passages
 
 
-def _within(items: Sequence[Json], left: int, room: Room) -> tuple[list[Json], int]:
-    """Return the first of *items* that together have at most *left* tokens, commas included, and what is left then."""
+def _within(items: Sequence[Json], rest: int, room: Room) -> tuple[list[Json], int]:
+    """Return the first of *items* that together have at most *rest* tokens, commas included, and what is left then."""
     fitting: list[Json] = []
     for item in items:
         size = room.tokens_of([item])
-        if size > left:
+        if size > rest:
             break
         fitting.append(item)
-        left -= size
-    return fitting, left
+        rest -= size
+    return fitting, rest
 
 
 def _place_of(proof: Citation) -> Json:
@@ -279,18 +279,18 @@ def error_result(error: RagError) -> Json:
     """Return the result of a tool that failed, in words that a model can act on."""
     argument = {} if error.field is None else {"argument": error.field}
     body = {"error": {"label": error.label, "code": error.code, "reason": error.reason, **argument}}
-    return {"content": [{"type": "text", "text": written(body)}], "isError": True}
+    return {"content": [{"type": "text", "text": json_text(body)}], "isError": True}
 
 
 def tool_result(structured: Mapping[str, object], links: Sequence[Mapping[str, object]] = ()) -> Json:
     """Return the result of a tool: *structured*, the same as text, and *links* to documents."""
-    text = {"type": "text", "text": written(structured)}
+    text = {"type": "text", "text": json_text(structured)}
     return {"content": [text, *links], "structuredContent": dict(structured), "isError": False}
 
 
-def progress(token: str | int, done: int, message: str) -> Json:
+def progress(token: str | int, count: int, message: str) -> Json:
     """Return the progress notification; *message* is what is new."""
-    params = {"progressToken": token, "progress": done, "message": message}
+    params = {"progressToken": token, "progress": count, "message": message}
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
@@ -324,16 +324,16 @@ def listing(request: RpcRequest, mcp: McpSettings, tools: Sequence[Tool], user_n
             raise request.rejected(messages.INVALID_PARAMS, "Unknown prompt", status=200)
         case "resources/read":
             uri = params.get("uri")
-            data = {"uri": uri} if isinstance(uri, str) and shown(uri) == uri else None
+            data = {"uri": uri} if isinstance(uri, str) and short_name(uri) == uri else None
             raise request.rejected(messages.INVALID_PARAMS, "Resource not found", status=200, data=data)
     status = 404 if is_modern else 200
-    raise request.rejected(messages.METHOD_NOT_FOUND, f"Method not found: {shown(request.method)}", status=status)
+    raise request.rejected(messages.METHOD_NOT_FOUND, f"Method not found: {short_name(request.method)}", status=status)
 
 
 def unknown_tool(request: RpcRequest) -> Rejected:
     """Return the error for a tool that is not there, or not offered."""
     name = request.params.get("name")
-    named = shown(name) if isinstance(name, str) else ""
+    named = short_name(name) if isinstance(name, str) else ""
     return request.rejected(messages.INVALID_PARAMS, f"Unknown tool: {named}", status=200)
 
 
@@ -378,7 +378,7 @@ class AnswerCall:
         Joined, the messages after the first are the answer; work on whole documents tells of its steps between them.
         """
         token, sources = self.request.progress_token, Sources(())
-        for done, event in enumerate(events, start=1):
+        for count, event in enumerate(events, start=1):
             match event:
                 case Sources():
                     sources = event
@@ -386,14 +386,14 @@ class AnswerCall:
                 case Delta():
                     message = event.text
                 case Progress():
-                    message = f"{event.step}: {event.done} of {event.total}"
+                    message = f"{event.step}: {event.count} of {event.total}"
                 case Finished():
                     yield self._finished(sources, event)
                     return
                 case _:  # Failed
                     yield succeeded(self.request, error_result(event.error))
                     return
-            yield progress("" if token is None else token, done, message)
+            yield progress("" if token is None else token, count, message)
 
     def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
         """Return HTTP status and body of a failure, before or instead of the result."""
@@ -406,28 +406,28 @@ class AnswerCall:
 
 
 def _question(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
-    given = call.arguments(AnswerArguments)
-    turns = [*given.history, Turn("user", given.question)]
+    arguments = call.arguments(AnswerArguments)
+    turns = [*arguments.history, Turn("user", arguments.question)]
     body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
-    effort = None if given.effort is UNSET else given.effort
-    narrowed = restrictions_of(given.filters, facets_of(settings.solr))
-    return replace(ask, restrictions=narrowed, documents=given.basket, effort=effort)
+    effort = None if arguments.effort is UNSET else arguments.effort
+    narrowed = restrictions_of(arguments.filters, facets_of(settings.solr))
+    return replace(ask, restrictions=narrowed, documents=arguments.basket, effort=effort)
 
 
 def _summary(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
-    given = call.arguments(SummarizeArguments)
-    ask = Ask("", language=_language(given.language), document_ids=(given.id,))
-    return replace(ask, work=DocumentWork("summarize", given.length))
+    arguments = call.arguments(SummarizeArguments)
+    ask = Ask("", language=_language(arguments.language), document_ids=(arguments.id,))
+    return replace(ask, work=DocumentWork("summarize", arguments.length))
 
 
 def _comparison(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
-    given, ask = call.arguments(CompareArguments), Ask("")
-    if given.question.strip():
-        body = {"messages": [{"role": "user", "content": given.question}]}
+    arguments, ask = call.arguments(CompareArguments), Ask("")
+    if arguments.question.strip():
+        body = {"messages": [{"role": "user", "content": arguments.question}]}
         ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
-    work, ids = DocumentWork("synthesize"), distinct(given.ids)
-    return replace(ask, language=_language(given.language), document_ids=ids, work=work)
+    work, ids = DocumentWork("synthesize"), distinct(arguments.ids)
+    return replace(ask, language=_language(arguments.language), document_ids=ids, work=work)
 
 
 def _language(text: str) -> str | None:

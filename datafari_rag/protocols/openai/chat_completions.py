@@ -255,14 +255,14 @@ def _own_parameters(body: Mapping[str, object]) -> OwnParameters:
     """Return the parameters for the model if documents are requested. Raises: BadRequest."""
     # The other name is not even looked at where max_tokens is there.
     unread = {"max_completion_tokens": None} if body.get("max_tokens") is not None else {}
-    given = read_steps(CompletionRequest, {**body, **unread})
+    record = read_steps(CompletionRequest, {**body, **unread})
     return OwnParameters(
-        is_streamed=bool(given.stream),
-        temperature=given.temperature,
-        max_tokens=given.max_completion_tokens if given.max_tokens is None else given.max_tokens,
+        is_streamed=bool(record.stream),
+        temperature=record.temperature,
+        max_tokens=record.max_completion_tokens if record.max_tokens is None else record.max_tokens,
         sampling={key: body[key] for key in SENT_ON if body.get(key) is not None},
         ignored=tuple(unknown_names(CompletionRequest, body))[:_MAX_NOTED],
-        steps=given,
+        steps=record,
     )
 
 
@@ -356,8 +356,8 @@ def _routed(body: Mapping[str, object]) -> RoutedRequest:
             raise
     value = body["context_token_ratio"]
     # As JSON has it, so that a number in quotation marks is seen to be none.
-    shown = json.dumps(value)[:_MAX_RATIO_SHOWN] if isinstance(value, (str, int, float)) else type(value).__name__
-    reason = f"Invalid context_token_ratio: {shown}. Must be between {RATIO_LOWEST} and {RATIO_HIGHEST}."
+    text = json.dumps(value)[:_MAX_RATIO_SHOWN] if isinstance(value, (str, int, float)) else type(value).__name__
+    reason = f"Invalid context_token_ratio: {text}. Must be between {RATIO_LOWEST} and {RATIO_HIGHEST}."
     raise BadRequest(reason, field="context_token_ratio")
 
 
@@ -472,10 +472,10 @@ def _ask(
 
 
 def _budget(
-    parameters: Parameters, settings: Settings, window: token_budget.Window, taken: tuple[int, int | None]
+    parameters: Parameters, settings: Settings, window: token_budget.Window, used_tokens: tuple[int, int | None]
 ) -> TokenBudget:
-    """Return KAITO's budget; *taken* are the tokens of the conversation and `max_tokens`."""
-    of_conversation, max_tokens = taken
+    """Return KAITO's budget; *used_tokens* are the tokens of the conversation and `max_tokens`."""
+    of_conversation, max_tokens = used_tokens
     return TokenBudget(
         token_budget.for_documents(
             window, prompt_tokens=of_conversation, max_tokens=max_tokens, ratio=parameters.ratio
@@ -612,7 +612,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
             case Finished():
                 cited = Cited(event.citations, event.extracts, context.base_url)
                 yield from _cited_chunks(common, cited, has_source_events=style.has_source_events)
-                found = {
+                extras = {
                     "source_nodes": nodes_of(event.extracts),
                     "citations": [citation(mark) for mark in event.citations],
                     "search_results": search_results(cited),
@@ -620,7 +620,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                     **support(event),
                     **activity(event),
                 }
-                yield _chunk(common, {}, finish_reason=event.finish_reason) | found
+                yield _chunk(common, {}, finish_reason=event.finish_reason) | extras
                 if "usage" in common:
                     yield {**common, "usage": event.facts.extras.get("usage")}
             case _:  # Failed
@@ -631,8 +631,8 @@ def _cited_chunks(common: Json, cited: Cited, *, has_source_events: bool) -> Ite
     """Yield what shows the citations before the finish reason; nothing where nothing is cited."""
     if has_source_events:
         yield from (_chunk(common, {}) | event for event in source_events(cited))
-    elif found := nested_citations(cited):
-        yield _chunk(common, {"annotations": found})
+    elif citations := nested_citations(cited):
+        yield _chunk(common, {"annotations": citations})
 
 
 def relayed(reply: Mapping[str, object]) -> Json:

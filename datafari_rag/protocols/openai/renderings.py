@@ -218,7 +218,7 @@ def listed(settings: Settings, *, created_s: int) -> Json:
     return {"object": "list", "data": data, "indexes": list(settings.openai.indexes)}
 
 
-def found(name: str, settings: Settings, *, created_s: int) -> Json:
+def model_row(name: str, settings: Settings, *, created_s: int) -> Json:
     """Return one model. Raises: NoSuchModel, where the list does not have it."""
     if our_model(name, settings.openai) is None and name not in _names(settings):
         raise NoSuchModel.named(name)

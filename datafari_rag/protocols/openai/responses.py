@@ -126,8 +126,8 @@ def _check_served(body: Body, *, has_memory: bool) -> None:
         if value is None or name in (*ResponseRequest.__struct_fields__, *WITHOUT_EFFECT):
             continue
         if name not in NEUTRAL or value not in NEUTRAL[name]:
-            shown = str(name)[:60]
-            raise BadRequest(f"{shown} is not supported here.", field=shown)
+            key = str(name)[:60]
+            raise BadRequest(f"{key} is not supported here.", field=key)
     for name in ("store", "previous_response_id"):
         if body.get(name) not in (None, False) and not has_memory:
             raise BadRequest(f"{name} is not supported here: conversations are not stored.", field=name)
@@ -149,29 +149,29 @@ def _with_kinds(item: object) -> object:
     return {**item, "content": [part if isinstance(part, Mapping) else {} for part in parts]}
 
 
-def _own_parameters(given: ResponseRequest, body: Body) -> OwnParameters:
+def _own_parameters(record: ResponseRequest, body: Body) -> OwnParameters:
     """Return the parameters for the model."""
     sampling = {"top_p": body.get("top_p"), "response_format": _response_format(body.get("text"))}
     return OwnParameters(
-        is_streamed=bool(given.stream),
-        temperature=given.temperature,
-        max_tokens=given.max_output_tokens,
+        is_streamed=bool(record.stream),
+        temperature=record.temperature,
+        max_tokens=record.max_output_tokens,
         sampling={name: value for name, value in sampling.items() if value is not None},
         ignored=tuple(name for name in body if name in WITHOUT_EFFECT),
-        steps=given,
+        steps=record,
     )
 
 
-def _turns_of(given: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, chat: ChatSettings) -> Conversation:
+def _turns_of(record: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, chat: ChatSettings) -> Conversation:
     """Return the question and the turns before it, those of an earlier response first. Raises: BadRequest, NoQuery."""
-    if isinstance(given.input, str):
-        sent = [_turn("user", given.input, "input")]
+    if isinstance(record.input, str):
+        messages = [_turn("user", record.input, "input")]
     else:
         sent_items = cast("list[object]", body_of(incoming)["input"])
         places = [place for place, item in enumerate(sent_items) if not _is_given_back(item)]
-        items = [(given.input[place], f"input[{place}].content") for place in places]
-        sent = [_turn(ROLES[item.role], _text(item, path), path) for item, path in items]
-    question, turns = split(sent, field="input")
+        items = [(record.input[place], f"input[{place}].content") for place in places]
+        messages = [_turn(ROLES[item.role], _text(item, path), path) for item, path in items]
+    question, turns = split(messages, field="input")
     system = [] if echo.instructions is None else [_turn("system", echo.instructions, "instructions")]
     earlier: tuple[ChatMessage, ...] = ()
     if echo.previous_id is not None:
@@ -246,24 +246,24 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     """
     body = body_of(incoming)
     _check_served(body, has_memory=settings.chat.memory_enabled)
-    given = _request_in(body)
-    name = given.model or settings.openai.client.model
+    record = _request_in(body)
+    name = record.model or settings.openai.client.model
     ours = our_model(name, settings.openai)
     if ours is None:
         raise NoSuchModel.named(name)
     parameters = Parameters(ours.index, RATIO, None, ours, is_plain=True)
     echo = ResponseEcho(
         model=ours.name,
-        instructions=given.instructions or None,
-        metadata=given.metadata or {},
+        instructions=record.instructions or None,
+        metadata=record.metadata or {},
         top_p=body.get("top_p"),
         text=body.get("text"),
-        has_results=bool(given.include),
-        is_stored=bool(given.store),
-        previous_id=None if given.previous_response_id is None else str(given.previous_response_id),
+        has_results=bool(record.include),
+        is_stored=bool(record.store),
+        previous_id=None if record.previous_response_id is None else str(record.previous_response_id),
     )
-    turns = _turns_of(given, echo, incoming=incoming, chat=settings.chat)
-    own = _own_parameters(given, body)
+    turns = _turns_of(record, echo, incoming=incoming, chat=settings.chat)
+    own = _own_parameters(record, body)
     return styled(ask_from(turns, parameters, own, incoming=incoming, settings=settings), echo)
 
 
@@ -322,11 +322,11 @@ class _Draft:
 
 
 def _opening(draft: _Draft) -> list[Json]:
-    begun = _response(draft, "in_progress", [])
+    response = _response(draft, "in_progress", [])
     item: Json = {**draft.message, "status": "in_progress", "content": []}
     return [
-        {"type": "response.created", "response": begun},
-        {"type": "response.in_progress", "response": begun},
+        {"type": "response.created", "response": response},
+        {"type": "response.in_progress", "response": response},
         *_search_events(draft.searches),
         {"type": "response.output_item.added", "output_index": draft.place["output_index"], "item": item},
         {"type": "response.content_part.added", **draft.place, "part": _text_part("", [])},
@@ -336,8 +336,8 @@ def _opening(draft: _Draft) -> list[Json]:
 def _search_events(searches: Sequence[Json]) -> Iterator[Json]:
     for number, search in enumerate(searches):
         place = {"output_index": number}
-        begun = search | {"status": "in_progress", "results": None}
-        yield {"type": "response.output_item.added", **place, "item": begun}
+        item = search | {"status": "in_progress", "results": None}
+        yield {"type": "response.output_item.added", **place, "item": item}
         for state in ("in_progress", "searching", "completed"):
             yield {"type": f"response.file_search_call.{state}", **place, "item_id": search["id"]}
         yield {"type": "response.output_item.done", **place, "item": search}
@@ -459,15 +459,15 @@ def _usage(usage: object) -> Json | None:
     """Return the counts of the model's server under the names of responses, None where it gave none."""
     if not isinstance(usage, Mapping):
         return None
-    read, written = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
-    if not isinstance(read, int) or not isinstance(written, int):
+    read, output = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    if not isinstance(read, int) or not isinstance(output, int):
         return None
     return {
         "input_tokens": read,
         "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": written,
+        "output_tokens": output,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": read + written,
+        "total_tokens": read + output,
     }
 
 

@@ -45,9 +45,9 @@ AT_START = frozenset(
 """Keys that are read once, when the service starts."""
 
 
-def _notes(row: SettingRow, shown: FormState, _: Translate) -> Iterator[str]:
+def _notes(row: SettingRow, state: FormState, _: Translate) -> Iterator[str]:
     """Yield the notes at the field of a row."""
-    if row.key in shown.fixed:
+    if row.key in state.fixed:
         yield _("Set on the command line.")
         return
     if not row.is_for_browsers:
@@ -55,7 +55,7 @@ def _notes(row: SettingRow, shown: FormState, _: Translate) -> Iterator[str]:
             "It affects rights, identity, addresses, secrets, files or the server, so it cannot be changed in a "
             "browser: edit the settings file, then run datafari-rag check."
         )
-    elif "${" in shown.written.get(row.key, ""):
+    elif "${" in state.file_values.get(row.key, ""):
         yield _(
             "It contains a reference, which stays as it is; a new reference can only be written in the settings file."
         )
@@ -106,20 +106,20 @@ class Group:
 class FormState:
     """What the form is made of: the file's texts, the keys that the command line decides, and what was typed."""
 
-    written: Mapping[str, str]
+    file_values: Mapping[str, str]
     fixed: Collection[str] = ()
     typed: Mapping[str, str | None] | None = None
     problems: Sequence[Problem] = ()
 
 
-def groups_of(shown: FormState, translate: Translate) -> tuple[Group, ...]:
+def groups_of(state: FormState, translate: Translate) -> tuple[Group, ...]:
     """Return every setting in the order of the table; typed values replace those of the file."""
-    fields = [_field(row, shown, translate) for row in ROWS]
+    fields = [_field(row, state, translate) for row in ROWS]
     members = {name: tuple(field for field in fields if field.key.partition(".")[0] == name) for name in GROUPS}
     return tuple(Group(name, translate(title), members[name]) for name, title in GROUPS.items() if members[name])
 
 
-def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str, str | None]:
+def changes_in(form: Mapping[str, str], file_values: Mapping[str, str]) -> dict[str, str | None]:
     """
     Return what *form* (key → text) wants changed: key → new text, None for the default.
 
@@ -127,33 +127,33 @@ def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str,
     was shown of it, whatever the file has: it will be refused.
     """
     rows = [row for row in ROWS if row.key in form]
-    new_texts = {row.key: _text_after(row, form, written) for row in rows if row.is_for_browsers}
+    new_texts = {row.key: _text_after(row, form, file_values) for row in rows if row.is_for_browsers}
     return {
-        **{key: text for key, text in new_texts.items() if text != written.get(key)},
+        **{key: text for key, text in new_texts.items() if text != file_values.get(key)},
         **{
             row.key: form[row.key].strip()
             for row in rows
-            if not row.is_for_browsers and form[row.key].strip() != _visible(row, written)
+            if not row.is_for_browsers and form[row.key].strip() != _visible(row, file_values)
         },
     }
 
 
-def _text_after(row: SettingRow, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
+def _text_after(row: SettingRow, form: Mapping[str, str], file_values: Mapping[str, str]) -> str | None:
     """Return what the file is to have for *row* after *form*, None for nothing: the default."""
-    text, present = form[row.key].strip(), written.get(row.key)
+    text, present = form[row.key].strip(), file_values.get(row.key)
     if not text and f"{EMPTY}{row.key}" in form:
-        return present if _is_empty(row, written) else ""
-    if text == _visible(row, written) and not _is_empty(row, written):
+        return present if _is_empty(row, file_values) else ""
+    if text == _visible(row, file_values) and not _is_empty(row, file_values):
         return present
     return text or None
 
 
-def _field(row: SettingRow, shown: FormState, translate: Translate) -> Field:
+def _field(row: SettingRow, state: FormState, translate: Translate) -> Field:
     key, default = row.key, row.default_text
-    text, written = _visible(row, shown.written), shown.written.get(key, "").strip()
-    is_empty = _is_empty(row, shown.written)
-    if shown.typed is not None and key in shown.typed and not row.is_secret:
-        text = shown.typed[key] or ""
+    text, value = _visible(row, state.file_values), state.file_values.get(key, "").strip()
+    is_empty = _is_empty(row, state.file_values)
+    if state.typed is not None and key in state.typed and not row.is_secret:
+        text = state.typed[key] or ""
     return Field(
         key=key,
         help=translate(row.help),
@@ -162,13 +162,13 @@ def _field(row: SettingRow, shown: FormState, translate: Translate) -> Field:
         text=text,
         default=default,
         is_secret=row.is_secret,
-        is_written=key in shown.written,
-        is_changed=is_empty or (bool(written) and (row.is_secret or written != default)),
-        is_fixed=key in shown.fixed or not row.is_for_browsers,
-        notes=tuple(_notes(row, shown, translate)),
+        is_written=key in state.file_values,
+        is_changed=is_empty or (bool(value) and (row.is_secret or value != default)),
+        is_fixed=key in state.fixed or not row.is_for_browsers,
+        notes=tuple(_notes(row, state, translate)),
         can_be_empty=_can_be_empty(row),
         is_empty=is_empty,
-        problems=tuple(translated(problem.message, translate) for problem in shown.problems if problem.key == key),
+        problems=tuple(translated(problem.message, translate) for problem in state.problems if problem.key == key),
     )
 
 
@@ -176,12 +176,12 @@ def _can_be_empty(row: SettingRow) -> bool:
     return row.check.is_optional and bool(row.default_text) and row.is_for_browsers
 
 
-def _is_empty(row: SettingRow, written: Mapping[str, str]) -> bool:
-    return _can_be_empty(row) and row.key in written and not written[row.key].strip()
+def _is_empty(row: SettingRow, file_values: Mapping[str, str]) -> bool:
+    return _can_be_empty(row) and row.key in file_values and not file_values[row.key].strip()
 
 
-def _visible(row: SettingRow, written: Mapping[str, str]) -> str:
-    return "" if row.is_secret else without_password(written.get(row.key, "").strip())
+def _visible(row: SettingRow, file_values: Mapping[str, str]) -> str:
+    return "" if row.is_secret else without_password(file_values.get(row.key, "").strip())
 
 
 Changes = Mapping[str, str | None]
@@ -202,17 +202,17 @@ def admin_page(exchange: Exchange) -> Response:
     """Return the page; a caller who is not an administrator gets the page of a refusal."""
     admin = _admin(exchange)
     saved = request.args.get("saved", "")
-    return _shown(
-        admin, FormState(admin.keeper.written(), admin.keeper.fixed()), saved=saved if saved.isdigit() else ""
+    return _page(
+        admin, FormState(admin.keeper.file_values(), admin.keeper.fixed()), saved=saved if saved.isdigit() else ""
     )
 
 
 def save(exchange: Exchange) -> Response:
     """Save what the form changed, or show it again with what is wrong."""
     admin = _admin(exchange, is_form=True)
-    written = admin.keeper.written()
-    changes = changes_in(request.form, written)
-    if request.form.get("version") != _version(admin.worker, written):
+    file_values = admin.keeper.file_values()
+    changes = changes_in(request.form, file_values)
+    if request.form.get("version") != _version(admin.worker, file_values):
         stale = Problem("", admin.reader.translate("The file has changed in the meantime: review it, then save again."))
         return _again(admin, changes, (stale,))
     problems = problems_of(admin, changes)
@@ -252,9 +252,9 @@ def problems_of(admin: AdminRequest, changes: Changes) -> tuple[Problem, ...]:
     )
 
 
-def _version(worker: WorkerContext, written: Mapping[str, str]) -> str:
+def _version(worker: WorkerContext, file_values: Mapping[str, str]) -> str:
     """Return a word that changes with the file's settings; only this service's secret makes it."""
-    return worker.signer.digest("settings", orjson.dumps(sorted(written.items())))
+    return worker.signer.digest("settings", orjson.dumps(sorted(file_values.items())))
 
 
 def _admin(exchange: Exchange, *, is_form: bool = False) -> AdminRequest:
@@ -275,13 +275,12 @@ def _admin(exchange: Exchange, *, is_form: bool = False) -> AdminRequest:
 
 
 def _again(admin: AdminRequest, changes: Changes, problems: tuple[Problem, ...]) -> Response:
-    shown = FormState(admin.keeper.written(), admin.keeper.fixed(), changes, problems)
-    return _shown(admin, shown, status=422)
+    return _page(admin, FormState(admin.keeper.file_values(), admin.keeper.fixed(), changes, problems), status=422)
 
 
-def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: int = 200) -> Response:
+def _page(admin: AdminRequest, state: FormState, *, saved: str = "", status: int = 200) -> Response:
     worker, translate = admin.worker, admin.reader.translate
-    groups, history = groups_of(shown, translate), admin.keeper.history()
+    groups, history = groups_of(state, translate), admin.keeper.history()
     keys = {field.key for group in groups for field in group.fields}
     # Who changed each key last on this page, and when: the history has the newest first.
     latest: dict[str, Mapping[str, str]] = {}
@@ -291,12 +290,12 @@ def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: in
             latest.setdefault(str(change.get("key")), {"who": str(entry.get("who")), "at": str(entry.get("at"))})
     values = {
         "groups": groups,
-        "version": _version(worker, shown.written),
+        "version": _version(worker, state.file_values),
         "file": admin.keeper.name,
         "saved": saved,
         "is_later": "later" in request.args,
-        "general": [translated(problem.message, translate) for problem in shown.problems if problem.key not in keys],
-        "has_problems": bool(shown.problems),
+        "general": [translated(problem.message, translate) for problem in state.problems if problem.key not in keys],
+        "has_problems": bool(state.problems),
         "state": state_of(worker, translate),
         "charts": charts_of(worker.metrics.exposition(), chart_names(translate)),
         "history": history[:HISTORY],
@@ -310,20 +309,18 @@ def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: in
 def check(exchange: Exchange) -> Response:
     """Return what is wrong with what was typed, as `datafari-rag check` would say it, by key."""
     admin = _admin(exchange, is_form=True)
-    written = admin.keeper.written()
-    changes = changes_in(request.form, written)
+    changes = changes_in(request.form, admin.keeper.file_values())
     problems = problems_of(admin, changes)
-    shown = [
+    rows = [
         {"key": problem.key, "message": translated(problem.message, admin.reader.translate)} for problem in problems
     ]
-    return json_response(plain({"changes": list(changes), "problems": shown}))
+    return json_response(plain({"changes": list(changes), "problems": rows}))
 
 
 def attempt(exchange: Exchange) -> Response:
     """Answer one question with the current settings and with those typed, both with the administrator's own rights."""
     admin = _admin(exchange, is_form=True)
-    written = admin.keeper.written()
-    changes = changes_in(request.form, written)
+    changes = changes_in(request.form, admin.keeper.file_values())
     question = request.form.get("try:question", "").strip()
     problems = problems_of(admin, changes)
     if problems:
@@ -335,8 +332,7 @@ def attempt(exchange: Exchange) -> Response:
 
 
 def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str) -> Mapping[str, object]:
-    headers = headers_of(request)
-    incoming = Incoming("/", {"q": (question,)}, headers=headers)
+    incoming = Incoming("/", {"q": (question,)}, headers=headers_of(request))
     began = snapshot.dependencies.clock()
     response = answered(worker, PAGE, incoming, snapshot)
     took_ms = (snapshot.dependencies.clock() - began) * 1000

@@ -53,15 +53,15 @@ def _named(worker: WorkerContext, reader: PageReader) -> str | None:
     headers, settings = headers_of(request), worker.snapshot().settings
     incoming = incoming_from(request, takes=_TAKES, now_s=worker.now())
     if isinstance(incoming.body, Mapping):
-        given = incoming.body.get("user")
+        value = incoming.body.get("user")
     else:
-        given = next(iter(incoming.form.get("user", ())), None)
+        value = next(iter(incoming.form.get("user", ())), None)
         token = headers.get(TOKEN_HEADER) or next(iter(incoming.form.get(TOKEN_FIELD, ())), None)
         if not worker.signer.is_own_form(reader.name or "", token, headers):
             raise NotAllowed
-    if given == EVERYBODY:
+    if value == EVERYBODY:
         return None
-    name = mapped_name(given, settings.security.domain) if isinstance(given, str) else ""
+    name = mapped_name(value, settings.security.domain) if isinstance(value, str) else ""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise BadRequest("user must be the name of a user, or * for everybody.", field="user")
     return name

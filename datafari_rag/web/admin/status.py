@@ -140,7 +140,7 @@ def state_of(worker: WorkerContext, translate: Translate) -> tuple[PartStatus, .
     for part in parts_of(worker, worker.service.problems()):
         what, problem, failure = str(part["what"]), part["problem"], worker.failures.latest(str(part["what"]))
         idle = "" if part["ok"] else translate("not used for a while after repeated failures")
-        shown = translated(problem, translate) if isinstance(problem, str) else idle
+        text = translated(problem, translate) if isinstance(problem, str) else idle
         last = "" if failure is None else f"{title_and_hint(failure['label'], translate)[0]} ({failure['at']})"
-        states.append(PartStatus(what, names.get(what, what), shown, last))
+        states.append(PartStatus(what, names.get(what, what), text, last))
     return tuple(states)

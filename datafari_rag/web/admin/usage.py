@@ -58,13 +58,13 @@ MOST_LOOKED_UP, LOOKED_UP_TOGETHER = 5_000, 500
 
 def questions(exchange: Exchange) -> Response:
     """Return the report as JSON or as a page. Raises: RagError."""
-    report = _made(exchange).as_json()
+    report = _report(exchange).as_json()
     if wants_json():
         return json_response(plain(report))
     reader = reader_of(exchange.worker)
     days = number_wanted("days", USUAL_DAYS, MOST_DAYS)
-    shown = {"report": report, "names": problem_names(reader.translate), "days": days}
-    return page(exchange.worker, reader, "questions.html", shown)
+    values = {"report": report, "names": problem_names(reader.translate), "days": days}
+    return page(exchange.worker, reader, "questions.html", values)
 
 
 def standalone_page(report: QuestionReport) -> str:
@@ -75,7 +75,7 @@ def standalone_page(report: QuestionReport) -> str:
 
 def evaluation_file(exchange: Exchange) -> Response:
     """Return the group `group` of the report as rows of an evaluation file. Raises: RagError."""
-    groups = {group.key: group for group in _made(exchange).groups}
+    groups = {group.key: group for group in _report(exchange).groups}
     group = groups.get(request.args.get("group", ""))
     rows = [] if group is None else evaluation_rows(group)
     if not rows:
@@ -84,14 +84,13 @@ def evaluation_file(exchange: Exchange) -> Response:
     return Response([plain(row) + b"\n" for row in rows], mimetype="application/x-ndjson", headers=headers)
 
 
-def _made(exchange: Exchange) -> QuestionReport:
+def _report(exchange: Exchange) -> QuestionReport:
     """Return the report that the request wants, for an administrator. Raises: RagError."""
     if not is_admin(exchange.user_name, exchange.settings.security):
         raise NotAllowed
     days = number_wanted("days", USUAL_DAYS, MOST_DAYS)
     old_days = number_wanted("old", USUAL_OLD_DAYS, MOST_OLD_DAYS)
-    since_s = exchange.now_s - days * 86_400
-    return report_for(exchange.user(), exchange.snapshot, since_s=since_s, old_days=old_days)
+    return report_for(exchange.user(), exchange.snapshot, since_s=exchange.now_s - days * 86_400, old_days=old_days)
 
 
 def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_days: int) -> QuestionReport:
@@ -110,11 +109,11 @@ def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_day
     parts = snapshot.dependencies
 
     chars = sum(len(question.text) for question in kept_questions)
-    asked = parts.offload(lambda: asked_under(kept_questions, readable.keys()), chars)
-    groups = groups_of(asked)
+    rows = parts.offload(lambda: asked_under(kept_questions, readable.keys()), chars)
+    groups = groups_of(rows)
     vectors, spread = _vectors(groups[:MOST_JOINED], parts.meaning)
     report = parts.offload(
-        lambda: report_of(asked, joined(groups, vectors, spread), readable, since_s=since_s, old_days=old_days),
+        lambda: report_of(rows, joined(groups, vectors, spread), readable, since_s=since_s, old_days=old_days),
         chars + len(vectors) * sum(map(len, vectors)),
     )
     missing = {word for word, language in report.words.items() if not _is_found(word, language, user, snapshot)}
@@ -124,7 +123,7 @@ def report_for(user: User, snapshot: ServiceSnapshot, *, since_s: float, old_day
 def _readable(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> dict[str, ReadableDocument]:
     """Return those of *ids* that *user* may see now. Raises: SearchError."""
     fields = fields_of(snapshot.settings.solr.fields)
-    found: dict[str, ReadableDocument] = {}
+    by_id: dict[str, ReadableDocument] = {}
     for start in range(0, len(ids), LOOKED_UP_TOGETHER):
         some = tuple(ids[start : start + LOOKED_UP_TOGETHER])
         search = Browse(None, rows=len(some), ids=some, fields=(fields.id, fields.title, fields.last_modified))
@@ -135,8 +134,8 @@ def _readable(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> dict
             if identity in some:
                 changed = moment_of(first_value(row, fields.last_modified) or "")
                 title = first_value(row, fields.title) or identity
-                found[identity] = ReadableDocument(identity, title, None if changed is None else changed.timestamp())
-    return found
+                by_id[identity] = ReadableDocument(identity, title, None if changed is None else changed.timestamp())
+    return by_id
 
 
 def _is_found(word: str, language: str, user: User, snapshot: ServiceSnapshot) -> bool:
@@ -177,12 +176,12 @@ def costs(exchange: Exchange) -> Response:
     if by is None:
         raise BadRequest(f"by must be one of {', '.join(BY)}.", field="by")
     since = days_before(worker.now(), days)
-    found = totals(ledger.costs(since), by)
+    sums = totals(ledger.costs(since), by)
     if wants_json():
-        return json_response(plain({"since": since, "by": by, "totals": [as_json(row) for row in found]}))
-    rows = [(row, money_text(row.money)) for row in found[:MOST_ROWS]]
-    shown = {"rows": rows, "by": by, "all_by": BY, "names": cost_names(reader.translate), "days": days}
-    return page(worker, reader, "costs.html", {**shown, "left_out": len(found) - len(rows)})
+        return json_response(plain({"since": since, "by": by, "totals": [as_json(row) for row in sums]}))
+    rows = [(row, money_text(row.money)) for row in sums[:MOST_ROWS]]
+    values = {"rows": rows, "by": by, "all_by": BY, "names": cost_names(reader.translate), "days": days}
+    return page(worker, reader, "costs.html", {**values, "left_out": len(sums) - len(rows)})
 
 
 def as_json(total: CostTotal) -> dict[str, object]:

@@ -22,7 +22,7 @@ from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import StartedAnswer, answer, answer_with_steps, begun, collect, started, worded
+from datafari_rag.pipeline import StartedAnswer, answer, answer_at_once, answer_with_steps, collect, started, worded
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.conversations import talk_of
@@ -185,9 +185,9 @@ class AnswerRun:
             return AnswerEvents(while_held(begun_works, require_held), worker.new_id)
         # The steps of a search are sent if the dialect asked for tools and reads their events.
         answering = answer_with_steps if ask.wants_tools and ask.is_streamed else answer
-        found = answering(ask, user, settings=settings, dependencies=snapshot.dependencies)
-        events = begun_in(place, cast("Generator[Event, None, None]", found))
-        events = events if self.incoming.memory is None else self.incoming.memory.kept(ask, events)
+        plain_events = answering(ask, user, settings=settings, dependencies=snapshot.dependencies)
+        events = begun_in(place, cast("Generator[Event, None, None]", plain_events))
+        events = events if self.incoming.memory is None else self.incoming.memory.stored_events(ask, events)
         softened = exchange.row.softened(ask, settings) if exchange.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))
@@ -276,11 +276,10 @@ def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
     row, worker = exchange.row, exchange.worker
     with worker.streams.opened(exchange.settings.server.limits.streams) as opened:
         try:
-            first = begun(events.all()) if row.begins_at_once else started(events.all())
+            first = answer_at_once(events.all()) if row.begins_at_once else started(events.all())
         finally:
             _note_known(exchange, events)
-        lines = _lines(run, first, events)
-        response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
+        response = Response(_lines(run, first, events), mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = exchange.is_open = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)

@@ -42,7 +42,7 @@ def opened(exchange: Exchange) -> Response:
     exchange.extracts = (Extract(1, document.id, document, (Passage(start or 0, end or len(document.text)),), ""),)
     if not wants_json():
         return _as_page(exchange.worker, document, start, end)
-    shown = {
+    body = {
         "id": document.id,
         "title": title_of(document),
         "url": target_of(document),
@@ -52,7 +52,7 @@ def opened(exchange: Exchange) -> Response:
         "end": end,
         "place": _place(document, start),
     }
-    return json_response(plain(shown))
+    return json_response(plain(body))
 
 
 def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
@@ -81,7 +81,7 @@ def _place(document: Document, start: int | None, language: str = "en") -> str |
 
 def _as_page(worker: WorkerContext, document: Document, start: int | None, end: int | None) -> Response:
     reader = reader_of(worker)
-    shown = {
+    values = {
         "title": title_of(document),
         "url": without_invisible(document.url or ""),
         "parts": parts_of(document.text, start or 0, end or 0),
@@ -89,7 +89,7 @@ def _as_page(worker: WorkerContext, document: Document, start: int | None, end: 
         "summary": _summary(worker, document, reader),
         "date": (document.last_modified or "")[:10],
     }
-    return page(worker, reader, "document.html", shown)
+    return page(worker, reader, "document.html", values)
 
 
 def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> Mapping[str, object] | None:

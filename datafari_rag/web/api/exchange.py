@@ -273,9 +273,9 @@ class Exchange:
         # What was shown in place of an answer says how little of it was proved.
         checked = 0 if support is None else support.checked
         proved = 0 if support is None or support.replaced is not None else support.proved
-        asked = (self.id, self.now_s, self.user_name or "", masked(self.question), self.language, outcome)
-        shown = tuple(extract.document.id for extract in self.extracts)
-        store.keep(KeptQuestion(*asked, shown, self.cited, checked, proved, self.has_few_words))
+        first = (self.id, self.now_s, self.user_name or "", masked(self.question), self.language, outcome)
+        ids = tuple(extract.document.id for extract in self.extracts)
+        store.keep(KeptQuestion(*first, ids, self.cited, checked, proved, self.has_few_words))
 
 
 def exchanged(
@@ -318,8 +318,8 @@ def sender_of(worker: WorkerContext) -> RightsOfRequest:
     """Return who sent the current request, proved once however often it is asked for. Raises: NotAuthenticated."""
     if "sender" not in g:
         g.sender = _proved(worker, worker.snapshot().identity)
-    found: RightsOfRequest = g.sender
-    return found
+    sender: RightsOfRequest = g.sender
+    return sender
 
 
 def _proved(worker: WorkerContext, by: Identity) -> RightsOfRequest:

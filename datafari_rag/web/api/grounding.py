@@ -36,18 +36,18 @@ def checked(exchange: Exchange) -> Response:
         raise NotFound
     if exchange.user_name is None and snapshot.settings.security.anonymous == "refuse":
         raise NotAuthenticated
-    given = grounding.parse(exchange.incoming)
+    task = grounding.parse(exchange.incoming)
     exchange.require_settings()
     exchange.charge()
     # Facts are the sender's own: the sender's rights are looked up only where documents are read.
-    user = exchange.user() if given.ids else ANONYMOUS
-    read, missing = documents_for(given.ids, user, snapshot)
-    documents = [*given.facts, *read]
-    exchange.charge(work_units(given.candidate, documents) - 1)
-    found = replace(found_for(given.candidate, documents, snapshot), missing=missing)
-    if given.ids:
-        exchange.extracts = found.check.extracts
-    return json_response(plain(grounding.reply(given, found)))
+    user = exchange.user() if task.ids else ANONYMOUS
+    read, missing = documents_for(task.ids, user, snapshot)
+    documents = [*task.facts, *read]
+    exchange.charge(work_units(task.candidate, documents) - 1)
+    result = replace(found_for(task.candidate, documents, snapshot), missing=missing)
+    if task.ids:
+        exchange.extracts = result.check.extracts
+    return json_response(plain(grounding.reply(task, result)))
 
 
 def work_units(text: str, documents: Sequence[Document]) -> int:
@@ -69,9 +69,9 @@ def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> 
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
     field = STORED[settings.rag.solr_field]
-    found = {name: fetch(name, field, user, settings=settings, dependencies=dependencies) for name in ids}
-    missing = [name for name, document in found.items() if document is None]
-    return [document for document in found.values() if document is not None], missing
+    by_id = {name: fetch(name, field, user, settings=settings, dependencies=dependencies) for name in ids}
+    missing = [name for name, document in by_id.items() if document is None]
+    return [document for document in by_id.values() if document is not None], missing
 
 
 def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapshot) -> GroundingResult:

@@ -74,7 +74,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ToolOutcome:
     """What a tool found: *structured* is its result, *read* what was given to the caller, for the audit."""
 
     structured: Mapping[str, object]
@@ -96,9 +96,9 @@ class Offered:
 
 def answer(call: Call) -> Response:
     """Return the answer to a question, as a stream where the client wants to see progress."""
-    given, exchange = call.message.params.get("arguments"), call.exchange
+    arguments, exchange = call.message.params.get("arguments"), call.exchange
     # No model is wanted; what is wrong with the arguments the dialect says.
-    if isinstance(given, Mapping) and given.get("effort") == "minimal":
+    if isinstance(arguments, Mapping) and arguments.get("effort") == "minimal":
         dependencies = call.snapshot.dependencies
         model = call.snapshot.extractive or dependencies.model
         exchange.snapshot = replace(call.snapshot, dependencies=replace(dependencies, model=model))
@@ -110,62 +110,61 @@ def _work(tool: Tool, is_on: Callable[[Settings], bool]) -> Offered:
     """Return *tool* as work on whole documents: streamed from its first step on, where the client wants that."""
 
     def run(call: Call) -> Response:
-        answering = AnswerCall(call.message, call.room(), tool)
-        call.exchange.row = DialectRoute(NAME, answering, EVENTS, begins_at_once=True)
+        call.exchange.row = DialectRoute(NAME, AnswerCall(call.message, call.room(), tool), EVENTS, begins_at_once=True)
         return answer_of(call.exchange)
 
     return Offered(tool, run, is_on=is_on)
 
 
-def _search(call: Call) -> Done:
-    given, settings = call.message.arguments(SearchArguments), call.snapshot.settings
+def _search(call: Call) -> ToolOutcome:
+    arguments, settings = call.message.arguments(SearchArguments), call.snapshot.settings
     ask = Ask(
-        question=given.query,
+        question=arguments.query,
         # Short passages of many documents, the best of each before the second of any.
-        token_budget=TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, given.rows),
-        max_documents=given.rows,
-        restrictions=restrictions_of(given.filters, facets_of(settings.solr)),
-        documents=given.basket,
+        token_budget=TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, arguments.rows),
+        max_documents=arguments.rows,
+        restrictions=restrictions_of(arguments.filters, facets_of(settings.solr)),
+        documents=arguments.basket,
     )
     try:
-        found = sources_for(ask, call.exchange.user(), settings=settings, dependencies=call.snapshot.dependencies)
+        sources = sources_for(ask, call.exchange.user(), settings=settings, dependencies=call.snapshot.dependencies)
     except NoDocuments:
-        found = Sources(())
-    return Done(replies.search_result(found, call.room()), found.extracts, question=ask.question)
+        sources = Sources(())
+    return ToolOutcome(replies.search_result(sources, call.room()), sources.extracts, question=ask.question)
 
 
-def _fetch(call: Call) -> Done:
-    given, settings = call.message.arguments(FetchArguments), call.snapshot.settings
-    field, user = given.field_by(settings.rag), call.exchange.user()
-    document = fetch(given.id, field, user, settings=settings, dependencies=call.snapshot.dependencies)
+def _fetch(call: Call) -> ToolOutcome:
+    arguments, settings = call.message.arguments(FetchArguments), call.snapshot.settings
+    field, user = arguments.field_by(settings.rag), call.exchange.user()
+    document = fetch(arguments.id, field, user, settings=settings, dependencies=call.snapshot.dependencies)
     if document is None:
         # One sentence for what is not there and for what is not theirs, without the id.
         raise NotFound("There is no document with this id.")
-    read_place = Passage(given.start, min(given.end, len(document.text)))
-    found = replies.fetched(document, (given.start, given.end), call.room(), given.max_tokens)
-    return Done(found, (Extract(1, document.id, document, (read_place,), ""),))
+    read_place = Passage(arguments.start, min(arguments.end, len(document.text)))
+    result = replies.fetched(document, (arguments.start, arguments.end), call.room(), arguments.max_tokens)
+    return ToolOutcome(result, (Extract(1, document.id, document, (read_place,), ""),))
 
 
-def _check(call: Call) -> Done:
-    given = call.message.arguments(CheckArguments)
+def _check(call: Call) -> ToolOutcome:
+    arguments = call.message.arguments(CheckArguments)
     call.exchange.charge()
-    documents, missing = documents_for(distinct(given.document_ids), call.exchange.user(), call.snapshot)
-    call.exchange.charge(work_units(given.text, documents) - 1)
-    found = found_for(given.text, documents, call.snapshot)
-    checked = replies.check_result(given.text, found.check.stated, found.documents, missing, call.room())
-    return Done(checked, found.check.extracts, found.documents)
+    documents, missing = documents_for(distinct(arguments.document_ids), call.exchange.user(), call.snapshot)
+    call.exchange.charge(work_units(arguments.text, documents) - 1)
+    result = found_for(arguments.text, documents, call.snapshot)
+    checked = replies.check_result(arguments.text, result.check.stated, result.documents, missing, call.room())
+    return ToolOutcome(checked, result.check.extracts, result.documents)
 
 
-def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
+def _run(tool: Tool, work: Callable[[Call], ToolOutcome]) -> Offered:
     """Return *tool* with *work*, whose result is one JSON object."""
 
     def run(call: Call) -> Response:
         call.exchange.require_settings()
-        done = work(call)
-        call.exchange.question, call.exchange.extracts = done.question, done.read
+        outcome = work(call)
+        call.exchange.question, call.exchange.extracts = outcome.question, outcome.read
         call.exchange.finish("ok", log_also=f"tool={tool.name}")
-        links = replies.links(done.linked, call.room())
-        return json_response(plain(succeeded(call.message, tool_result(done.structured, links))))
+        links = replies.links(outcome.linked, call.room())
+        return json_response(plain(succeeded(call.message, tool_result(outcome.structured, links))))
 
     return Offered(tool, run)
 
@@ -312,13 +311,13 @@ def _check_origin(server: ServerSettings) -> None:
 
 def _is_fixed(authority: str) -> bool:
     """Say whether no name service decides where *authority* leads: an address, or the machine itself."""
-    found = normalized(authority)
-    if found is None:
+    host = normalized(authority)
+    if host is None:
         return False
     try:
-        ipaddress.ip_address(found[0].strip("[]"))
+        ipaddress.ip_address(host[0].strip("[]"))
     except ValueError:
-        return found[0] == "localhost" or found[0].endswith(".localhost")
+        return host[0] == "localhost" or host[0].endswith(".localhost")
     return True
 
 

@@ -14,7 +14,7 @@ from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts, taken_until
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.openai.chat_completions import relayed, relayed_chunk
-from datafari_rag.protocols.openai.renderings import failure, found, listed
+from datafari_rag.protocols.openai.renderings import failure, listed, model_row
 from datafari_rag.protocols.request import PassThrough, Questionless
 from datafari_rag.web.api.answers import to_the_end
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
@@ -28,7 +28,7 @@ def models(exchange: Exchange) -> Response:
     if not is_known and settings.security.anonymous == "refuse":
         raise NotAuthenticated
     name, now_s = (request.view_args or {}).get("name"), int(exchange.now_s)
-    body = listed(settings, created_s=now_s) if name is None else found(name, settings, created_s=now_s)
+    body = listed(settings, created_s=now_s) if name is None else model_row(name, settings, created_s=now_s)
     return json_response(plain(body))
 
 
@@ -66,14 +66,14 @@ def relay(exchange: Exchange, passed: PassThrough) -> Response:
 
 def _streamed(exchange: Exchange, chunks: Generator[RelayedChunk, None, None]) -> Response:
     with exchange.worker.streams.opened(exchange.settings.server.limits.streams) as opened:
-        taken = taken_until(chunks, lambda _: True)
+        beginning = taken_until(chunks, lambda _: True)
         try:
-            first = _first(iter(taken))
+            first = _first(iter(beginning))
         except RagError:
             chunks.close()
             raise
         exchange.facts = ModelFacts(name=str(first.get("model") or "") or None)
-        lines = _lines(exchange, chain(taken, chunks))
+        lines = _lines(exchange, chain(beginning, chunks))
         response = Response(lines, mimetype=exchange.row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = exchange.is_open = True
     response.call_on_close(chunks.close)

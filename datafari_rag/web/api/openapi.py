@@ -61,8 +61,8 @@ def openapi_page(worker: WorkerContext, rules: Map) -> Response:
     groups = [
         (tag, [operation for operation in operations if tag["name"] in operation["tags"]]) for tag in described["tags"]
     ]
-    shown = {"groups": groups, "schemas": described["components"]["schemas"], "kind_of": kind_of}
-    return page(worker, reader_of(worker), "openapi.html", shown)
+    values = {"groups": groups, "schemas": described["components"]["schemas"], "kind_of": kind_of}
+    return page(worker, reader_of(worker), "openapi.html", values)
 
 
 def kind_of(schema: Json) -> str:
@@ -94,7 +94,7 @@ def description(rules: Map, settings: Settings) -> Json:
             "version": version("datafari-rag"),
             "description": "Answers from documents that the user may see, with citations that can be checked.",
         },
-        "tags": written()["tags"],
+        "tags": source()["tags"],
         "paths": paths,
         "components": {"schemas": _schemas(settings), "securitySchemes": _schemes(settings.security)},
         "security": [{name: []} for name in _schemes(settings.security)] + [{}],
@@ -111,7 +111,7 @@ def _schemes(security: SecuritySettings) -> Json:
 
 
 @cache
-def written() -> Json:
+def source() -> Json:
     """
     Return the part that is written down: tags, operations, parameters, schemas of replies.
 
@@ -124,26 +124,26 @@ def written() -> Json:
     In a schema a reference is a name, properties are required unless *optional* names them or is true, and *also* names
     a schema whose properties may be there too.
     """
-    found: Json = orjson.loads((Path(resources.__file__).parent / "openapi.json").read_bytes())
-    operations = {path: one for paths, one in found["operations"].items() for path in paths.split()}
-    schemas = {name: _whole(schema, found["schemas"]) for name, schema in found["schemas"].items()}
-    return {**found, "operations": operations, "schemas": schemas}
+    content: Json = orjson.loads((Path(resources.__file__).parent / "openapi.json").read_bytes())
+    operations = {path: operation for paths, operation in content["operations"].items() for path in paths.split()}
+    schemas = {name: _whole(schema, content["schemas"]) for name, schema in content["schemas"].items()}
+    return {**content, "operations": operations, "schemas": schemas}
 
 
-def _whole(schema: Any, known: Json) -> Any:
+def _whole(schema: Any, schemas: Json) -> Any:
     """Return *schema* with what its short form leaves out."""
     if isinstance(schema, list):
-        return [_whole(inner, known) for inner in schema]
+        return [_whole(inner, schemas) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         return _ref(schema["$ref"])
-    whole = {key: _whole(one, known) for key, one in schema.items() if key not in ("optional", "also")}
+    whole = {key: _whole(value, schemas) for key, value in schema.items() if key not in ("optional", "also")}
     if "properties" not in schema:
         return whole
     optional = schema.get("optional", [])
     required = [name for name in whole["properties"] if optional is not True and name not in optional]
-    more = _whole(known[schema["also"]], known)["properties"] if "also" in schema else {}
+    more = _whole(schemas[schema["also"]], schemas)["properties"] if "also" in schema else {}
     whole["properties"] = {**whole["properties"], **more}
     return {"type": "object", **whole, **({"required": required} if required else {})}
 
@@ -156,7 +156,7 @@ def requests() -> Json:
 
 def _schemas(settings: Settings) -> Json:
     """Return the schemas that are written down with what the settings and the table of overrides decide."""
-    schemas: Json = {**written()["schemas"], **requests()}
+    schemas: Json = {**source()["schemas"], **requests()}
     properties = schemas["Overrides"]["properties"]
     top = {"type": ["integer", "null"], "minimum": 1, "maximum": settings.chat.limits.top}
     schemas["Overrides"] |= {
@@ -174,46 +174,46 @@ def _path(rule: Rule) -> str:
 
 def _operation(rule: Rule, method: str) -> Json:
     path = _path(rule)
-    known = written()["operations"][path]
-    known = {**known, **known.get("methods", {}).get(method, {})}
+    operation = source()["operations"][path]
+    operation = {**operation, **operation.get("methods", {}).get(method, {})}
     described: Json = {
         "operationId": f"{method.lower()}_{path.strip('/').replace('/', '_').replace('.', '_')}".rstrip("_"),
-        "summary": known["summary"],
-        "tags": [known.get("tag", "answers")],
-        "responses": _page(known) if known.get("tag") == "pages" else _responses(known),
+        "summary": operation["summary"],
+        "tags": [operation.get("tag", "answers")],
+        "responses": _page(operation) if operation.get("tag") == "pages" else _responses(operation),
     }
     if rule.arguments:
         described["parameters"] = [
             {"name": name, "in": "path", "required": True, "schema": STRING} for name in sorted(rule.arguments)
         ]
-    if "parameters" in known and method in ("GET", "DELETE"):
-        described["parameters"] = [_parameter(name) for name in _names(known)]
-    if "request" in known or (method == "POST" and "parameters" in known):
-        described["requestBody"] = _body(known)
+    if "parameters" in operation and method in ("GET", "DELETE"):
+        described["parameters"] = [_parameter(name) for name in _names(operation)]
+    if "request" in operation or (method == "POST" and "parameters" in operation):
+        described["requestBody"] = _body(operation)
     return described
 
 
-def _names(known: Json) -> tuple[str, ...]:
-    return tuple(READERS) if known["parameters"] == "select" else tuple(known["parameters"])
+def _names(operation: Json) -> tuple[str, ...]:
+    return tuple(READERS) if operation["parameters"] == "select" else tuple(operation["parameters"])
 
 
 def _parameter(name: str) -> Json:
     row = READERS.get(name)
-    found = written()["parameters"][name] if row is None else {"name": name, "description": f"{row.says} {row.refused}"}
-    return {"in": "query", "required": False, "schema": STRING, **found}
+    facts = source()["parameters"][name] if row is None else {"name": name, "description": f"{row.says} {row.refused}"}
+    return {"in": "query", "required": False, "schema": STRING, **facts}
 
 
-def _page(known: Json) -> Json:
-    good = {"description": "Success.", "content": {known.get("page", "text/html"): {}}}
+def _page(operation: Json) -> Json:
+    good = {"description": "Success.", "content": {operation.get("page", "text/html"): {}}}
     return {"200": good, "default": {"description": "Anything else."}}
 
 
-def _body(known: Json) -> Json:
-    if "request" not in known:
-        form = {"type": "object", "properties": dict.fromkeys(_names(known), STRING)}
+def _body(operation: Json) -> Json:
+    if "request" not in operation:
+        form = {"type": "object", "properties": dict.fromkeys(_names(operation), STRING)}
         return {"content": {"application/x-www-form-urlencoded": {"schema": form}}}
-    content: Json = {JSON_TYPE: {"schema": _ref(known["request"])}}
-    if known.get("with_files"):
+    content: Json = {JSON_TYPE: {"schema": _ref(operation["request"])}}
+    if operation.get("with_files"):
         about = "The JSON body in the part json, text files in other parts."
         json_part = {"json": STRING | {"contentMediaType": JSON_TYPE}}
         parts = {"type": "object", "properties": json_part, "required": ["json"], "description": about}
@@ -221,21 +221,21 @@ def _body(known: Json) -> Json:
     return {"required": True, "content": content}
 
 
-def _responses(known: Json) -> Json:
-    refs = [_ref(name) for name in known.get("replies", ())]
+def _responses(operation: Json) -> Json:
+    refs = [_ref(name) for name in operation.get("replies", ())]
     good: Json = {JSON_TYPE: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}} if refs else {}
-    for media_type, line in known.get("lines", {}).items():
+    for media_type, line in operation.get("lines", {}).items():
         about = f"A stream of {line} objects: see components/schemas." if line else "Text."
         # Readers of server-sent events check each event against this, and an event is no string.
         kind = {} if media_type == "text/event-stream" else STRING
         good[media_type] = {"schema": kind | {"description": about}}
     responses: Json = {"200": {"description": "Success.", "content": good}}
-    if known.get("has_receipt"):
+    if operation.get("has_receipt"):
         responses["202"] = {"description": "Accepted; there is no reply."}
-    failure: Json = {JSON_TYPE: {"schema": _ref(known.get("error", "PlainError"))}}
-    if known.get("has_page"):
+    failure: Json = {JSON_TYPE: {"schema": _ref(operation.get("error", "PlainError"))}}
+    if operation.get("has_page"):
         failure["text/html"] = {"schema": STRING}
-    statuses = known.get("statuses", _OF_CHAT)
+    statuses = operation.get("statuses", _OF_CHAT)
     for status in _EVERY if statuses == "every" else statuses:
         labels = sorted(kind.label for kind in leaves() if kind.code == status)
         responses[str(status)] = {"description": ", ".join(labels), "content": failure}

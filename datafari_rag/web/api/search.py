@@ -26,8 +26,8 @@ def search_of(exchange: Exchange) -> Response:
     exchange.note_ignored(ignored)
     exchange.charge()
     snapshot = exchange.snapshot
-    found = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    return json_response(plain(solr_select.reply(found, search, snapshot.settings.solr, size_of)))
+    reply = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
+    return json_response(plain(solr_select.reply(reply, search, snapshot.settings.solr, size_of)))
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)
@@ -37,17 +37,17 @@ RETRIEVE_PATH = "/retrieve"
 
 def retrieved(exchange: Exchange) -> Response:
     """Return the passages that an answer to the question would be made of. Raises: RagError."""
-    given, ask = retrieval.parse(exchange.incoming, exchange.settings)
+    record, ask = retrieval.parse(exchange.incoming, exchange.settings)
     exchange.question = ask.question
     exchange.note_ignored(ask.ignored)
     exchange.require_settings()
     user, snapshot = exchange.user(), exchange.snapshot
     try:
-        found = sources_for(ask, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
+        sources = sources_for(ask, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
     except NoDocuments:
-        found = Sources(())
-    exchange.extracts = found.extracts
-    response = json_response(plain(retrieval.reply(given, found, is_admin=user.is_admin)))
+        sources = Sources(())
+    exchange.extracts = sources.extracts
+    response = json_response(plain(retrieval.reply(record, sources, is_admin=user.is_admin)))
     add_ignored(response, ask.ignored)
     return response
 
@@ -63,8 +63,8 @@ def titles(exchange: Exchange) -> Response:
         return json_response(b'{"titles":[]}')
     exchange.charge()
     page = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    found = (without_invisible(title) for identity, title in documents_on(page) if title != identity)
-    return json_response(plain({"titles": list(dict.fromkeys(found))}))
+    names = (without_invisible(title) for identity, title in documents_on(page) if title != identity)
+    return json_response(plain({"titles": list(dict.fromkeys(names))}))
 
 
 TITLES = DialectRoute("titles", Questionless(solr_select.failure), NDJSON, work=titles, is_question=False)

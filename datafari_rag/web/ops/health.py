@@ -60,8 +60,8 @@ def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) ->
     stores = {"conversations": snapshot.conversations, "accounts": snapshot.accounts, "report": snapshot.questions}
     configured = {"meaning": snapshot.dependencies.meaning, **stores}
     further = [what for what, part in configured.items() if part is not None]
-    known = [*problems, *worker.service.weaknesses()] if further else problems
-    return [_part(worker, what, known) for what in (*PARTS, *further)]
+    all_problems = [*problems, *worker.service.weaknesses()] if further else problems
+    return [_part(worker, what, all_problems) for what in (*PARTS, *further)]
 
 
 def metrics(worker: WorkerContext) -> Response:
@@ -77,8 +77,7 @@ def _may_see_more(worker: WorkerContext) -> bool:
     try:
         if is_direct and ip_address(peer).is_loopback:
             return True
-        headers = headers_of(request)
-        return is_admin(snapshot.identity.identify(headers, peer).name, snapshot.settings.security)
+        return is_admin(snapshot.identity.identify(headers_of(request), peer).name, snapshot.settings.security)
     except (RagError, ValueError):
         return False
 
@@ -86,10 +85,10 @@ def _may_see_more(worker: WorkerContext) -> bool:
 def _blurred(part: Mapping[str, object]) -> Mapping[str, object]:
     """Return what a stranger may know of a problem or a part: what it is, whether it is well, the labels."""
     endpoints = part.get("endpoints")
-    shown = {**part, "problem": UNWELL if part["problem"] else None}
+    public = {**part, "problem": UNWELL if part["problem"] else None}
     if isinstance(endpoints, list):
-        shown["endpoints"] = [{"breaker": endpoint["breaker"]} for endpoint in endpoints]
-    return shown
+        public["endpoints"] = [{"breaker": endpoint["breaker"]} for endpoint in endpoints]
+    return public
 
 
 def _part(worker: WorkerContext, what: str, problems: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
@@ -98,13 +97,13 @@ def _part(worker: WorkerContext, what: str, problems: Sequence[Mapping[str, obje
 
     The model is never called for this: that would cost money, or wake it. Its breaker has the last known state.
     """
-    problem = next((one["problem"] for one in problems if one.get("what") == what), None)
-    found = {"what": what, "ok": problem is None, "problem": problem, "last_error": worker.failures.latest(what)}
+    problem = next((row["problem"] for row in problems if row.get("what") == what), None)
+    part = {"what": what, "ok": problem is None, "problem": problem, "last_error": worker.failures.latest(what)}
     if what == "model":
         breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(
             worker.snapshot().dependencies.model, "breakers", list
         )
         endpoints = [{"host": host, "breaker": "open" if is_open else "closed"} for host, is_open in breakers()]
         is_ok = not endpoints or any(endpoint["breaker"] == "closed" for endpoint in endpoints)
-        found |= {"ok": is_ok, "endpoints": endpoints}
-    return found
+        part |= {"ok": is_ok, "endpoints": endpoints}
+    return part

@@ -205,8 +205,8 @@ def coarse_s(took_ms: float) -> float:
 
 def model_label(name: str, settings: Settings) -> str:
     """Return the configured name that *name* is or is a version of ("gpt-4o" for "gpt-4o-2024-08-06"), else other."""
-    known = {settings.rag.model, BUILTIN_MODEL, *settings.llm.fallback_models, *settings.openai.models} - {""}
-    fits = [family for family in known if name == family or name.startswith(f"{family}-")]
+    models = {settings.rag.model, BUILTIN_MODEL, *settings.llm.fallback_models, *settings.openai.models} - {""}
+    fits = [family for family in models if name == family or name.startswith(f"{family}-")]
     return max(fits, key=len, default=OTHER)
 
 
@@ -287,7 +287,7 @@ class LastFailures:
         """Know of none; *folder* None keeps them in this process alone."""
         self._folder, self._now = folder, now
         self._latest: dict[str, tuple[float, Failure]] = {}
-        self._written: dict[str, tuple[float, str]] = {}
+        self._last_writes: dict[str, tuple[float, str]] = {}
 
     def note(self, label: str) -> None:
         """Note that an answer ended with *label*; one that is no part's failure is nothing to note."""
@@ -296,10 +296,10 @@ class LastFailures:
             return
         now = self._now()
         self._latest[part] = now, {"label": label, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))}
-        written_at, written = self._written.get(part, (-WRITE_EVERY_S, ""))
+        written_at, last_label = self._last_writes.get(part, (-WRITE_EVERY_S, ""))
         # Another failure than the last one is news, however soon it comes.
-        if self._folder is not None and (label != written or not 0 <= now - written_at < WRITE_EVERY_S):
-            self._written[part] = now, label
+        if self._folder is not None and (label != last_label or not 0 <= now - written_at < WRITE_EVERY_S):
+            self._last_writes[part] = now, label
             # A failure that cannot be written is still known to this worker; an answer never fails for it.
             with suppress(OSError):
                 new = self._folder / f"last-{part}.{os.getpid()}"
@@ -313,9 +313,9 @@ class LastFailures:
             return mine
         with suppress(OSError, ValueError):
             shared_at, shared = json.loads((self._folder / f"last-{part}.json").read_bytes())
-            found: Failure = shared
+            failure: Failure = shared
             # Not by the reported seconds: two failures may have the same.
-            return found if mine is None or shared_at > mine_at else mine
+            return failure if mine is None or shared_at > mine_at else mine
         return mine
 
 

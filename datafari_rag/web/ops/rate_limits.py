@@ -128,11 +128,11 @@ class SharedCounters(Storage):
         best, best_ends = -1, float("inf")
         for step in range(_PROBES):
             at = (mark + step) % SLOTS * _SLOT.size
-            found: tuple[int, float, int] = _SLOT.unpack_from(memory, at)
-            if found[0] == mark:
-                return at, found
-            if found[1] < best_ends:
-                best, best_ends = at, found[1]
+            slot: tuple[int, float, int] = _SLOT.unpack_from(memory, at)
+            if slot[0] == mark:
+                return at, slot
+            if slot[1] < best_ends:
+                best, best_ends = at, slot[1]
         return best, (mark, 0.0, 0)
 
 
@@ -263,7 +263,7 @@ class StartQueue:
         self._clock = clock
         self._lock = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
-        self._held = 0
+        self._busy = 0
         self._usual_s = 0.0
 
     @contextmanager
@@ -290,13 +290,13 @@ class StartQueue:
                 elif self._waiting:
                     self._waiting.popleft().set()
                 else:
-                    self._held -= 1
+                    self._busy -= 1
 
     def _join(self, places: int, most_wait_s: float) -> threading.Event | None:
         """Take a place and return None, else what is set when it is this one's turn. Raises: Overloaded."""
         with self._lock:
-            if self._held < places and not self._waiting:
-                self._held += 1
+            if self._busy < places and not self._waiting:
+                self._busy += 1
                 return None
             expected_s = (len(self._waiting) + 1) * self._usual_s / places
             if expected_s > most_wait_s:

@@ -92,9 +92,9 @@ def carrying(traceparent: str, tracestate: str) -> Iterator[None]:
 def outgoing() -> Mapping[str, str]:
     """Return the headers to send along; none outside a request, and nothing that is not of the standard's form."""
     present = _PRESENT.get()
-    found = {
+    headers = {
         "X-Request-ID": present.request_id,
         "traceparent": present.traceparent,
         "tracestate": present.tracestate,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in headers.items() if value}

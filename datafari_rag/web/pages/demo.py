@@ -50,8 +50,7 @@ def choose(exchange: Exchange) -> Response:
     if name is None:
         response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
         return response
-    signed = worker.signer.signed(PURPOSE, name)
-    response.set_cookie(COOKIE, signed, max_age=LIFE_S, httponly=True, samesite="Strict")
+    response.set_cookie(COOKIE, worker.signer.signed(PURPOSE, name), max_age=LIFE_S, httponly=True, samesite="Strict")
     return response
 
 
@@ -146,11 +145,11 @@ def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, obje
 def _progress(path: str) -> dict[str, Any]:
     try:
         with Path(path).open("rb") as file:
-            known = orjson.loads(file.read(MAX_PROGRESS_BYTES))
+            state = orjson.loads(file.read(MAX_PROGRESS_BYTES))
     except (OSError, ValueError):
-        known = {}
+        state = {}
     return {
-        name: known[name] if isinstance(known, dict) and name in known else value for name, value in UNKNOWN.items()
+        name: state[name] if isinstance(state, dict) and name in state else value for name, value in UNKNOWN.items()
     }
 
 

@@ -29,7 +29,7 @@ MAX_ID_CHARS = 1000
 MAX_TEXT_CHARS = 20_000
 MAX_BODY_BYTES = 200_000
 
-Sent = Mapping[str, object]
+FeedbackBody = Mapping[str, object]
 
 
 def give(exchange: Exchange) -> Response:
@@ -41,11 +41,11 @@ def give(exchange: Exchange) -> Response:
     request.max_content_length = MAX_BODY_BYTES
     reader = reader_of(worker)
     exchange.charge()
-    sent = _sent()
-    token = headers.get(TOKEN_HEADER) or str(sent.get(TOKEN_FIELD, ""))
+    body = _body()
+    token = headers.get(TOKEN_HEADER) or str(body.get(TOKEN_FIELD, ""))
     if not worker.signer.is_own_form(reader.name or "", token, headers):
         raise NotAllowed
-    record = record_of(sent, settings.feedback, reader.translate)
+    record = record_of(body, settings.feedback, reader.translate)
     append(Path(settings.feedback.file), {"at": iso_at(worker.now()), **record})
     questions = worker.snapshot().questions
     if questions is not None and record["request_id"]:
@@ -54,26 +54,26 @@ def give(exchange: Exchange) -> Response:
     return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
 
 
-def record_of(sent: Sent, feedback: FeedbackSettings, translate: Translate = str) -> dict[str, object]:
+def record_of(body: FeedbackBody, feedback: FeedbackSettings, translate: Translate = str) -> dict[str, object]:
     """
     Return what is kept of one thumb.
 
     Raises:
         BadRequest: neither up nor down, or ids that are none.
     """
-    verdict = sent.get("verdict")
+    verdict = body.get("verdict")
     if verdict not in ("up", "down"):
         raise BadRequest("The field verdict must be up or down.", field="verdict")
-    reason = sent.get("reason")
+    reason = body.get("reason")
     record: dict[str, object] = {
-        "request_id": _text(sent.get("request_id"), 64),
+        "request_id": _text(body.get("request_id"), 64),
         "verdict": verdict,
         "reason": reason if reason in reasons(translate) else None,
-        "documents": _ids(sent.get("documents")),
-        "cited": _ids(sent.get("cited")),
+        "documents": _ids(body.get("documents")),
+        "cited": _ids(body.get("cited")),
     }
     if feedback.text:
-        record |= {name: _text(sent.get(name), MAX_TEXT_CHARS) for name in ("question", "answer")}
+        record |= {name: _text(body.get(name), MAX_TEXT_CHARS) for name in ("question", "answer")}
     return record
 
 
@@ -87,7 +87,7 @@ def append(path: Path, record: Mapping[str, object]) -> None:
         os.close(handle)
 
 
-def _sent() -> Sent:
+def _body() -> FeedbackBody:
     if request.mimetype != "application/json":
         several = {"documents", "cited"}
         return {name: values if name in several else values[0] for name, values in request.form.lists()}

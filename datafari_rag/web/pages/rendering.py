@@ -135,7 +135,7 @@ def _with(name: str, value: str) -> str:
     """Return the current address with one parameter replaced."""
     arguments = MultiDict(request.args if request.path in WITH_PARAMETERS else {})
     arguments[name] = value
-    return iri_to_uri(request.path) + "?" + urlencode([(key, one) for key, one in arguments.items(multi=True)])
+    return iri_to_uri(request.path) + "?" + urlencode([(key, text) for key, text in arguments.items(multi=True)])
 
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}

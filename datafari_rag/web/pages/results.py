@@ -60,9 +60,9 @@ class Notes:
 def parameters_for(arguments: Mapping[str, Sequence[str]], facets: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the parameters of a plain search for the words, filters and page in *arguments*."""
     counted = tuple(name for name in facets if name != "last_modified")
-    given = {name: tuple(arguments[name]) for name in ("q", "fq", "start", "sort", "lang") if arguments.get(name)}
+    values = {name: tuple(arguments[name]) for name in ("q", "fq", "start", "sort", "lang") if arguments.get(name)}
     return {
-        **given,
+        **values,
         "rows": (str(ROWS),),
         "hl": ("true",),
         "relax": ("true",),
@@ -72,24 +72,24 @@ def parameters_for(arguments: Mapping[str, Sequence[str]], facets: Sequence[str]
     }
 
 
-def hits_of(found: Mapping[str, Any]) -> list[Hit]:
+def hits_of(reply: Mapping[str, Any]) -> list[Hit]:
     """Return the hits in order; a field that is missing leaves its place empty."""
-    marked = found.get("highlighting", {})
-    return [_hit(row, marked.get(row.get("id"), {})) for row in found["response"]["docs"]]
+    marked = reply.get("highlighting", {})
+    return [_hit(row, marked.get(row.get("id"), {})) for row in reply["response"]["docs"]]
 
 
-def choices_of(found: Mapping[str, Any], arguments: Mapping[str, Sequence[str]]) -> dict[str, list[Choice]]:
+def choices_of(reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]]) -> dict[str, list[Choice]]:
     """Return the values of each filter by its field, the most frequent first; empty fields are left out."""
-    fields: Mapping[str, Sequence[Any]] = found.get("facet_counts", {}).get("facet_fields", {})
+    fields: Mapping[str, Sequence[Any]] = reply.get("facet_counts", {}).get("facet_fields", {})
     chosen = {name: list(_choices(name, flat, arguments)) for name, flat in fields.items()}
     return {name: choices for name, choices in chosen.items() if choices}
 
 
 def notes_of(
-    found: Mapping[str, Any], arguments: Mapping[str, Sequence[str]], words: Mapping[str, Any]
+    reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]], words: Mapping[str, Any]
 ) -> Notes | None:
     """Return the sentence above the hits if no document has all the words, None if some document has them."""
-    relaxation, total = found.get("relaxation"), int(found["response"]["numFound"])
+    relaxation, total = reply.get("relaxation"), int(reply["response"]["numFound"])
     if relaxation is None or (total and not relaxation["isRelaxed"]):
         return None
     missing = [without_directions(word) for word in relaxation["missing"]]
@@ -98,8 +98,8 @@ def notes_of(
         f"{reason} {words['some_words']}" if total else reason,
         [(without_directions(text), address_with(arguments, q=[text], start=[])) for text in relaxation["proposals"]],
         [
-            (without_directions(one["title"]), f"/documents?{urlencode({'id': one['id']})}")
-            for one in relaxation["latest"]
+            (without_directions(row["title"]), f"/documents?{urlencode({'id': row['id']})}")
+            for row in relaxation["latest"]
         ],
     )
 
@@ -279,11 +279,10 @@ def html_of(text: str, marks: PlacedCitations) -> Markup:
 def _blocks(whole: _Part, marks: PlacedCitations) -> Iterator[Markup]:
     for kind, lines in _grouped(whole):
         if kind == "code":
-            shown = without_directions("\n".join(line.text for line in lines))
-            yield _element("pre", _element("code", escape(shown)), ' dir="ltr"')
+            text = without_directions("\n".join(line.text for line in lines))
+            yield _element("pre", _element("code", escape(text)), ' dir="ltr"')
         elif kind in _LISTS:
-            items = _joined(_element("li", _inline(line, marks)) for line in lines)
-            yield _element(_LISTS[kind], items, ' dir="auto"')
+            yield _element(_LISTS[kind], _joined(_element("li", _inline(line, marks)) for line in lines), ' dir="auto"')
         elif kind == "row":
             yield _table(lines, marks)
         else:
@@ -357,41 +356,41 @@ def _lines(whole: _Part) -> Iterator[_Part]:
 
 
 def _kind_of(line: _Part) -> tuple[str, _Part]:
-    found = _BLOCK.fullmatch(line.masked)
-    if found is None:
+    match = _BLOCK.fullmatch(line.masked)
+    if match is None:
         start = len(line.masked) - len(line.masked.lstrip())
         rest = line.cut(start, len(line.masked.rstrip()))
         if _ROW.fullmatch(rest.masked):
             return "row", rest
         return ("paragraph", rest) if rest.text else ("", rest)
-    kind = "heading" if found[1] else "bullet" if found[2] else "number"
-    return kind, line.cut(*found.span(4))
+    kind = "heading" if match[1] else "bullet" if match[2] else "number"
+    return kind, line.cut(*match.span(4))
 
 
 def _inline(part: _Part, marks: PlacedCitations) -> Markup:
-    shown, at = [], 0
-    for found in _INLINE.finditer(part.masked):
-        if found.start() > at:
-            shown.append(_plain(part, at, found.start(), marks))
-        shown.append(_piece(found, part, marks))
-        at = found.end()
+    pieces, at = [], 0
+    for match in _INLINE.finditer(part.masked):
+        if match.start() > at:
+            pieces.append(_plain(part, at, match.start(), marks))
+        pieces.append(_piece(match, part, marks))
+        at = match.end()
     rest = _plain(part, at, len(part.text), marks)
-    return _joined([*shown, rest]) if shown else rest
+    return _joined([*pieces, rest]) if pieces else rest
 
 
-def _piece(found: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
-    if found["code"]:
-        return _element("code", escape(without_directions(part.text[slice(*found.span("code"))])), ' dir="ltr"')
+def _piece(match: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
+    if match["code"]:
+        return _element("code", escape(without_directions(part.text[slice(*match.span("code"))])), ' dir="ltr"')
     for name, tag in (("bold", "strong"), ("italic", "em")):
-        if found[name]:
-            return _element(tag, _inline(part.cut(*found.span(name)), marks))
-    target = found["target"]
+        if match[name]:
+            return _element(tag, _inline(part.cut(*match.span(name)), marks))
+    target = match["target"]
     document = next((document for document in marks.documents if document["url"] == target), None)
-    shown = escape(without_directions(found["words"]))
+    words = escape(without_directions(match["words"]))
     if document is None:
-        return shown
+        return words
     address = f"/documents?{urlencode({'id': str(document['id'])})}"
-    return Markup('<a href="{}">{}</a>').format(address, shown)
+    return Markup('<a href="{}">{}</a>').format(address, words)
 
 
 def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:
@@ -399,12 +398,12 @@ def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:
     hidden = part.masked.find(_MASK, start, end)
     if hidden < 0:
         return escape(without_directions(part.text[start:end]))
-    shown, at = [], start
+    pieces, at = [], start
     while hidden >= 0:
-        made = marks.badges(part.at + hidden)
+        badge = marks.badges(part.at + hidden)
         following = hidden + 1
-        if made is not None:
-            shown += [escape(without_directions(part.text[at:hidden])), made[0]]
-            at = following = made[1] - part.at
+        if badge is not None:
+            pieces += [escape(without_directions(part.text[at:hidden])), badge[0]]
+            at = following = badge[1] - part.at
         hidden = part.masked.find(_MASK, following, end)
-    return _joined([*shown, escape(without_directions(part.text[at:end]))])
+    return _joined([*pieces, escape(without_directions(part.text[at:end]))])

@@ -68,9 +68,9 @@ def search_page(exchange: Exchange) -> Response:
     arguments = _arguments()
     question = arguments.get("q", [""])[0]
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
-    made = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
+    content = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
     of_folder = {} if question else folder_values(worker, reader.translate)
-    return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **of_folder, **made})
+    return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **of_folder, **content})
 
 
 def found_part(exchange: Exchange) -> Response:
@@ -78,12 +78,12 @@ def found_part(exchange: Exchange) -> Response:
     worker, arguments = exchange.worker, _arguments()
     reader = reader_of(worker)
     chosen = tuple(request.form.getlist("documents"))
-    exchange.incoming = _incoming(_wanted(worker, arguments) | ({"documents": chosen} if chosen else {}))
-    found = _hits(orjson.loads(search_of(exchange).get_data()), reader, arguments)
-    return page(worker, reader, "found.html", {"field_names": field_names(reader.translate), **found})
+    exchange.incoming = _incoming(_parameters(worker, arguments) | ({"documents": chosen} if chosen else {}))
+    content = _hits(orjson.loads(search_of(exchange).get_data()), reader, arguments)
+    return page(worker, reader, "found.html", {"field_names": field_names(reader.translate), **content})
 
 
-FOUND = replace(SELECT, work=found_part, page=failure_page)
+FOUND_PAGE = replace(SELECT, work=found_part, page=failure_page)
 
 
 def _arguments() -> Arguments:
@@ -121,17 +121,15 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
 
 
 def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
-    found = orjson.loads(searched(worker, _incoming(_wanted(worker, arguments))).get_data())
+    reply = orjson.loads(searched(worker, _incoming(_parameters(worker, arguments))).get_data())
     # What the answer says of a failure is enough.
-    hits = {} if "error" in found else _hits(found, reader, arguments)
+    hits = {} if "error" in reply else _hits(reply, reader, arguments)
     parameters = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
-    answer = answered(worker, PAGE, _incoming(parameters))
-    return hits | _answer(worker, answer, reader)
+    return hits | _answer(worker, answered(worker, PAGE, _incoming(parameters)), reader)
 
 
 def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
-    headers = headers_of(request)
-    return Incoming("/", parameters, headers=headers)
+    return Incoming("/", parameters, headers=headers_of(request))
 
 
 def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> dict[str, object]:
@@ -139,11 +137,10 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
     if "error" in body:
         error = body["error"]
         title, hint = title_and_hint(error["label"], reader.translate)
-        shown = {"label": error["label"], "title": title, "hint": hint, "reason": error["reason"]}
-        return {"failure": shown, "answer_json": orjson.dumps(body).decode()}
+        failure = {"label": error["label"], "title": title, "hint": hint, "reason": error["reason"]}
+        return {"failure": failure, "answer_json": orjson.dumps(body).decode()}
     content = body["content"]
-    words = statuses(reader.translate)
-    marks = PlacedCitations(content["citations"], content["documents"], words)
+    marks = PlacedCitations(content["citations"], content["documents"], statuses(reader.translate))
     reply = {
         "content": content,
         "model": response.headers.get("X-RAG-Model", ""),
@@ -178,27 +175,27 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
         cited = [{**citation, "address": address_of(citation)} for citation in quoted]
         address = address_of({"document_id": document["id"]})
         name, title = file_name(document.get("url") or ""), document["title"]
-        shown = {
+        details = {
             "title": title,
             # A part without an ending is an address of the web, and no name.
             "file": name if "." in name and name != title else "",
             "date": str(document.get("last_modified") or "")[:10],
         }
-        sources.append({"id": document["id"], "number": number, **shown, "address": address, "cited": cited})
+        sources.append({"id": document["id"], "number": number, **details, "address": address, "cited": cited})
     return sources
 
 
-def _wanted(worker: WorkerContext, arguments: Arguments) -> dict[str, tuple[str, ...]]:
+def _parameters(worker: WorkerContext, arguments: Arguments) -> dict[str, tuple[str, ...]]:
     return parameters_for(arguments, worker.snapshot().settings.solr.facets)
 
 
-def _hits(found: Mapping[str, Any], reader: PageReader, arguments: Arguments) -> dict[str, object]:
-    total, start = int(found["response"]["numFound"]), int(found["response"]["start"])
+def _hits(reply: Mapping[str, Any], reader: PageReader, arguments: Arguments) -> dict[str, object]:
+    total, start = int(reply["response"]["numFound"]), int(reply["response"]["start"])
     return {
-        "hits": hits_of(found),
-        "choices": choices_of(found, arguments),
+        "hits": hits_of(reply),
+        "choices": choices_of(reply, arguments),
         "total": total,
-        "notes": notes_of(found, arguments, relaxed_words(reader.translate)),
+        "notes": notes_of(reply, arguments, relaxed_words(reader.translate)),
         "previous": address_with(arguments, start=[str(max(0, start - ROWS))]) if start else None,
         "following": address_with(arguments, start=[str(start + ROWS)]) if start + ROWS < total else None,
     }

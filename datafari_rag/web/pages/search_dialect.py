@@ -47,8 +47,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
 
 def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
     """Return the content of the answer's envelope."""
-    envelope = ragapi.reply(answer, _spelled(context))
-    return {"content": envelope["content"]}
+    return {"content": ragapi.reply(answer, _spelled(context))["content"]}
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:

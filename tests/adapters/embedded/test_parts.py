@@ -177,7 +177,7 @@ def test_where_an_earlier_version_wrote_no_passages_texts_are_cut_when_they_are_
 
     def found_with(meaning: Meaning | None) -> Document:
         asked, engines = search("ferry", is_bare=False), Engines(retriever, meaning)
-        (found,) = searched((asked,), ANYBODY, settings=Settings(), engines=engines).found.documents
+        (found,) = searched((asked,), ANYBODY, settings=Settings(), engines=engines).result.documents
         return found
 
     found = found_with(None)

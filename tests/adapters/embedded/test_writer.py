@@ -271,7 +271,7 @@ def test_a_document_without_readable_rights_is_not_rebuilt_and_stays_hidden(tmp_
     writer.commit()
     writer.wait_merging_threads()
     with closing(EmbeddedWriter(tmp_path)) as rebuilding:
-        assert rebuilding.rebuild() == Rebuilt(written=1, left=1)
+        assert rebuilding.rebuild() == Rebuilt(documents=1, rest=1)
     assert ids(EmbeddedRetriever(tmp_path)) == ["a"]
 
 

@@ -28,8 +28,8 @@ def keeper(conf: Path | None, **overrides: str) -> SettingsEditor:
 
 def test_it_tells_the_texts_as_they_stand_under_their_own_names(conf: Path) -> None:
     found = keeper(conf)
-    assert found.written()["rag.maxTokens"] == "100"
-    assert found.written()["rag.model"] == "${MODEL}"
+    assert found.file_values()["rag.maxTokens"] == "100"
+    assert found.file_values()["rag.model"] == "${MODEL}"
     assert found.name == "rag.properties"
     assert list(keeper(conf, **{"server.port": "1"}).fixed()) == ["server.port"]
 
@@ -80,4 +80,4 @@ def test_the_latest_saving_comes_first_and_a_damaged_line_is_left_out(conf: Path
 
 def test_without_a_file_there_is_nothing_to_tell() -> None:
     found = keeper(None)
-    assert (found.name, dict(found.written()), found.history()) == ("", {}, [])
+    assert (found.name, dict(found.file_values()), found.history()) == ("", {}, [])

@@ -183,7 +183,7 @@ def test_a_right_that_was_given_counts_after_the_next_run_and_costs_no_vector(so
     assert solr.passages().nearest(search, ANYBODY) == ()
     solr.documents.load([doc("a")])
     embedder = WordEmbedder()
-    assert solr.sync(embedder).taken == 1
+    assert solr.sync(embedder).documents == 1
     assert ids(solr.passages().nearest(search, ANYBODY)) == ["a"]
     assert not any("ferry" in text for text in embedder.texts)
 
@@ -312,12 +312,12 @@ def test_a_vector_main_that_datafari_fills_finds_documents_that_are_read_whole(s
 def test_a_run_takes_what_is_new_or_changed_and_removes_what_is_gone(solr: TwoCollections) -> None:
     put(solr, {name: doc(name) for name in "abc"})
     first = {one["id"]: one["_version_"] for one in solr.stored()}
-    assert solr.sync().taken == 0
+    assert solr.sync().documents == 0
     solr.documents._post([doc("b", "The captain sleeps.")])  # the others keep their versions
     solr.documents._post({"delete": ["c"]})
     solr.documents._post({"commit": {}})
     outcome = solr.sync()
-    assert (outcome.taken, outcome.removed) == (1, 1)
+    assert (outcome.documents, outcome.removed) == (1, 1)
     after = {one["id"]: one["_version_"] for one in solr.stored()}
     assert {*after} == {"a_0", "b_0"} and after["a_0"] == first["a_0"]
 
@@ -329,7 +329,7 @@ def test_more_changes_and_removals_than_one_request_takes(solr: TwoCollections) 
     changed = range(REMOVED + 10)
     solr.documents.load([doc(f"{place}", "The captain sleeps.") for place in changed])
     outcome = solr.sync()
-    assert (outcome.taken, outcome.removed) == (REMOVED + 10, REMOVED + 10)
+    assert (outcome.documents, outcome.removed) == (REMOVED + 10, REMOVED + 10)
     assert {str(one["id"]) for one in solr.stored()} == {f"{place}_0" for place in changed}
 
 
@@ -351,7 +351,7 @@ def test_what_a_killed_run_leaves_is_repaired_by_the_next_and_nothing_wrong_is_s
     if damage != DAMAGE["everything"]:
         (found,) = solr.passages().compared(bare("a"), question("lantern"), ANYBODY)
         assert found.text == LONG  # its passages are not whole
-    assert solr.sync().taken >= 1
+    assert solr.sync().documents >= 1
     after = [{**one, "_version_": 0, "vector_4": len(one["vector_4"])} for one in solr.stored()]  # type: ignore[arg-type]
     assert after == whole
 
@@ -375,9 +375,9 @@ def test_vectors_that_cannot_be_are_named_and_the_next_run_takes_the_document(so
     embedder = WordEmbedder()
     embedder.failing = {"storm": EmbeddingsGarbled(log="a vector has 3 numbers, 4 were expected")}
     outcome = solr.sync(embedder)
-    assert (outcome.taken, outcome.problems) == (1, 1)
+    assert (outcome.documents, outcome.problems) == (1, 1)
     assert [where for where, _ in solr.heard.failures] == ["a"] and "3 numbers" in solr.heard.failures[0][1]
-    assert solr.sync().taken == 1
+    assert solr.sync().documents == 1
     assert len(solr.stored()) == 2
 
 
@@ -386,7 +386,7 @@ def test_documents_without_text_or_in_another_language_have_no_vectors_and_are_n
 ) -> None:
     put(solr, {"empty": doc("empty", ""), "fr": doc("fr", "Le bateau part.", language="fr")})
     assert not any("vector_4" in one for one in solr.stored())
-    assert solr.sync().taken == 0
+    assert solr.sync().documents == 0
     (found,) = solr.passages().compared(bare("fr"), question("bateau"), ANYBODY)
     assert found.text == "Le bateau part."
 
@@ -394,7 +394,7 @@ def test_documents_without_text_or_in_another_language_have_no_vectors_and_are_n
 def test_another_model_writes_everything_again(solr: TwoCollections) -> None:
     put(solr, {"a": doc("a")})
     other = EmbeddingModel("other", "other-key", 4, frozenset({"en"}))
-    assert solr.sync(WordEmbedder(other)).taken == 1
+    assert solr.sync(WordEmbedder(other)).documents == 1
     assert solr.passages().probe(other) is None
 
 
@@ -417,7 +417,7 @@ ODD = [
 def test_ids_full_of_syntax_are_values_and_nothing_else(solr: TwoCollections) -> None:
     put(solr, {name: doc(name) for name in ODD})
     assert {one["parent_doc"] for one in solr.stored()} == {*ODD}
-    assert solr.sync().taken == 0
+    assert solr.sync().documents == 0
     found = solr.passages().nearest(question("ferry harbour", 50), ANYBODY)
     assert {*ids(solr.passages().compared(found, question("ferry"), ANYBODY))} == {*ODD}
     solr.documents.load([doc("x")])

@@ -178,7 +178,7 @@ def test_a_document_with_a_stemmed_body_alone_has_its_passages(solr: TwoCollecti
     assert solr.sync_words().passages > 100
     read = found(solr, search("lantern"))["s"]
     assert "The lantern hangs at the pier." in read.text and len(read.text) < len(LONG)
-    assert solr.sync_words().taken == 0
+    assert solr.sync_words().documents == 0
 
 
 def test_passages_with_vectors_are_read_by_words_alone_as_well_and_a_run_without_a_model_writes_them_again(
@@ -189,7 +189,7 @@ def test_passages_with_vectors_are_read_by_words_alone_as_well_and_a_run_without
     read = found(solr, search("lantern"))["a"]
     assert "The lantern hangs at the pier." in read.text and len(read.text) < MAX_CHARS
     without = solr.sync_words()
-    assert (without.taken, without.passages < with_vectors) == (1, True)
+    assert (without.documents, without.passages < with_vectors) == (1, True)
     assert not any("vector_4" in one for one in solr.stored())
     assert "The lantern hangs at the pier." in found(solr, search("lantern"))["a"].text
 

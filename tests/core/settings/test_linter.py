@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, GONE
+from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, SUCCESSORS
 from datafari_rag.core.settings.parsing import Entry, Problem, lint, nearest
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, row_for
@@ -102,7 +102,7 @@ def test_a_former_key_beside_what_is_no_object_leaves_the_objects_own_error() ->
     assert [(problem.line, problem.key) for problem in problems if problem.stops] == [(1, "solr.fields")]
 
 
-@pytest.mark.parametrize(("key", "why"), GONE.items())
+@pytest.mark.parametrize(("key", "why"), SUCCESSORS.items())
 def test_a_key_that_is_gone_is_a_warning_that_names_what_took_its_place(key: str, why: str) -> None:
     settings, (problem,) = linted((key, "1"))
     assert (problem.severity, problem.stops, problem.line) == ("warning", False, 1)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pytest
 
-from datafari_rag.core.settings.other_keys import FOLDED, GONE
+from datafari_rag.core.settings.other_keys import FOLDED, SUCCESSORS
 from datafari_rag.core.settings.parsing import value_of
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.row import SettingRow, field_of, text_of_value
@@ -77,7 +77,7 @@ def test_the_defaults_are_those_of_the_contract() -> None:
     found = dict(re.findall(r"`([\w.]+)=([^`]*)`", listed)) | dict(re.findall(r"`(server\.rate\.\w+)=(\d+)`", listed))
     rows = {key: row for key in found if (row := row_for(key)) is not None}
     wrong = {key: text for key, text in found.items() if key in rows and rows[key].default_text != text}
-    assert found.keys() - rows.keys() <= {*FOLDED, *GONE}
+    assert found.keys() - rows.keys() <= {*FOLDED, *SUCCESSORS}
     assert len(found) > 50 and not wrong
 
 

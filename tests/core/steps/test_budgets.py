@@ -66,7 +66,7 @@ def test_the_settings_as_shipped_leave_every_level_what_it_takes() -> None:
 
 
 def test_the_sums_are_those_of_the_steps() -> None:
-    activity = Activity("low", (ActivityStep("search", "a", found=3, searches=2, elapsed_ms=1.5),))
+    activity = Activity("low", (ActivityStep("search", "a", count=3, searches=2, elapsed_ms=1.5),))
     activity = activity.plus(ActivityStep("plan", model_calls=1, input_tokens=10, output_tokens=4, elapsed_ms=2.0))
 
     assert activity.spent == Spent(2, 1, 10, 4, 3.5)

@@ -107,6 +107,6 @@ def test_a_failure_has_datafaris_shape(error: RagError, status: int, code: int) 
     ],
 )
 def test_a_reply_says_where_its_answer_was_kept_or_why_not(kept: KeptTurn, told: dict[str, object]) -> None:
-    content = content_of(replace(ANSWER, finished=replace(FINISHED, kept=kept)), context())
+    content = content_of(replace(ANSWER, finished=replace(FINISHED, turn=kept)), context())
     assert {key: content[key] for key in told} == told
     assert ("conversationError" in content) is (kept.failure is not None)

@@ -18,9 +18,9 @@ from datafari_rag.protocols.mcp.replies import (
     answer_result,
     check_result,
     fetched,
+    json_text,
     links,
     search_result,
-    written,
 )
 from tests.protocols.values import CITATION, EXTRACT, FINISHED, SOURCES
 
@@ -37,7 +37,7 @@ def extract_of(document: Document, *places: tuple[int, int]) -> Extract:
 
 
 def size(result: Any) -> int:
-    return -(-len(written(result)) // 4)
+    return -(-len(json_text(result)) // 4)
 
 
 def test_a_search_names_documents_and_their_passages_with_places() -> None:
@@ -183,5 +183,5 @@ def test_an_address_is_one_that_every_client_takes_for_one(url: str | None, addr
 
 
 def test_the_text_of_a_result_is_its_json() -> None:
-    assert json.loads(written({"a": "é\n"})) == {"a": "é\n"}
-    assert written({"a": ["é", 1]}) == '{"a":["é",1]}'
+    assert json.loads(json_text({"a": "é\n"})) == {"a": "é\n"}
+    assert json_text({"a": ["é", 1]}) == '{"a":["é",1]}'

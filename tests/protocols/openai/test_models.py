@@ -9,7 +9,7 @@ import pytest
 from datafari_rag.core.errors import NoSuchModel
 from datafari_rag.core.settings.records import OpenaiClient
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.openai.renderings import OurModel, found, listed, our_model
+from datafari_rag.protocols.openai.renderings import OurModel, listed, model_row, our_model
 from tests.settings import settings_with
 
 SETTINGS = settings_with(openai_indexes={"default": "", "hr": "embedded:/x", "it": ""}, rag_model="gpt-x")
@@ -42,13 +42,13 @@ def test_they_are_listed(settings: Settings, names: list[str]) -> None:
     assert [model["id"] for model in told["data"]] == names
     assert told["data"][0] == {"id": names[0], "object": "model", "created": 5, "owned_by": "datafari_rag"}
     assert (told["object"], told["indexes"]) == ("list", list(settings.openai.indexes))
-    assert [found(name, settings, created_s=5) for name in names] == told["data"]
+    assert [model_row(name, settings, created_s=5) for name in names] == told["data"]
 
 
 @pytest.mark.parametrize("name", ["nope", "datafari/nope", "datafari/", "Datafari", ""])
 def test_one_that_is_not_there_is_not_found(name: str) -> None:
     with pytest.raises(NoSuchModel) as refused:
-        found(name, SETTINGS, created_s=5)
+        model_row(name, SETTINGS, created_s=5)
     assert refused.value.field == "model"
 
 

@@ -49,7 +49,7 @@ def test_every_row_is_complete() -> None:
 
 def test_every_variable_has_a_value_in_the_kit_or_in_an_earlier_reply() -> None:
     for row in KIT.rows:
-        known = {**KIT.variables, **{name: "" for earlier in row.earlier for name in earlier.kept}}
+        known = {**KIT.variables, **{name: "" for earlier in row.earlier for name in earlier.names}}
         filled(dict(row.request), known)
         for one in row.expectations:
             filled(one.value, known)

@@ -8,21 +8,21 @@ from datafari_rag.core.passages.budget_fitting import Signals, evidence_of
 
 pytest.importorskip("numpy")
 
-from datafari_rag_trials.evaluation.calibrate import FOREIGN, OWN, SIMILAR, Asked, fitted, levelled, table, thresholds
+from datafari_rag_trials.evaluation.calibrate import FOREIGN, OWN, SIMILAR, Sample, fitted, levelled, table, thresholds
 
 
 def signals(share: float, held: float) -> Signals:
-    return Signals(held=held, share=share, units=100.0, pairs=held / 2)
+    return Signals(fullness=held, share=share, units=100.0, pairs=held / 2)
 
 
-RIGHT = [Asked("a", OWN, signals(number / 100, 3 - number / 50), is_right=True) for number in range(50)]
-WRONG = [Asked("a", FOREIGN, signals(0.4 + number / 100, 1.5 - number / 50)) for number in range(50)]
-ASKED = [*RIGHT, *WRONG, Asked("a", SIMILAR, signals(0.0, 3.0)), Asked("a", OWN, None), Asked("b", FOREIGN, None)]
+RIGHT = [Sample("a", OWN, signals(number / 100, 3 - number / 50), is_right=True) for number in range(50)]
+WRONG = [Sample("a", FOREIGN, signals(0.4 + number / 100, 1.5 - number / 50)) for number in range(50)]
+ASKED = [*RIGHT, *WRONG, Sample("a", SIMILAR, signals(0.0, 3.0)), Sample("a", OWN, None), Sample("b", FOREIGN, None)]
 
 
 def test_a_lack_of_words_speaks_against_and_words_that_are_held_for_the_documents() -> None:
     weights = fitted(ASKED)
-    assert weights.missing < 0 < weights.held
+    assert weights.missing < 0 < weights.fullness
     assert evidence_of(RIGHT[0].signals, weights) > 0.9 > 0.1 > evidence_of(WRONG[-1].signals, weights)
 
 

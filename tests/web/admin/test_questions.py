@@ -90,7 +90,7 @@ def test_every_dialect_leaves_its_question(store: QuestionFile, door: str) -> No
     assert DOORS[door](site.as_user("bob")).get_data()
     (found,) = store.since(0)
     assert "flight" in found.text and found.outcome == "ok" and found.person and found.language == "en"
-    assert found.shown[0] == FLIGHT.id and found.cited == (FLIGHT.id,) and found.checked == found.proved == 1
+    assert found.sources[0] == FLIGHT.id and found.cited == (FLIGHT.id,) and found.checked == found.proved == 1
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from datafari_rag.core.errors import leaves
 from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.settings.records import ChatLimits, OpenaiClient, ReplyShape
 from datafari_rag.protocols.overrides import SENTENCES
-from datafari_rag.web.api.openapi import written
+from datafari_rag.web.api.openapi import source
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
@@ -73,7 +73,7 @@ def test_every_path_of_the_service_is_in_it(document: Any) -> None:
 
 
 def test_every_described_path_is_served(document: Any) -> None:
-    assert set(written()["operations"]) <= set(document["paths"])
+    assert set(source()["operations"]) <= set(document["paths"])
 
 
 def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
@@ -91,7 +91,7 @@ def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
 
 def test_every_path_has_a_sentence_of_its_own(document: Any) -> None:
     """The same under another prefix is the same."""
-    known = written()["operations"]
+    known = source()["operations"]
     first: dict[str, str] = {}
     for path, methods in document["paths"].items():
         for operation in methods.values():
