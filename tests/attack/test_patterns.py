@@ -40,7 +40,6 @@ AT_ONE_PLACE = {
     "core.answer.support_policy._MARKS": "matched behind a sentence, and it never gives back what it took",
     "core.answer.output_filter._TITLED": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.output_filter._PROSE": "matched with the whole of a target of at most 2,000 characters",
-    "core.answer.output_filter._CROWDED": "matched at a bracket, up to 300 characters behind it",
     "core.answer.output_filter._FENCE_LINE": "matched at the end of a fence, up to 300 characters behind it",
     "core.answer.output_filter._LINE_BEGUN": "matched at the end of a fence, where nothing else follows",
     "core.citations.places.BULLET": "matched at the beginning of a line, which it goes through once",

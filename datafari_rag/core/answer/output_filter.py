@@ -119,11 +119,6 @@ _BLANK_LINE = r"(?:\n|\r)[ \t]*(?:\n|\r)"
 _BRACKETS = {opener: re.compile(rf"{_BLANK_LINE}|[\{opener}\{closer}]") for opener, closer in _CLOSERS.items()}
 _PARENTHESES = re.compile(rf"{_BLANK_LINE}|[()]")
 _OPENERS = "([【［"
-# So many open ones that none of them is closed within the limit: the beginning of a long run, found in one step.
-_CROWDED = {
-    _BRACKETS[opener]: re.compile(rf"(?:[^\{opener}\{closer}]*+\{opener}){{{MAX_OPEN}}}")
-    for opener, closer in _CLOSERS.items()
-}
 _TAG_END = re.compile(rf"{_BLANK_LINE}|>")
 # What a piece must hold, for `_close` to find more than it found without that piece.
 _AWAITED = {_BRACKETS[opener]: re.compile(rf"[\{opener}\{closer}\n\r]") for opener, closer in _CLOSERS.items()} | {
@@ -143,7 +138,7 @@ _MARGIN = re.compile(r"\n {0,3}")
 _TILDES = re.compile(r"\n {0,3}~~")
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 _LINE_BEGUN = re.compile(r"[^`\n]*+\Z")
-_FENCE_LINE = re.compile(r"([^`\n]*+)\n")
+_FENCE_LINE = re.compile(r"[^`\n]*+\n")
 _PROSE = re.compile(r"[^\s:/<>\\#?=&@%]+\s+[^\s:/<>\\#?=&@%\"'(][^:/<>\\#?=&@%]*")
 _TITLED = re.compile(r"(\S+)\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\))")
 _UNFIT = re.compile(r"[<>\[\]\\`]|[^\S ]|[\x00-\x1f\x7f]")
@@ -286,7 +281,7 @@ class SafeLinks:
         margin = self._margin + text
         if self._doubt == _DOUBTED and _EMPTY_LINE.search(margin):
             self._doubt = 0
-        self._margin = margin[max(0, margin.rfind("\n")) :][:MAX_MARGIN]
+        self._margin = margin[margin.rfind("\n") :][:MAX_MARGIN]
         self._last = text[-1]
         if ink := text.rstrip():
             self._is_behind_bracket = ink[-1] == "]"
@@ -341,8 +336,7 @@ class SafeLinks:
         """Take the opening parenthesis behind a bracket and blanks; what may be a target gets two blanks in front."""
         if _WORDS.match(text, at + 1, at + 1 + MAX_TEXT_CHARS):
             return _Step("(", 1)
-        words = _WORDS_BEGUN.match(text, at + 1, at + 1 + MAX_TEXT_CHARS)
-        if not is_end and words is not None and words.end() == len(text) < at + 1 + MAX_TEXT_CHARS:
+        if not is_end and len(text) < at + 1 + MAX_TEXT_CHARS and _WORDS_BEGUN.fullmatch(text, at + 1):
             return None
         return _Step("(  ", 1)
 
@@ -366,9 +360,12 @@ class SafeLinks:
         """Take a document's URL in angle brackets; any other "<" before what may be a tag or a comment is none."""
         for url in self._urls:
             link = f"<{url}>"
-            if text.startswith(link, at) and " " not in url:
+            prefix = text[at : at + len(link)]
+            if " " in url or not link.startswith(prefix):
+                continue
+            if prefix == link:
                 return _Step(link, len(link))
-            if not is_end and len(text) - at < len(link) and link.startswith(text[at:]):
+            if not is_end:
                 return None
         return _Step("‹", 1)
 
@@ -417,7 +414,7 @@ class SafeLinks:
         """Note whether so many *ticks* before *end*, the first of a line, begin a block of code or end the open one."""
         line = _FENCE_LINE.match(text, end, end + MAX_TEXT_CHARS)
         if self._fence:
-            self._fence = self._fence if line is None or line[1].strip() else 0
+            self._fence = self._fence if line is None or line.group().strip() else 0
         elif line is not None and self._margin == "\n":
             self._fence = ticks
         else:
@@ -429,9 +426,10 @@ class SafeLinks:
         for match in _TICKS.finditer(text, end, limit):
             if match.end() == len(text) < limit and not is_end:
                 return None
-            if match.group()[0] == "`" and match.end() - match.start() != run.size:
+            sign = match.group()
+            if sign.startswith("`") and sign != run.output:
                 continue
-            if match.group()[0] == "`" and self._last != "\\" and not self._doubt:
+            if sign == run.output and self._last != "\\" and not self._doubt:
                 self._code_end = match.end()
             else:
                 self._doubt = max(self._doubt, _DOUBTED)
@@ -443,7 +441,7 @@ class SafeLinks:
         return run
 
     def _is_code(self, at: int) -> bool:
-        return self._doubt < _LOST and (self._fence > 0 or at < self._code_end)
+        return self._doubt < _LOST and (bool(self._fence) or at < self._code_end)
 
     def _target(self, text: str, start: int, *, is_end: bool) -> _Target | None:
         close = self._close(_PARENTHESES, text, start, MAX_TARGET_CHARS)
@@ -459,8 +457,6 @@ class SafeLinks:
 
         None when the text ends before that is known. A text in small pieces is not read from *start* for each of them.
         """
-        if pattern in _CROWDED and _CROWDED[pattern].match(text, start, start + limit):
-            return -1
         place, depth = self._scanned.get(start, (start, 1))
         for match in pattern.finditer(text, place, start + limit):
             sign = match.group()

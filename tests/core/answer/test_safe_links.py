@@ -127,6 +127,21 @@ CASES = [
     pytest.param("(```<x y(```[1]", "(```<x y(```[1]", id="an angle bracket in code that is no tag"),
     pytest.param("``\n<b>\n``\n<b>", "``\n‹b>\n``\n‹b>", id="two backticks begin no block"),
     pytest.param("a ` b\n\n`<b>`", "a ` b\n\n`<b>`", id="a backtick too many is one of its paragraph"),
+    pytest.param("(a)", "(a)", id="a parenthesis at the very beginning"),
+    pytest.param("] (a", "] (  a", id="a parenthesis that nothing closes"),
+    pytest.param("] (" + "a" * 299 + " b)", "] (  " + "a" * 299 + " b)", id="words beyond the limit may be a target"),
+    pytest.param("abcde[x[]]()z", "abcdex[]z", id="an empty target behind brackets in brackets"),
+    pytest.param("a\n[1]: x", "a\n[1] : x", id="a mark that begins a line is no definition"),
+    pytest.param("a\nb[1]: x", "a\nb[1]: x", id="nor is one behind the first letter"),
+    pytest.param(f"{'far in the text ' * 3}<{URL}>", f"{'far in the text ' * 3}<{URL}>", id="a document's far behind"),
+    pytest.param("`><svg/>`", "`>< svg/>`", id="the end of a tag is behind it"),
+    pytest.param(f"```\n<{'b' * 299}>\n```", f"```\n<{'b' * 299}>\n```", id="a long tag in a block stays"),
+    pytest.param(f"```\n<{'b' * 300}>\n```", f"```\n< {'b' * 300}>\n```", id="an endless one is broken up"),
+    pytest.param("[a`b](u)\n\n`<b>`", "a`b\n\n`<b>`", id="a backtick of a link is one of its paragraph"),
+    pytest.param("```\n[a`](u)\n\n<b>", "```\na`\n\n‹b>", id="one of a link in a block is never sure"),
+    pytest.param(f"x {'`' * 30}<b>{'`' * 30}", f"x {'`' * 30}<b>{'`' * 30}", id="as many backticks as are counted"),
+    pytest.param(f"x {'`' * 31}<b>{'`' * 31}", f"x {'`' * 31}‹b>{'`' * 31}", id="and one more"),
+    pytest.param(f"x {'`' * 31}<b>{'`' * 30}", f"x {'`' * 31}‹b>{'`' * 30}", id="of which some are no pair either"),
 ]
 
 
@@ -150,6 +165,22 @@ def test_a_mark_comes_out_whole_and_text_at_once() -> None:
         "",
         "[Plan.pdf]. Then",
     ]
+
+
+@pytest.mark.parametrize("pieces", [["[a](", URL, ")"], ["x] (", ")"]])
+def test_what_ends_with_a_piece_comes_out_with_it(pieces: list[str]) -> None:
+    links = SafeLinks(URLS, LABELS)
+    assert "".join(map(links.feed, pieces)) == shown(*pieces)
+
+
+@pytest.mark.parametrize(
+    ("opening", "chars"),
+    [("[", 300), ("[a](", 2000), ("] (", 300), ("`", 300), ("\n```", 300), ("\n```\n<b", 299)],
+)
+def test_what_has_no_end_is_held_as_long_as_it_may_have_one(opening: str, chars: int) -> None:
+    links = SafeLinks(URLS, LABELS)
+    assert links.feed("Text. " * 500 + opening)
+    assert [links.feed("y" * (chars - 1)), links.feed("y")[-1:]] == ["", "y"]
 
 
 @pytest.mark.parametrize("text", ["[" * 40 + "a]", "[a](" + "(" * 40 + ")", "[" + "[a]" * 40 + "](" + "()" * 20 + ")"])
