@@ -194,6 +194,11 @@ def test_behind_very_many_brackets_there_are_none() -> None:
     assert shown("<b>" * 2000 + LINK).endswith(f"(a)({URL})")
 
 
+def test_every_documents_url_is_looked_for() -> None:
+    links = SafeLinks([SPACED, f"{URL}?b", URL], LABELS)
+    assert links.feed(f"<{URL}> ") == f"<{URL}> "
+
+
 def test_without_urls_no_link_stays() -> None:
     links = SafeLinks((), LABELS)
     assert links.feed(f"[a]({URL}) [1] ") == "a [1] "
