@@ -237,7 +237,7 @@ class BodyReader:
         except (BadRequest, OSError):
             self._has_failed = True
             raise
-        self._raw += room - self._connection.left
+        self._raw += room - self._connection.unread_bytes
         self._text += len(data)
         self._is_ended = not data and most > 0
         return data

@@ -74,11 +74,11 @@ def _real(owner: Any, name: str) -> Any:
 
 
 def _remembered_for_ever() -> Any:
-    return lambda self, name, revoked: self._known[name][1] if name in self._known else None
+    return lambda self, name, revoked: self._answers[name][1] if name in self._answers else None
 
 
 def _remembered_for_all() -> Any:
-    return lambda self, name, revoked: next(iter(self._known.values()), (None, None))[1]
+    return lambda self, name, revoked: next(iter(self._answers.values()), (None, None))[1]
 
 
 def _dated_when_it_came() -> Any:
