@@ -54,7 +54,7 @@ AT_ONE_PLACE = {
     "core.citations.places._NUMBERED": "matched at the beginning of a line: a few characters",
     "core.identity._ADDRESS": "matched with the whole of a host",
     "core.identity._TARGET": "matched at the beginning of a request's target, which it goes through once",
-    "core.query.filter_queries._ONE": "matched at one place of a filter of at most 10,000 characters",
+    "core.query.filter_queries._VALUE": "matched at one place of a filter of at most 10,000 characters",
     "core.text.sentences._ITEM": "matched at the beginning of a line, which it goes through once",
     "web.pages.results._BLOCK": "matched with the whole of a line",
     "web.pages.results._FENCE": "matched with the whole of a line",
