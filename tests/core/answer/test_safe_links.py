@@ -194,6 +194,11 @@ def test_behind_very_many_brackets_there_are_none() -> None:
     assert shown("<b>" * 2000 + LINK).endswith(f"(a)({URL})")
 
 
+@pytest.mark.parametrize("url", ["https://docs.example/b`c", "https://docs.example/b\\c", "\u00a0", " "])
+def test_a_documents_url_that_would_end_its_link_is_none(url: str) -> None:
+    assert SafeLinks([url], LABELS).feed(f"[x]({url}) ") == "x "
+
+
 def test_every_documents_url_is_looked_for() -> None:
     links = SafeLinks([SPACED, f"{URL}?b", URL], LABELS)
     assert links.feed(f"<{URL}> ") == f"<{URL}> "
