@@ -46,6 +46,7 @@ PIECE = 625
 """Documents of one piece: 10,000 passages."""
 
 BATCH = 1_000
+LONGEST_MERGE_S = 3_600
 KEPT_PIECES = 5
 """Pieces between two commits: what is written again after a kill."""
 
@@ -211,9 +212,21 @@ class Pair:
         began, cpu_began = time.monotonic(), self.cloud.cpu_s()
         for name in self.collections:
             self.cloud.post(name, {"optimize": {"maxSegments": 1, "waitSearcher": True}})
+        # The node that is asked does not wait for the other one.
+        while self._segments() > 2 * len(self.collections) and time.monotonic() - began < LONGEST_MERGE_S:
+            time.sleep(1)
         took = {"merge_s": time.monotonic() - began, "merge_cpu_s": self.cloud.cpu_s() - cpu_began}
         _note(self.name, self.done | took | {"merged": self.done["passages"]})
         return took
+
+    def _segments(self) -> int:
+        """Return how many segments the shards of both collections have together."""
+        cores = [
+            core
+            for node in self.cloud.nodes
+            for core in self.cloud.session.get(f"{node}/admin/cores", timeout=60).json()["status"].values()
+        ]
+        return sum(core["index"]["segmentCount"] for core in cores if core["cloud"]["collection"] in self.collections)
 
     def filter_cache(self) -> Counter[str]:
         """Return what the filter caches of the passages did since they are there, all shards together."""
