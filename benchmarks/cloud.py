@@ -30,7 +30,7 @@ from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag_trials.solr import process as solr_process
-from datafari_rag_trials.solr.process import CONFIG_SETS, Process, Running
+from datafari_rag_trials.solr.process import CONFIG_SETS, SHARDS, Process, Running
 
 FOLDER = PROJECT / "var" / "bench" / "large"
 HEAP_MB = 2_000
@@ -113,6 +113,12 @@ class Cloud:
         replicas = [one for shard in shards for one in shard["replicas"].values()]
         return all(one["state"] == "active" and one["node_name"] in known["live_nodes"] for one in replicas)
 
+    def segments(self, collection: str) -> int:
+        """Return how many segments the shards of *collection* have together."""
+        state = self.admin(action="COLSTATUS", collection=collection, coreInfo="true", segments="true")
+        shards = state[collection]["shards"].values()
+        return sum(shard["leader"]["segInfos"]["info"]["numSegments"] for shard in shards)
+
     def versions(self, collection: str, ids: Sequence[str]) -> dict[str, int]:
         """Return the versions of documents, committed or not."""
         params = {"ids": ",".join(ids), "fl": "id,_version_"}
@@ -155,7 +161,7 @@ class Pair:
         listed = self.cloud.admin(action="LIST")["collections"]
         for name, (config, _) in zip(self.collections, CONFIG_SETS.values(), strict=True):
             if name not in listed:
-                named = {"name": name, "collection.configName": config, "numShards": "2"}
+                named = {"name": name, "collection.configName": config, "numShards": str(SHARDS)}
                 self.cloud.admin(action="CREATE", **named, **dict(self.replicas))
         return self
 
@@ -212,21 +218,12 @@ class Pair:
         began, cpu_began = time.monotonic(), self.cloud.cpu_s()
         for name in self.collections:
             self.cloud.post(name, {"optimize": {"maxSegments": 1, "waitSearcher": True}})
-        # The node that is asked does not wait for the other one.
-        while self._segments() > 2 * len(self.collections) and time.monotonic() - began < LONGEST_MERGE_S:
-            time.sleep(1)
+            # The node that is asked does not wait for the other one.
+            while self.cloud.segments(name) > SHARDS and time.monotonic() - began < LONGEST_MERGE_S:
+                time.sleep(1)
         took = {"merge_s": time.monotonic() - began, "merge_cpu_s": self.cloud.cpu_s() - cpu_began}
         _note(self.name, self.done | took | {"merged": self.done["passages"]})
         return took
-
-    def _segments(self) -> int:
-        """Return how many segments the shards of both collections have together."""
-        cores = [
-            core
-            for node in self.cloud.nodes
-            for core in self.cloud.session.get(f"{node}/admin/cores", timeout=60).json()["status"].values()
-        ]
-        return sum(core["index"]["segmentCount"] for core in cores if core["cloud"]["collection"] in self.collections)
 
     def filter_cache(self) -> Counter[str]:
         """Return what the filter caches of the passages did since they are there, all shards together."""
@@ -259,7 +256,7 @@ class Pair:
         for kind, name in zip(("documents", "passages"), self.collections, strict=True):
             files = [one for one in FOLDER.glob(f"node*/{name}_*/data/index*/*") if one.is_file()]
             found[f"{kind}_mb"] = sum(one.stat().st_size for one in files) / 1e6
-            found[f"{kind}_segments"] = sum(one.suffix == ".si" for one in files)
+            found[f"{kind}_segments"] = self.cloud.segments(name)
         vectors = [one.stat().st_size for one in FOLDER.glob(f"node*/{self.collections[1]}_*/data/index*/*.ve[cx]")]
         return found | {"vectors_mb": sum(vectors) / 1e6}
 

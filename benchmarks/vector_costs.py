@@ -124,9 +124,11 @@ def _search(found: Cloud, collection: str, variant: Variant, all_vectors: Rows) 
                 best = np.argsort(-(all_vectors @ vector))[:10]
                 right += len(ids & {f"doc-{at // PER_DOCUMENT}_{at % PER_DOCUMENT}" for at in map(int, best)})
         cpu_s = found.cpu_s() - before
-    state = found.admin(action="COLSTATUS", collection=collection, coreInfo="true", segments="true")
-    shards = state[collection]["shards"]["shard1"]["leader"]["segInfos"]["info"]
-    return {"cpu_ms": cpu_s * 1000 / QUESTIONS, "recall": right / QUESTIONS / 10, "segments": shards["numSegments"]}
+    return {
+        "cpu_ms": cpu_s * 1000 / QUESTIONS,
+        "recall": right / QUESTIONS / 10,
+        "segments": found.segments(collection),
+    }
 
 
 def _bytes(vector: Any) -> Any:
