@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gevent
 from gunicorn.http.errors import ParseException
@@ -175,9 +175,11 @@ class ClientConnection:
                     rest -= count or rest
         self._line.close()
 
-    def __getattr__(self, name: str) -> Any:
-        """Return all else of the socket itself."""
-        return getattr(self._line, name)
+    if not TYPE_CHECKING:  # Else a misspelled attribute of our own would be one of the socket.
+
+        def __getattr__(self, name: str) -> Any:
+            """Return all else of the socket itself."""
+            return getattr(self._line, name)
 
 
 class BodyReader:
