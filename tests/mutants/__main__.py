@@ -173,24 +173,25 @@ class Tests:
         listed = subprocess.run(made, capture_output=True, text=True, check=True).stdout.split()
         named = [one for one in listed if Path(one).name.startswith(f"test_{path.stem}")]
         others = [*(one for one in listed if one not in named), OF_EVERY_MODULE]
-        self._stages = [files for files in (named, others) if files]
-        command = [python, "-m", "tests.mutants.runner"]
+        stages = [files for files in (named, others) if files]
+        command = [python, "-m", "tests.mutants.runner", json.dumps(stages)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._limit_s = 600.0
-        if not self.pass_():
+        has_passed, cpu_s = self._run(600)
+        if not has_passed:
             sys.exit(f"the tests of {path} fail without any change: {' '.join(listed)}")
-        # The first run also compiles the tests.
-        begun = time.monotonic()
-        self.pass_()
-        self._limit_s = 5 + 3 * (time.monotonic() - begun)
+        self._most_cpu_s = 2 + 3 * cpu_s
 
     def pass_(self) -> bool:
         """Say whether all of them pass."""
+        return self._run(self._most_cpu_s)[0]
+
+    def _run(self, most_cpu_s: float) -> tuple[bool, float]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([self._limit_s, *self._stages]) + "\n")
+        self._process.stdin.write(f"{most_cpu_s}\n")
         self._process.stdin.flush()
-        return self._process.stdout.readline() == "passed\n"
+        outcome, cpu_s = self._process.stdout.readline().split()
+        return outcome == "passed", float(cpu_s)
 
     def end(self) -> None:
         """End the process."""

@@ -1,14 +1,16 @@
 """
 Runs tests again and again for `make mutants`, each time in a process that has every library but nothing of ours.
 
-Starting Python and importing libraries takes six times as long as the tests of most modules. A line of the standard
-input is one run: how many seconds it may take, then the files of each stage. The answer is "passed" or "failed".
+Starting Python, importing libraries and loading the plugins of pytest takes six times as long as the tests of most
+modules: a first collection does it for all runs. The argument is a list of stages in JSON, each a list of files. A line
+of the standard input is one run: how many seconds of CPU a stage may take. The answer is "passed" or "failed", and the
+seconds of CPU that the longest stage took.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
+import math
 import os
 import resource
 import signal
@@ -21,6 +23,9 @@ import pytest
 MOST_BYTES = 3 << 30
 """Memory of one run: a mutant that never ends often gathers all there is."""
 
+MOST_S = 600.0
+"""After which a run is ended that waits for what never comes."""
+
 OURS = ("datafari_rag", "tests")
 
 OPTIONS = ("-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -31,34 +36,44 @@ def main() -> None:
     """Answer each line until there are no more."""
     # A mutant that only the last of hundreds of random cases shows is not worth their time with each of the others.
     os.environ.setdefault("PROPERTY_CASES", "60")
-    importlib.import_module("tests.conftest")
+    stages: list[list[str]] = json.loads(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w")
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in range(1, 3):
+        os.dup2(quiet, stream)
+    pytest.main([*OPTIONS, "--collect-only", *(name for stage in stages for name in stage)])
     for name in [name for name in sys.modules if name.partition(".")[0].startswith(OURS)]:
         del sys.modules[name]
+    # What is compiled is known by its time in seconds and its size: two mutants of one second could be the same file.
+    sys.dont_write_bytecode = True
     for line in sys.stdin:
-        limit_s, *stages = json.loads(line)
-        sys.stdout.write("passed\n" if all(_passes(stage, limit_s) for stage in stages) else "failed\n")
-        sys.stdout.flush()
+        longest_s = 0.0
+        for stage in stages:
+            has_passed, cpu_s = _run(stage, math.ceil(float(line)))
+            longest_s = max(longest_s, cpu_s)
+            if not has_passed:
+                break
+        answers.write(f"{'passed' if has_passed else 'failed'} {longest_s:.3f}\n")
+        answers.flush()
 
 
-def _passes(files: Sequence[str], limit_s: float) -> bool:
-    """Run pytest in a child, which is ended with all that it started after *limit_s*."""
+def _run(files: Sequence[str], most_cpu_s: int) -> tuple[bool, float]:
+    """Run pytest in a child; say whether all passed within its limits, and the seconds of CPU that it took."""
     child = os.fork()
     if child == 0:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-        quiet = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):
-            os.dup2(quiet, stream)
+        resource.setrlimit(resource.RLIMIT_CPU, (most_cpu_s, most_cpu_s))
         os._exit(pytest.main([*OPTIONS, *files]))
-    ends = time.monotonic() + limit_s
+    ends = time.monotonic() + MOST_S
     while time.monotonic() < ends:
-        done, status = os.waitpid(child, os.WNOHANG)
+        done, status, used = os.wait4(child, os.WNOHANG)
         if done:
-            return status == 0
+            return status == 0, used.ru_utime + used.ru_stime
         time.sleep(0.01)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return False
+    return False, MOST_S
 
 
 if __name__ == "__main__":
