@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
@@ -61,6 +62,12 @@ def test_nobody_is_refused_where_the_setting_says_so() -> None:
 def test_no_filter_is_made_but_by_the_one_function(arguments: dict[str, object]) -> None:
     with pytest.raises(TypeError):
         Filter("none", (), None, **arguments)  # type: ignore[arg-type, call-arg]
+
+
+def test_a_filter_never_changes() -> None:
+    made = filter_for(User("jean", frozenset({"group:one"})), mode="tokens", anonymous="refuse")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.tokens = ("group:another",)  # type: ignore[misc]
 
 
 def test_who_is_not_said_to_be_an_administrator_is_none() -> None:
