@@ -86,10 +86,14 @@ def main() -> int:
     for module in (one for part in asked.part for one in config["parts"][part]):
         if asked.module not in (None, module):
             continue
-        equivalent = {(one["was"], one["becomes"]) for one in config.get("equivalent", ()) if one["module"] == module}
+        equivalent = {(one["was"], one["becomes"]) for one in config["equivalent"] if one["module"] == module}
         chosen = Chosen(config["operators"], config["within"].get(module), asked.sample, asked.seed)
         survivors = tried(module, chosen)
-        left = {diff: text for diff, text in survivors.items() if diff not in equivalent}
+        left = {
+            diff: text
+            for diff, text in survivors.items()
+            if diff not in equivalent and not any(_differ_in(one["pattern"], diff) for one in config["alike"])
+        }
         for text in left.values():
             say(text)
         say(f"{module}: {len(survivors)} survived, {len(survivors) - len(left)} of them equivalent")
@@ -151,6 +155,12 @@ def _lines(diff: str) -> Diff:
     lines = diff.splitlines()[2:]
     was, becomes = ([line[1:].strip() for line in lines if line.startswith(sign)] for sign in "-+")
     return " ".join(was), " ".join(becomes)
+
+
+def _differ_in(pattern: str, diff: Diff) -> bool:
+    """Say whether what was and what becomes of it are the same but for what *pattern* finds."""
+    was, becomes = (re.sub(pattern, "", lines) for lines in diff)
+    return was == becomes
 
 
 def _result(item: WorkItem, tests: Tests) -> WorkResult:
