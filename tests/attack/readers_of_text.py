@@ -118,7 +118,7 @@ def new_voice() -> output_filter.OutputFilter:
 
 def signals_in(question: str, text: str) -> object:
     weighed = selection.weigh(question, [document(text)], language="en")
-    return budget_fitting.signals_in(weighed, language="en")
+    return budget_fitting.signals_in(weighed, language="en", most=0)
 
 
 def evidence_for(text: str, *, ask: Ask | None = None, settings: Settings = SETTINGS) -> object:

@@ -88,12 +88,12 @@ class Signals:
     share: float
     units: float
     pairs: float
-    is_other_language: bool = False
-    outstanding: float | None = None
-    unnamed: float = 0.0
+    is_other_language: bool
+    outstanding: float | None
+    unnamed: float
 
 
-def signals_in(weighed: WeighedDocuments, *, language: str, most: int = 0) -> Signals | None:
+def signals_in(weighed: WeighedDocuments, *, language: str, most: int) -> Signals | None:
     """
     Return what the *most* best of the documents *weighed* (0: all) hold of the question in *language*.
 

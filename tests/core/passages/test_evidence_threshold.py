@@ -51,6 +51,62 @@ def test_a_question_all_of_whose_words_stand_together_passes(question: str, lang
     assert evidence(TOGETHER, question=question, language=language) >= AUTO
 
 
+NOTHING = Signals(0.0, share=0.0, units=50.0, pairs=0.0, is_other_language=False, outstanding=None, unnamed=0.0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "chance"),
+    [
+        pytest.param(NOTHING, 0.829, id="nothing is missing"),
+        pytest.param(replace(NOTHING, share=0.5), 0.436, id="half is missing"),
+        pytest.param(replace(NOTHING, fullness=1.0), 0.911, id="a rare word"),
+        pytest.param(replace(NOTHING, pairs=0.5), 0.895, id="half a pair"),
+        pytest.param(replace(NOTHING, share=0.5, is_other_language=True), 0.185, id="in another language"),
+        pytest.param(replace(NOTHING, outstanding=0.0), 0.158, id="as near as all others"),
+        pytest.param(replace(NOTHING, outstanding=1.0), 0.455, id="nearer by a spread"),
+        pytest.param(replace(NOTHING, unnamed=0.5), 0.737, id="a name that is nowhere"),
+    ],
+)
+def test_each_signal_counts_what_was_fitted(seen: Signals, chance: float) -> None:
+    assert evidence_of(seen) == pytest.approx(chance, abs=0.0005)
+
+
+@pytest.mark.parametrize(
+    ("text", "fullness", "units"),
+    [
+        # log(1 + 49.5 / 1.5) / log(1 + 50.5 / 0.5) for a word that is there once.
+        pytest.param("The ferry fare.", 2 * 0.76246, 50, id="each once"),
+        pytest.param("The ferry. The ferry fare.", 0.76246 + 0.65201, 50, id="one of them twice"),
+        pytest.param("The ferry fare." + "." * (100 * 120 - 15), 2 * 0.79304, 100, id="in a hundred stretches"),
+        pytest.param("The ferry.", 0.76246, 50, id="one of two"),
+    ],
+)
+def test_a_word_is_worth_its_idf_over_stretches_and_one_where_it_is_nowhere(
+    text: str, fullness: float, units: float
+) -> None:
+    found = signals(Document("d", text), question="ferry fare")
+    assert found is not None and found.units == units
+    assert found.fullness == pytest.approx(fullness, abs=0.00005)
+    assert found.share == pytest.approx(1 - fullness / (fullness + 1) if "fare" not in text else 0)
+
+
+def test_a_name_that_is_nowhere_counts_as_its_share_of_the_question() -> None:
+    found = signals(Document("d", "The fare."), question="fare to Marlin")
+    assert found is not None and found.unnamed == pytest.approx(1 / 1.76246, abs=0.00005)
+
+
+@pytest.mark.parametrize(
+    ("question", "pairs"),
+    [
+        pytest.param("ferry fare", 1.0, id="one pair"),
+        pytest.param("ferry 東京都庁", 3 * 3**-0.5, id="with parts of a word, whichever stands first"),
+    ],
+)
+def test_a_pair_counts_what_the_smaller_of_the_two_is_worth(question: str, pairs: float) -> None:
+    found = signals(Document("d", question), question=question)
+    assert found is not None and found.pairs == pytest.approx(pairs)
+
+
 def test_a_word_that_is_frequent_in_what_was_found_is_missed_less_than_a_rare_one() -> None:
     fare = Document("e", "Its fare is low.", rated=9.0)
     shares = []
@@ -147,6 +203,7 @@ def test_a_shut_gate_leaves_all_out_and_says_why() -> None:
     selected = answering_for(Ask("Who won the cup?"), OTHERS, language="en", settings=WORDLESS, count=len)
     assert selected.extracts == () and selected.evidence is not None and selected.evidence < AUTO <= FEW
     assert {one.verdict for one in selected.candidates} == {NO_EVIDENCE}
+    assert [one.rank for one in selected.candidates] == [1, 2, 3, 4, 5]
 
 
 def test_an_open_gate_changes_nothing_of_what_is_chosen() -> None:

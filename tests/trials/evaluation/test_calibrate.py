@@ -12,7 +12,7 @@ from datafari_rag_trials.evaluation.calibrate import FOREIGN, OWN, SIMILAR, Samp
 
 
 def signals(share: float, held: float) -> Signals:
-    return Signals(fullness=held, share=share, units=100.0, pairs=held / 2)
+    return Signals(held, share, 100.0, held / 2, is_other_language=False, outstanding=None, unnamed=0.0)
 
 
 RIGHT = [Sample("a", OWN, signals(number / 100, 3 - number / 50), is_right=True) for number in range(50)]
