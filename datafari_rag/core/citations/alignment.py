@@ -15,7 +15,7 @@ from functools import cached_property
 from datafari_rag.core.citations.units import ROOTS, Unit, same
 from datafari_rag.core.text.folding import folded
 from datafari_rag.core.text.language import Language
-from datafari_rag.core.text.words import FUNCTION_WORDS, Remembered
+from datafari_rag.core.text.words import FUNCTION_WORDS, MAX_LANGUAGES, Remembered
 
 MAX_WORDS = 40
 """So many words of a claim, the longest, lead to its places."""
@@ -25,7 +25,7 @@ UNIT_CHARS = 3
 
 
 COMMON: Remembered[str, frozenset[str]] = Remembered(
-    lambda code: frozenset().union(*[FUNCTION_WORDS[part] for part in code.split("+")]), 64
+    lambda code: frozenset().union(*[FUNCTION_WORDS[part] for part in code.split("+")]), MAX_LANGUAGES
 )
 """The words that say nothing by themselves in the languages of a code."""
 
@@ -139,11 +139,13 @@ class UnitRow:
         leading = (self.language.openers, self.language.anywhere) if self.language.is_known else ()
         places: set[int] = set()
         for place, unit in enumerate(self.units):
-            if place == 0 or unit.before:
-                is_start = self.begins if place == 0 else unit.before == ","
+            if place == 0:
+                is_start = self.begins
+            elif unit.before:
+                is_start = unit.before == ","
             else:
-                ending = [phrases for phrases in leading if self.words[place - 1] in phrases.lasts]
-                is_start = any(place - size in places for some in ending for size in some.before(self.words, place))
+                sizes = [size for phrases in leading for size in phrases.before(self.words, place)]
+                is_start = any(place - size in places for size in sizes)
             if is_start:
                 places.add(place)
         return frozenset(places)
@@ -182,7 +184,7 @@ class UnitRow:
         starts, waiting = {place}, [(place, False)]
         while waiting:
             at, is_shortened = waiting.pop()
-            if at > 0:
+            if at:
                 yield at - 1
             for start, is_stretch in self._left_out(at) if self.language.is_known and not self.is_pair else ():
                 # Behind a word that turns it, less says more: "not very high" is not "not high".
@@ -192,18 +194,19 @@ class UnitRow:
 
     def _left_out(self, end: int) -> Iterator[tuple[int, bool]]:
         """Yield where what may be left out before *end* begins, and whether it is a stretch of a clause."""
-        if end and self.words[end - 1] in self.language.anywhere.lasts:
-            yield from [(end - size, False) for size in self.language.anywhere.before(self.words, end)]
         if not end:
             return
+        yield from [(end - size, False) for size in self.language.anywhere.before(self.words, end)]
         is_aside = self.units[end - 1].is_aside and not self.units[end].is_aside
         if is_aside or self.units[end].before in (",", "|"):
             start = end - 1
-            while start > 0 and (self.units[start].is_aside if is_aside else not self._parts_at(start)):
+            while start and not (self._opens_at(start) if is_aside else self._parts_at(start)):
                 start -= 1
-            start += is_aside
-            if start > 0 and not self.turns(start, end):
+            if not self.turns(start, end):
                 yield start, not is_aside
+
+    def _opens_at(self, place: int) -> bool:
+        return not self.units[place - 1].is_aside
 
     def _parts_at(self, place: int) -> bool:
         return bool(self.units[place].before) and not self.units[place].is_aside
@@ -318,4 +321,4 @@ def _contradicts(claim: UnitRow, number: int, place: UnitRow, at: int) -> bool:
 
 def _is_one_reading(number: str) -> bool:
     """Say whether the digits of *number* can only be read in one way: 1,500 and 12 500 can be in two."""
-    return not (len(number) > 4 and not number[-4].isdigit())
+    return all(map(str.isdigit, number[-4:-3]))
