@@ -358,9 +358,15 @@ def _costs(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
         for share in filters():
             cells = [run.get(f"{kind}, {share}, {callers}") for callers in CALLERS]
             if any(cells):
-                shown = [f"{one['p50']:.0f} / {one['p99']:.0f}" if one else "-" for one in cells]
+                shown = [_times(one) if one else "-" for one in cells]
                 first = next(one for one in cells if one)
                 yield f"{kind}, {size:,}", share, *shown, f"{first['solr_cpu_ms']:.1f} ms"
+
+
+def _times(one: Result) -> str:
+    # What was measured before refusals were counted had none: one of them ended the run.
+    refused = f" ({one['refused']} of {one['n']} refused)" if one.get("refused") else ""
+    return f"{one['p50']:.0f} / {one['p99']:.0f}{refused}"
 
 
 def _others(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
@@ -370,7 +376,7 @@ def _others(results: Mapping[str, Any]) -> Iterator[Sequence[str]]:
                 yield f"{run}: {name}", ", ".join(f"{_shown(value)} {key}" for key, value in one.items())
             elif "tokens" in name or "filter cache" in name or run.startswith("not merged"):
                 kept = f", {one['hit ratio']:.0%} hits, {one['MB kept']:.0f} MB kept" if "hit ratio" in one else ""
-                spent = f"{one['p50']:.0f} / {one['p99']:.0f} ms, Solr's CPU {one['solr_cpu_ms']:.0f} ms"
+                spent = f"{_times(one)} ms, Solr's CPU {one['solr_cpu_ms']:.0f} ms"
                 yield f"{run}: {name}", spent + kept
             elif "write_ms" in one:
                 found_by = one.get("merged")
