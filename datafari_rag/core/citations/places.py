@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise, repeat, takewhile
+from operator import attrgetter
 
 from datafari_rag.core.citations.alignment import UnitRow
 from datafari_rag.core.citations.units import BULLET, Unit, same, units_in
@@ -89,21 +90,18 @@ class SourceText:
         self.names = folded(self.title)
         self._units: dict[tuple[int, str], list[Unit]] = {}
         self._cut: dict[int, list[SourceSentence]] = {}
-        self._starts: dict[int, list[int]] = {}
         self._torn: set[int] = set()  # where a sentence that is longer than a block is cut
         self._folds: dict[tuple[int, int], str] = {}
         self._rows: dict[tuple[int, int, str, str], list[UnitRow]] = {}
 
     def has(self, words: str) -> bool:
         """Say whether the text has *words*, at whatever place, but for case and typography."""
-        phrase = folded(words)
-        return bool(phrase) and next(_occurrences(phrase, self._folded.text), None) is not None
+        return self.count(folded(words)) > 0
 
     def count(self, word: str) -> int:
         """Return how often *word*, folded, stands in the text, inside of other words too."""
-        text, reach = self._folded.text, MAX_SCAN_CHARS + len(word) - 1
-        starts = range(0, len(text), MAX_SCAN_CHARS) if word else ()
-        return sum([text.count(word, start, start + reach) for start in starts])
+        text = self._folded.text
+        return sum([text.count(word, *stretch) for stretch in _scanned(word, text)])
 
     def around(self, word: str, words: Sequence[str] = ()) -> Iterator[int]:
         """
@@ -126,11 +124,9 @@ class SourceText:
 
     def sentence_at(self, at: int) -> tuple[int, int]:
         """Return the number of the block and of the sentence in it that *at* is in or behind."""
-        block = max(0, bisect_right(self._blocks, at) - 1)
-        sentences = self.sentences(block)
-        if block not in self._starts:
-            self._starts[block] = [sentence.start for sentence in sentences]
-        return block, max(0, bisect_right(self._starts[block], at) - 1)
+        block = bisect_right(self._blocks, at) - 1
+        # A text may begin with blanks.
+        return block, max(0, bisect_right(self.sentences(block), at, key=attrgetter("start")) - 1)
 
     def sentences(self, block: int) -> list[SourceSentence]:
         """Return the sentences of a block, in order."""
@@ -212,10 +208,11 @@ class SourceText:
         stretches: list[Span] = []
         begin = start
         for sentence in self.sentences(self.sentence_at(start)[0]):
-            last = self.text.rfind("\n", begin, sentence.start) if start < sentence.start < end else -1
-            if last >= 0 and not self.text[last : sentence.start].strip():
-                stretches.append((begin, last))
-                begin = sentence.start
+            if sentence.start < end:
+                above, line_end, indent = self.text[begin : sentence.start].rpartition("\n")
+                if line_end and not indent.strip():
+                    stretches.append((begin, begin + len(above)))
+                    begin = sentence.start
         return [*stretches, (begin, end)]
 
     def run(self, claim: UnitRow, text: str, block: int, first: int) -> Span | None:
@@ -277,14 +274,13 @@ class SourceText:
         while len(self.text) - at > MAX_BLOCK_CHARS:
             low, high = at + BLOCK_CHARS, at + MAX_BLOCK_CHARS
             paragraph = self.text.find("\n\n", low, high) + 1
-            stretches = [] if paragraph else first_spans(self.text[low:high], 2, longest=high - low)
+            stretches = [] if paragraph else first_spans(self.text[low:high], 2, longest=high)
             if paragraph or len(stretches) == 2:
                 at = paragraph or low + stretches[1][0]
             else:
-                end = self.text.find(" ", low, high)
-                behind = self.text[end if end >= 0 else high : high]
+                words, _, behind = self.text[low:high].partition(" ")
                 at = high - len(behind.lstrip())
-                self._torn.update((high - len(behind), at))
+                self._torn.update((low + len(words), at))
             starts.append(at)
         return starts
 
@@ -306,21 +302,20 @@ class SourceText:
 
     def _is_apart(self, at: int) -> bool:
         """Say whether the line at *at* may be an item of a list or a row of a table."""
-        start, end = self.text.rfind("\n", 0, at) + 1, self.text.find("\n", at, at + NEAR_CHARS)
-        line = self.text[max(start, at - NEAR_CHARS) : end if end >= 0 else at + NEAR_CHARS]
+        before, behind = self.text[max(0, at - NEAR_CHARS) : at], self.text[at : at + NEAR_CHARS]
+        line = before.rpartition("\n")[2] + behind.partition("\n")[0]
         return "|" in line or "\t" in line or BULLET.match(line) is not None or _NUMBERED.match(line) is not None
 
     def _sentences(self, low: int, high: int) -> Iterator[SourceSentence]:
         may_have_rows = has_tables(self.text, low, high)
         # However long: what is cut off could turn what is left.
-        for start, end in spans(self.text[low:high], longest=high - low):
+        for start, end in spans(self.text[low:high], longest=high):
             start, end = start + low, end + low
             if may_have_rows and is_row(self.text[start:end]):
                 yield SourceSentence(start, end, start, is_row=True)
                 continue
             lines = self._lines(start, end) if "\n" in self.text[start:end] else ((start, end),)
-            has_stops = self.text.find(".", start, end - 1) >= 0
-            for first, last in small_sentences(self.text, lines) if has_stops else lines:
+            for first, last in small_sentences(self.text, lines):
                 bullet = BULLET.match(self.text, first, last)
                 mark = bullet.end() if bullet else first
                 is_item = mark > first or _NUMBERED.match(self.text, first, last) is not None
@@ -337,27 +332,24 @@ class SourceText:
             if is_short or BULLET.match(self.text, line, end) or _NUMBERED.match(self.text, line, end):
                 yield begin, match.start()
                 begin = line
-        if begin < end:
-            yield begin, end
+        yield begin, end
 
     def _own_rows(self, block: int, number: int, language: Language) -> Iterator[UnitRow]:
         sentence = self.sentences(block)[number]
-        if self.text[sentence.mark : sentence.end].rstrip("\"'»”’) ")[-1:] in (
-            "?",
-            "？",
-            "؟",
-            ";" if language.code == "el" else "?",
-        ):
+        asking = ("?", "？", "؟", ";") if language.code == "el" else ("?", "？", "؟")
+        if self.text[sentence.mark : sentence.end].rstrip("\"'»”’) ").endswith(asking):
             return
         if sentence.is_row:
             for cells in self._cells(sentence, language):
                 yield UnitRow(cells, language)
             return
         own = self.own_units(sentence, language)
+        if not own:
+            return
         begins, ends = self._edges(sentence)
         above = self._label(block, number)
         label = self.own_units(above, language)[-MAX_LABEL_UNITS:] if above is not None else []
-        if label and own:
+        if label:
             yield UnitRow([*label, own[0]._replace(before=":", is_first=True), *own[1:]], language, ends=ends)
             return
         yield UnitRow(own, language, begins=begins, ends=ends)
@@ -373,7 +365,7 @@ class SourceText:
         yield [unit for span in cells for unit in _with_before(units_in(self.text, *span, language), "|")]
         named = named_cells(self.text, row.start, row.end)
         if named:
-            key = units_in(self.text, *named[0][1], language)
+            key = units_in(self.text, *cells[0], language)
             rest = [
                 unit
                 for *_, name, cell in named
@@ -415,15 +407,13 @@ class SourceText:
 
         A sentence has one that begins with a pronoun right behind the heading, and so has a line "key: value".
         """
-        if not own:
-            return []
         sentence = self.sentences(block)[number]
         line = self.text[sentence.mark : sentence.end]
         is_value = ":" in line and "\n" not in line and ":" in [unit.before for unit in own]
         if not is_value and own[0].word not in language.pronouns:
             return []
-        low = max(0, sentence.start - HEADING_REACH_CHARS)
-        low = self.text.find("\n", low, sentence.start) + 1 if low else 0
+        low = sentence.start - HEADING_REACH_CHARS
+        low = self.text.find("\n", low, sentence.start) + 1 if low > 0 else 0
         path = path_among(headings_in(self.text, low, sentence.start), sentence.start)
         above = self.text[path[-1].end if path else 0 : sentence.start].strip(" \n#")
         if above and not is_value:
@@ -451,15 +441,20 @@ def is_cut(text: str) -> bool:
     return text.rstrip(" )]\"'»”’“").endswith(("…", "..."))
 
 
-def _occurrences(word: str, text: str) -> Iterator[int]:
-    """Yield where *word* stands in *text*; no more than `MAX_SCAN_CHARS` are gone over at once."""
+def _scanned(word: str, text: str) -> Iterator[Span]:
+    """Yield the stretches of *text* in which *word* is looked for one by one: it begins in the first characters."""
     # A word of nothing but invisible characters stands nowhere.
-    at = 0 if word else len(text)
-    while at < len(text):
-        place = text.find(word, at, at + MAX_SCAN_CHARS + len(word))
-        if place >= 0:
-            yield place
-        at = place + 1 if place >= 0 else at + MAX_SCAN_CHARS + 1
+    for start in range(0, len(text), MAX_SCAN_CHARS) if word else ():
+        yield start, start + MAX_SCAN_CHARS + len(word) - 1
+
+
+def _occurrences(word: str, text: str) -> Iterator[int]:
+    """Yield where *word* stands in *text*."""
+    for start, end in _scanned(word, text):
+        at = text.find(word, start, end)
+        while at >= 0:
+            yield at
+            at = text.find(word, at + 1, end)
 
 
 def _with_before(units: Sequence[Unit], before: str) -> list[Unit]:

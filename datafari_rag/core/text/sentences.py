@@ -46,7 +46,7 @@ _COUNTED = re.compile(
 )
 """What German counts with a point behind the number."""
 
-_STOP_BEFORE_SMALL = re.compile(r"(?<=\w)\.\s++(?=[^\W\d_])")
+_STOP_BEFORE_SMALL = re.compile(r"\.(?<=\w\.)\s++(?=[^\W\d_])")
 _ROMAN = re.compile(r"[IVXLC]+\b")
 _BARE = re.compile(r"['’\"«“”„‘(\[¿¡]")
 _LONGEST = max(map(len, (*_ALWAYS, *_BEFORE_NUMBERS)))
