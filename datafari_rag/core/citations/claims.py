@@ -70,12 +70,10 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
     at = 0
     for opener in islice(_OPENER.finditer(answer), MAX_BRACKETS):
         start = opener.start()
-        if start < at or len(marks) == MAX_MARKS:
+        if start < at or len(marks) == MAX_MARKS or _span_around(code, start) or _span_around(own, start):
             continue
-        inside = _span_around(code, start) or _span_around(own, start)
-        if inside:
-            at = inside[1]
-        elif (mark := _mark_at(answer, start, closings, labels)) is not None:
+        mark = _mark_at(answer, start, closings, labels)
+        if mark is not None:
             at = mark.end
             if not (_span_around(quotes, start) and is_quoted(answer[start : mark.end])):
                 marks.append(mark)
@@ -92,11 +90,9 @@ def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], b
         return ()
     page = _Sentences(answer, marks)
     worded = [span for span in page.spans if _WORD.search(answer, *span)]
-    spans_ = [
-        None if place is None else worded[place] for place in (_sentence_of(mark, answer, worded) for mark in marks)
-    ]
-    claims = {span: page.claim(span, has_content) for span in dict.fromkeys(spans_) if span is not None}
-    return tuple((None if span is None else claims[span]) or Claim("") for span in spans_)
+    spans_ = [_sentence_of(mark, answer, worded) for mark in marks]
+    claims = {span: span and page.claim(span, has_content) for span in dict.fromkeys(spans_)}
+    return tuple(claims[span] or Claim("") for span in spans_)
 
 
 def stated_in(
@@ -131,7 +127,7 @@ class _Sentences:
 
 def _struck(text: str) -> bytearray:
     """Return one for each character of *text* that is struck out, in Markdown or HTML and not in code, else zero."""
-    struck = bytearray(len(text))
+    stretches: list[slice] = []
     code = code_spans(text)
     opened: dict[str, int] = {}
     for sign in _STRIKE.finditer(text):
@@ -140,12 +136,15 @@ def _struck(text: str) -> bytearray:
         if _span_around(code, sign.start()):
             continue
         if start is not None and (sign["ends"] or _may_end(text, sign)):
-            struck[start : sign.end()] = b"\1" * (sign.end() - start)
+            stretches.append(slice(start, sign.end()))
             del opened[kind]
         elif start is None and not sign["ends"] and not text[sign.end() : sign.end() + 1].isspace():
             opened[kind] = sign.start()
     if "<" in opened:
-        struck[opened["<"] :] = b"\1" * (len(text) - opened["<"])
+        stretches.append(slice(opened["<"], None))
+    struck = bytearray(len(text))
+    for stretch in stretches:
+        struck[stretch] = b"\1" * len(struck[stretch])
     return struck
 
 
@@ -155,21 +154,19 @@ def _may_end(text: str, tildes: re.Match[str]) -> bool:
     return before.isalnum() or not (before.isspace() or after.isalnum())
 
 
-def _sentence_of(mark: Mark, text: str, sentences: Sequence[tuple[int, int]]) -> int | None:
+def _sentence_of(mark: Mark, text: str, sentences: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     """
     Return which of *sentences*, those with words, *mark* belongs to; None where no words are before it.
 
     Between two of them it belongs to the first, unless it begins a paragraph in which words follow on its line.
     """
-    before = bisect_right(sentences, mark.start, key=itemgetter(0)) - 1
-    end = sentences[before][1] if before >= 0 else 0
-    if mark.start < end:
+    place = bisect_right(sentences, mark.start, key=itemgetter(0))
+    before = sentences[place - 1] if place else None
+    following = sentences[place] if place < len(sentences) else None
+    if following is None or "\n" in text[mark.end : following[0]]:
         return before
-    is_beginning = before < 0 or _EMPTY_LINE.search(text, end, mark.start) is not None
-    following = sentences[before + 1][0] if before + 1 < len(sentences) else len(text)
-    if is_beginning and following < len(text) and "\n" not in text[mark.end : following]:
-        return before + 1
-    return before if before >= 0 else None
+    is_beginning = before is None or _EMPTY_LINE.search(text, before[1], mark.start) is not None
+    return following if is_beginning else before
 
 
 def _marks_between(marks: Sequence[Mark], start: int, end: int) -> Sequence[Mark]:
@@ -221,12 +218,10 @@ def _closings(answer: str) -> dict[int, int]:
 
 
 def _mark_at(answer: str, at: int, closings: Mapping[int, int], labels: DocumentLabels) -> Mark | None:
-    """Return the mark that opens at *at*: the widest bracket that names a document, else a plain one."""
+    """Return the mark that opens at *at*, None where none does: one that names a document may be a link's text."""
     end = closings.get(at)
-    return None if end is None or end - at > MAX_MARK_CHARS + 1 else _mark_between(answer, at, end, labels)
-
-
-def _mark_between(answer: str, at: int, end: int, labels: DocumentLabels) -> Mark | None:
+    if end is None or end - at > MAX_MARK_CHARS + 1:
+        return None
     inside = answer[at + 1 : end]
     places = labels.places(inside)
     target = _TARGET.match(answer, end + 1)
@@ -241,5 +236,5 @@ def _mark_between(answer: str, at: int, end: int, labels: DocumentLabels) -> Mar
 
 def _span_around(spans_: Sequence[tuple[int, int]], at: int) -> tuple[int, int] | None:
     """Return the one of *spans_*, in order and apart, that *at* is in."""
-    place = bisect_right(spans_, at, key=lambda span: span[0]) - 1
+    place = bisect_right(spans_, at, key=itemgetter(0)) - 1
     return spans_[place] if place >= 0 and at < spans_[place][1] else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import unquote, urlsplit
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.text.folding import LINE_ENDS, clean, folded, without_invisible
+from datafari_rag.core.text.folding import folded, without_invisible
 
 MAX_LABEL_CHARS = 60
 
@@ -15,7 +15,6 @@ MAX_TITLE_CHARS = 2000
 """So much of a title is read, of a file name and of an id in its place; a longer one is the document's text."""
 
 _BRACKETS = re.compile(r"[\[\]［］【】]+")
-_LINE_ENDS = re.compile(f"[{LINE_ENDS}]+")
 _SPACES = re.compile(r"\s+")
 _COLONS = re.compile(r"(?<!:):++(?= )")
 _PLACE = re.compile(
@@ -53,7 +52,7 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
 
 def plain_label(text: str) -> str:
     """Return *text* without what a label cannot have, at most 60 characters; may be empty."""
-    text = _SPACES.sub(" ", clean(_LINE_ENDS.sub(" ", _BRACKETS.sub("", text)), is_full=False)[0])
+    text = _SPACES.sub(" ", without_invisible(_BRACKETS.sub("", text)))
     text = _SPACES.sub(" ", _COLONS.sub("", text))
     return text.strip(" :")[:MAX_LABEL_CHARS].strip(" :")
 

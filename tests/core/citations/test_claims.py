@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.claims import Claim, claims_of, marks_in
+from datafari_rag.core.citations.claims import Claim, claims_of, marks_in, stated_in
 from datafari_rag.core.citations.labels import DocumentLabels
 
 LABELS = DocumentLabels(["Plan final.pdf", "Guide", "Notes"])
@@ -29,8 +29,14 @@ def found(answer: str) -> list[str]:
         pytest.param("```py\na[1]\n```\nYes [2].\n~~~\n[3]\n~~~", ["2"], id="blocks of code"),
         pytest.param("Yes [1].\n```\na[2]", ["1"], id="a block that was cut"),
         pytest.param(f'He saw "{QUOTED}" [1] and "no [2] dogs" here', ["1", "2"], id="brackets that a document has"),
+        pytest.param("[1] `a[2]` [3] `a[1]`", ["1", "3"], id="before code and between it"),
+        pytest.param(f'“[1]” [2] "{QUOTED}"', ["1", "2"], id="before words that a document has"),
         pytest.param("a [b\nc] [1", [], id="a bracket over a line end, and half a mark"),
-        pytest.param("[" + "a" * 400 + "] [1]", ["1"], id="brackets without end"),
+        pytest.param("a [see [2\n] 【1】", ["1"], id="brackets that their line does not close"),
+        pytest.param("a ![b] [1]", ["1"], id="a picture is none"),
+        pytest.param("[" + "a" * 240 + "] [" + "b" * 241 + "] [1]", ["a" * 240, "1"], id="long brackets are none"),
+        pytest.param("[1]" * 501, ["1"] * 500, id="so many of them"),
+        pytest.param("[ ]" * 1999 + "[1][2]", ["1"], id="so many brackets"),
         pytest.param("", [], id="no answer"),
     ],
 )
@@ -42,6 +48,12 @@ def test_a_mark_with_several_numbers_names_several_documents() -> None:
     (mark,) = marks_in("Yes [1, 3].", LABELS, lambda _: False)
     assert mark.places == (0, 2)
     assert (mark.start, mark.end) == (4, 10)
+
+
+@pytest.mark.parametrize("mark", ["[1](http://x)", "[1]", "[Other.pdf]"])
+def test_a_mark_ends_behind_its_bracket_or_its_target(mark: str) -> None:
+    (one,) = marks_in(f"Yes {mark} (s).", LABELS, lambda _: False)
+    assert (one.start, one.end) == (4, 4 + len(mark))
 
 
 def claims(answer: str) -> list[Claim]:
@@ -76,6 +88,11 @@ def claims(answer: str) -> list[Claim]:
         pytest.param("“Cats” [1] “dogs bark” [2]", ["“Cats”", "“dogs bark”"], id="quotations one behind the other"),
         pytest.param("“Cats sleep.” [1] Dogs bark. [2]", ["“Cats sleep.”", "Dogs bark."], id="a quoted full stop"),
         pytest.param("“Cats” [1] is wrong.", ["“Cats” is wrong."], id="a quotation that words follow"),
+        pytest.param("“Cats”, [1] “dogs” [2]", ["“Cats”, “dogs”"] * 2, id="quotations with a comma between them"),
+        pytest.param("“Cats” [1] (“many dogs”)", ["“Cats” (“many dogs”)"], id="a quotation in brackets"),
+        pytest.param("“Cats” “dogs bark” [1]", ["“Cats” “dogs bark”"], id="quotations without a mark between them"),
+        pytest.param("“Cats sleep\nAll.” [1]", ["“Cats sleep\nAll.”"], id="a quoted line end"),
+        pytest.param("“They go in\nB” [1].", ["“They go in\nB”."], id="a quoted line end before its last letter"),
         pytest.param(
             "It is a lie, " + "very " * 300 + "cats [1].", ["It is a lie, " + "very " * 300 + "cats."], id="long"
         ),
@@ -85,6 +102,15 @@ def claims(answer: str) -> list[Claim]:
         pytest.param("Cats <s>never</S > sleep [1]. Dogs bark [2].", ["", "Dogs bark."], id="struck out in HTML"),
         pytest.param("Cats <del class=x>never.\n\nDogs bark [1].", [""], id="struck out to the end"),
         pytest.param("Cats `~~x~~` sleep [1].", ["Cats `~~x~~` sleep."], id="tildes in code"),
+        pytest.param("Many big cats ~~never~~ sleep. Dogs bark [1].", ["Dogs bark."], id="behind words struck out"),
+        pytest.param("It has ~ 5 cats~ [1].", ["It has ~ 5 cats~."], id="a tilde before a blank"),
+        pytest.param(
+            "Cats ~~sleep [1]. Dogs ~~run [2]. Mice~~ hide [3].", [""] * 3, id="tildes before a word end none"
+        ),
+        pytest.param("Cats ~~sleep.~~I know [1].", ["Cats ~~sleep.~~I know."], id="tildes between a sign and a word"),
+        pytest.param("Cats ~~sleep.~~ It is [1].", [""], id="struck out to a full stop"),
+        pytest.param("Cats </s>sleep [1].", ["Cats </s>sleep."], id="an end that nothing begins"),
+        pytest.param("Cats ~sleep [1]. Dogs <s>do</s> bark [2].", ["Cats ~sleep.", ""], id="one that nothing ends"),
     ],
 )
 def test_a_mark_speaks_for_its_words(answer: str, texts: list[str]) -> None:
@@ -106,3 +132,13 @@ def test_a_mark_speaks_for_its_words(answer: str, texts: list[str]) -> None:
 )
 def test_a_claim_says_whether_it_quotes(answer: str, is_quoted: list[bool]) -> None:
     assert [claim.is_quoted for claim in claims(answer)] == is_quoted
+
+
+def test_each_sentence_of_a_text_has_its_place_and_what_it_claims_without_marks() -> None:
+    text = "Cats sleep [Guide]. No.\n\n Dogs <s>never</s> bark “all night”."
+    stated = stated_in(text, ["Guide"], lambda words: words != "No.")
+    assert [(text[slice(*span)], claim) for span, claim in stated] == [
+        ("Cats sleep [Guide].", Claim("Cats sleep.")),
+        ("No.", None),
+        ("Dogs <s>never</s> bark “all night”.", Claim("")),
+    ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, DocumentLabels, labels_for, title_of
+from datafari_rag.core.citations.labels import DocumentLabels, file_name, labels_for, title_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.text.folding import folded
 
@@ -61,7 +61,7 @@ def test_whatever_the_titles_labels_are_unique_bounded_and_free_of_marks(titles:
     assert [DocumentLabels(labels).places(f"{number}") for number in range(1, 7)] == [
         (number,) if number < len(titles) else () for number in range(6)
     ]
-    assert all(0 < len(label) <= MAX_LABEL_CHARS and not set("[]\n\r") & set(label) for label in labels)
+    assert all(0 < len(label) <= 60 and not set("[]\n\r") & set(label) for label in labels)
     assert not any(": " in label for label in labels)
 
 
@@ -79,3 +79,19 @@ HIDDEN = "\u202e\u2066\u200b\u00ad\ufeff\U000e0041\x1b\x07"
 )
 def test_a_title_is_read_as_it_stands(document: Document, wanted: str) -> None:
     assert title_of(document) == wanted
+
+
+def test_of_names_that_are_long_the_first_characters_are_read() -> None:
+    assert title_of(Document("id", "", title="x" * 2001)) == "x" * 2000
+    assert title_of(Document("x" * 2001, "")) == "x" * 2000
+    assert file_name("file:///" + "x" * 2001) == "x" * 2000
+
+
+LONG = DocumentLabels(["x" * 240, "x" * 241])
+
+
+def test_longer_brackets_than_marks_are_name_nothing() -> None:
+    assert LONG.places("x" * 240) == (0,)
+    assert LONG.places("x" * 241) == ()
+    assert LONG.is_beginning("x" * 240)
+    assert not LONG.is_beginning("x" * 241)
