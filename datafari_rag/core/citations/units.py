@@ -53,11 +53,10 @@ _OPENING = "\"'«“„‘「『 \t\r\n\u00a0"
 """Signs that may stand before the sign of an item that is quoted."""
 
 _ELISION = re.compile(r"([^\W\d_]{1,2}['’])(?=\w)|([^\W\d_]{0,6}qu['’])(?=\w)", re.IGNORECASE)
-_BLANKS = re.compile(r"[\u00a0\u2009\u202f]")
 _INVISIBLE = re.compile(f"[{_UNSEEN}]+")
 _SPELLINGS = str.maketrans("’‘‛＇‐‑‒–—―−", "''''-------")
 _GROUPED = re.compile(r"\d{1,3}(?:([ ,.'])\d{3})(?:\1\d{3})+")
-_DECIMAL = re.compile(r"(\d+),(\d{1,2}|\d{4,})")
+_DECIMAL = re.compile(r"\A(\d+),(\d{1,2}|\d{4,})\Z")
 _RAISED = ("<super>", "<sub>", "<fraction>", "<circle>", "<square>")
 _YEAR, _DAY = re.compile(r"\d{4}"), re.compile(r"\d{1,2}")
 
@@ -75,9 +74,9 @@ class Unit(NamedTuple):
     word: str
     start: int
     end: int
-    before: str = ""
-    is_first: bool = False
-    is_aside: bool = False
+    before: str
+    is_first: bool
+    is_aside: bool
 
     @property
     def is_number(self) -> bool:
@@ -174,28 +173,26 @@ def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def _spelled(token: str) -> str:
-    """Return *token* as it is compared: typography one way, invisible characters left out, everything else as it is."""
-    if token.isascii():
-        return _number(token) if token[0].isdigit() else token
-    token = _INVISIBLE.sub("", token).translate(_SPELLINGS)
-    token = "".join(sign if unicodedata.decomposition(sign).startswith(_RAISED) else _plain(sign) for sign in token)
-    token = unicodedata.normalize("NFC", token)
-    return _number(token) if token[:1].isdigit() else token
+    """
+    Return *token* as it is compared: typography one way, invisible characters left out, everything else as it is.
+
+    A number is a value where its spelling leaves one reading.
+    """
+    if not token.isascii():
+        token = "".join(map(_plain, _INVISIBLE.sub("", token).translate(_SPELLINGS)))
+        token = unicodedata.normalize("NFC", token)
+    if _GROUPED.fullmatch(token):
+        return "".join(filter(str.isdigit, token))
+    return _DECIMAL.sub(r"\1.\2", token)
 
 
 _SPELLED = Remembered(_spelled, 20_000)
 
 
 def _plain(character: str) -> str:
-    return unicodedata.normalize("NFKC", character) if unicodedata.decomposition(character)[:1] == "<" else character
-
-
-def _number(token: str) -> str:
-    """Return a number as a value where its spelling leaves one reading, else as it is spelled."""
-    token = _BLANKS.sub(" ", token)
-    if _GROUPED.fullmatch(token):
-        return "".join(filter(str.isdigit, token))
-    return _DECIMAL.sub(r"\1.\2", token) if _DECIMAL.fullmatch(token) else token
+    kind = unicodedata.decomposition(character)
+    is_spelled = kind.startswith("<") and not kind.startswith(_RAISED)
+    return unicodedata.normalize("NFKC", character) if is_spelled else character
 
 
 def _without_articles(units: Sequence[Unit], language: Language) -> list[Unit]:
@@ -216,15 +213,14 @@ def _without_articles(units: Sequence[Unit], language: Language) -> list[Unit]:
 def _together(units: Sequence[Unit], language: Language) -> list[Unit]:
     """Return *units* with words that are numbers in digits, and dates as one unit each."""
     words = [unit.word for unit in units]
-    if not language.numbers or (language.numbers.keys().isdisjoint(words) and language.months.keys().isdisjoint(words)):
+    if language.numbers.keys().isdisjoint(words) and language.months.keys().isdisjoint(words):
         return list(units)
     joint_units: list[Unit] = []
     at = 0
     while at < len(units):
         unit = units[at]
-        has_month = unit.word in language.months or (at + 1 < len(units) and units[at + 1].word in language.months)
-        date = _date(units[at : at + 3], language) if has_month else None
-        digits = None if date is not None else language.numbers.get(unit.word)
+        date = _date(units[at : at + 3], language)
+        digits = language.numbers.get(unit.word)
         if digits is not None and not unit.is_name:
             unit = unit._replace(key=digits, word=digits)
         joint_units.append(date or unit)
@@ -234,7 +230,7 @@ def _together(units: Sequence[Unit], language: Language) -> list[Unit]:
 
 def _date(units: Sequence[Unit], language: Language) -> Unit | None:
     """Return a day, a month and a year as one unit: "4 March 2025" and "March 4, 2025" are 2025-03-04."""
-    if len(units) < 3 or not _YEAR.fullmatch(units[2].key):
+    if len(units) != 3 or not _YEAR.fullmatch(units[2].key):
         return None
     for day, month in ((units[0], units[1]), (units[1], units[0])):
         number = language.months.get(month.word)
