@@ -161,9 +161,9 @@ class UnitRow:
         # "five euros and 50 cents" is one amount.
         return opener > 0 and not (beyond < len(self.units) and self.units[beyond].is_number)
 
-    def turns(self, start: int, end: int) -> bool:
-        """Say whether the units from *start* to *end* have a word that turns what stands beside them."""
-        return bisect_left(self._turning, start) < bisect_left(self._turning, end)
+    def is_turned(self, first: int, last: int) -> bool:
+        """Say whether a word before the unit *first* or behind *last* turns what stands beside it."""
+        return any(not first <= place <= last for place in self._turning)
 
     @cached_property
     def turned(self) -> frozenset[str]:
@@ -188,7 +188,7 @@ class UnitRow:
                 yield at - 1
             for start, is_stretch in self._left_out(at) if self.language.is_known and not self.is_pair else ():
                 # Behind a word that turns it, less says more: "not very high" is not "not high".
-                if start not in starts and not (is_stretch and is_shortened) and not self.turns(0, start):
+                if start not in starts and not (is_stretch and is_shortened) and not bisect_left(self._turning, start):
                     starts.add(start)
                     waiting.append((start, is_shortened or is_stretch))
 
@@ -202,7 +202,7 @@ class UnitRow:
             start = end - 1
             while start and not (self._opens_at(start) if is_aside else self._parts_at(start)):
                 start -= 1
-            if not self.turns(start, end):
+            if bisect_left(self._turning, start) == bisect_left(self._turning, end):
                 yield start, not is_aside
 
     def _opens_at(self, place: int) -> bool:
@@ -299,14 +299,17 @@ def _keep(states: dict[int, Alignment], at: int, state: Alignment) -> None:
 
 
 def _is_whole(state: Alignment, claim: UnitRow, place: UnitRow) -> bool:
-    last = len(place.units) - 1
-    # What is cut off is cut off of both. Behind a denial only another clause is left out.
-    is_end = place.is_end(state.last) or (state.last == last and not claim.ends)
-    denied = place.language.denial.places(place.words[state.first : state.last + 1]) if state.last < last else []
-    is_end = is_end and (not denied or place.language.openers.at(place.words, state.last + 1) > 0)
-    if not is_end or not (place.language.is_known or (state.first == 0 and state.last == last)):
-        return False
-    return not place.turns(0, state.first) and not place.turns(state.last + 1, last + 1)
+    """Say whether all that *place* says besides is of other clauses, and turns nothing."""
+    words, behind = place.words, state.last + 1
+    if behind == len(words):
+        # What is cut off is cut off of both.
+        is_end, is_all = place.ends or not claim.ends, state.first == 0
+    else:
+        # Behind a denial only another clause is left out.
+        denies = place.language.denial.places(words[state.first : behind])
+        is_opened = place.language.openers.at(words, behind) > 0
+        is_end, is_all = place.is_end(state.last) and (is_opened or not denies), False
+    return is_end and (is_all or place.language.is_known) and not place.is_turned(state.first, state.last)
 
 
 def _contradicts(claim: UnitRow, number: int, place: UnitRow, at: int) -> bool:

@@ -274,8 +274,7 @@ def _windows(text: str, room: int, language: Language) -> Iterator[tuple[int, in
             begin = _WORD.search(text, units[first - 1].end if first else low)
             start = units[first].start if begin is None else begin.start()
             last = bisect_right(ends, start + room, key=lambda place: units[place].end) - 1
-            is_said = last >= 0 and not row.turns(0, first) and not row.turns(ends[last] + 1, len(units))
-            if is_said and ends[last] - first >= LEAST_CLIPPED - 1:
+            if last >= 0 and ends[last] - first >= LEAST_CLIPPED - 1 and not row.is_turned(first, ends[last]):
                 yield start, units[ends[last]].end
 
 

@@ -250,10 +250,10 @@ def test_the_most_that_a_likeness_can_be_counts_content_by_length_and_all_units(
 
 
 def test_a_row_says_where_words_turn() -> None:
-    turning = row("Dogs never bark")
-    assert [turning.turns(start, start + 1) for start in range(3)] == [False, True, False]
-    assert turning.turns(0, 3) and not turning.turns(1, 1)
-    assert turning.turned == {"never"}
+    turning = row("Dogs never bark, if fed")
+    stretches = ((0, 4), (1, 3), (0, 2), (2, 4))
+    assert [turning.is_turned(*stretch) for stretch in stretches] == [False, False, True, True]
+    assert turning.turned == {"never", "if"}
 
 
 def test_the_work_of_an_alignment_is_counted_by_equal_units() -> None:
