@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ from datafari_rag.core.text.words import Remembered
 VERIFIED, SUPPORTED, NEAR = "verified", "supported", "near"
 CONTRADICTED, UNSUPPORTED = "contradicted", "unsupported"
 PROVED = frozenset((VERIFIED, SUPPORTED))
+_WEAKER = (VERIFIED, SUPPORTED, NEAR, UNSUPPORTED, CONTRADICTED)
 
 LEAST_WORDS = 3
 """Fewer words that say something by themselves are together in any text: they are like none."""
@@ -48,11 +49,11 @@ ALTERED = 0.7
 STITCHED = 0.8
 """From this share of a claim's steps from word to word that the sentences make too, it is put together of them."""
 
-WINDOW = 3
-"""So many sentences are looked at together for a likeness."""
+WINDOW_REACH = 1
+"""So many sentences on each side of one are looked at with it for a likeness."""
 
 RUN_REACH = 2
-"""So many sentences before the one with a word of a claim's first sentence may that be in several lines."""
+"""So many sentences beside the one with a word of a claim's first sentence may that be in several lines."""
 
 MAX_LOOKED, MAX_WINDOWS = 40, 8
 """So many places of a document are aligned with a claim, and so many compared for a likeness."""
@@ -130,6 +131,10 @@ class ComparedText:
         if self.is_over:
             raise WorkIsOver
 
+    def scan(self, text: str) -> None:
+        """Count *text* as looked through. Raises: WorkIsOver, where no more may be done."""
+        self.add(len(text) // SCANNED + 1)
+
     def sentence(self, text: str) -> ClaimText:
         """Return *text* as it is compared."""
         if text not in self._sentences:
@@ -150,7 +155,7 @@ class ComparedText:
         """
         sentence = self.sentence(text)
         row = sentence.row(spoken(language or self._language, sentence.own_language), ())
-        if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
+        if text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
             return False
         return bool(row.language.denial.places(row.words)) or not _naming().issuperset(row.content)
 
@@ -172,7 +177,7 @@ class ClaimText:
         *names* are the words of the names of the document.
         """
         if language.code not in self._units:
-            self._units[language.code] = units_in(self.text, 0, len(self.text), language)
+            self._units[language.code] = _all_units(self.text, language)
         units = self._units[language.code]
         # Most documents are not named: for all of them the row is the same.
         words = {unit.word for unit in units} if names else set()
@@ -182,9 +187,13 @@ class ClaimText:
         return self._rows[key]
 
 
+def _all_units(text: str, language: Language) -> list[Unit]:
+    return units_in(text, 0, len(text), language)
+
+
 def _counted(source: SourceText, text: ComparedText, word: str) -> int:
     """Return how often the document has *word*, folded."""
-    text.add(len(source.text) // SCANNED + 1)
+    text.scan(source.text)
     return source.count(word)
 
 
@@ -211,8 +220,10 @@ class CheckedExtract:
 
     def has(self, words: str) -> bool:
         """Say whether the text has *words*, but for case and typography; none where the work was too much."""
-        self.text.work += len(self._source.text) // SCANNED + 1
-        return not self.text.is_over and self._source.has(words)
+        with suppress(WorkIsOver):
+            self.text.scan(self._source.text)
+            return self._source.has(words)
+        return False
 
     def is_claim(self, text: str) -> bool:
         """Say whether *text* states something that can be proved: a bare name and a fragment do not."""
@@ -261,9 +272,9 @@ class CheckedExtract:
 
     def _weakest(self, claim: str, finding_of: Callable[[ClaimText], ClaimFinding]) -> ClaimFinding:
         findings = [finding_of(part) for part in self.text.parts(claim)]
-        weakest = max(findings, key=lambda finding: _RANK[finding.status], default=NOTHING)
+        weakest = max(findings, key=lambda finding: _WEAKER.index(finding.status), default=NOTHING)
         places = [finding.place for finding in findings if finding.place is not None]
-        if len(findings) < 2 or len(places) < len(findings):
+        if not places or len(places) < len(findings):
             return weakest
         status, likeness = weakest.status, min(finding.likeness for finding in findings)
         if all(self._are_together(*neighbours) for neighbours in pairwise(places)):
@@ -283,7 +294,7 @@ class CheckedExtract:
         # One word stands anywhere: the first sentence that states something leads there.
         first_row = next((part for part in map(self._row, self.text.parts(claim)) if not self._is_fragment(part)), row)
         for block, number in self._candidates(first_row, 0):
-            for begin in range(max(0, number - RUN_REACH), number + 1):
+            for begin in self._source.beside(block, number, RUN_REACH):
                 self.text.add(len(row.units))
                 place = self._source.run(row, whole.text, block, begin)
                 if place is not None and self._source.is_seen(*place):
@@ -308,7 +319,7 @@ class CheckedExtract:
         language = spoken(claim.language, claim.own_language, self._document_code)
         if language.code not in self._names:
             label, title = self.extract.label, self.extract.document.title
-            words = [[unit.word for unit in units_in(name, 0, len(name), language)] for name in (label, title or "")]
+            words = [[unit.word for unit in _all_units(name, language)] for name in (label, title or "")]
             self._names[language.code] = tuple(map(tuple, filter(None, words)))
         row = self._rows[claim.text] = claim.row(language, self._names[language.code])
         return row
@@ -324,9 +335,10 @@ class CheckedExtract:
         if len(row.content) < LEAST_WORDS:
             return NOTHING
         richest = self._richest(row, NEAR_LIKENESS)
-        likeness, place = self._likest(row, richest)
-        is_near = likeness >= NEAR_LIKENESS and not self._is_altered(row, richest)
-        return ClaimFinding(NEAR, place, likeness) if is_near else NOTHING
+        likest = self._likest(row, richest)
+        if likest is None or likest[0] < NEAR_LIKENESS or self._is_altered(row, richest):
+            return NOTHING
+        return ClaimFinding(NEAR, likest[1], likest[0])
 
     def _proof(self, claim: ClaimText) -> ClaimFinding:
         """Return the proof of *claim*, `NOTHING` without one; looked for once."""
@@ -353,8 +365,8 @@ class CheckedExtract:
                 place = self._place(row, alignment, self._source.sentences(block)[number])
                 if place is not None:
                     best = alignment, place
-                if not alignment.gaps and best is not None:
-                    return best
+                    if not alignment.gaps:
+                        return best
         return best
 
     def _place(self, row: UnitRow, alignment: Alignment, sentence: SourceSentence) -> Span | None:
@@ -386,8 +398,10 @@ class CheckedExtract:
             self.text.add(min(counts[rarest], MAX_VISITED) * 2 * NEAR_CHARS // SCANNED)
             for block, first in map(self._source.sentence_at, self._source.around(rarest, words)):
                 is_name = is_name or self._source.names_columns(block, first)
-                for number in islice(self._source.under(block, first), MAX_LOOKED):
-                    if (block, number) not in places and len(places) < MAX_LOOKED:
+                for number in self._source.under(block, first):
+                    if len(places) == MAX_LOOKED:
+                        return
+                    if (block, number) not in places:
                         places.add((block, number))
                         yield block, number
             # The name of a column is said with each of its rows, and stands above them alone.
@@ -398,15 +412,13 @@ class CheckedExtract:
         """Say whether the document has all of *words*, folded, or its title has."""
         return all(self._counts[word] or word in self._source.names for word in words)
 
-    def _likest(self, row: UnitRow, richest: Sequence[Sentence]) -> tuple[float, Span | None]:
-        """Return the greatest likeness of a stretch of `NEAR_LIKENESS` or more, and its place; (0, None) if none."""
-        best: tuple[float, Span] | None = None
+    def _likest(self, row: UnitRow, richest: Sequence[Sentence]) -> tuple[float, Span] | None:
+        """Return the greatest likeness of a stretch that may have `NEAR_LIKENESS`, and its place; None without one."""
+        matches: list[tuple[float, Span]] = []
         for window in self._windows(row, richest, NEAR_LIKENESS):
-            if best is not None and best >= (window.most, window.place):
-                break
-            match = self._likeness(row, window), window.place
-            best = match if best is None else max(best, match)
-        return best or (0.0, None)
+            if not matches or max(matches) < (window.most, window.place):
+                matches.append((self._likeness(row, window), window.place))
+        return max(matches, default=None)
 
     def _likeness(self, row: UnitRow, window: SentenceWindow) -> float:
         start, end = window.place
@@ -417,10 +429,10 @@ class CheckedExtract:
         """Return the stretches around *richest* that may have a likeness of *least* or more, the most likely first."""
         windows: dict[Span, SentenceWindow] = {}
         for block, number in richest:
-            numbers = self._source.beside(block, number, WINDOW // 2)
+            numbers = self._source.beside(block, number, WINDOW_REACH)
             sentences = self._source.sentences(block)
             place = sentences[numbers[0]].start, sentences[numbers[-1]].end
-            if place not in windows and self._source.is_seen(*place):
+            if self._source.is_seen(*place):
                 most = row.most_likeness(self._source.folded_text(block, numbers).__contains__)
                 windows[place] = SentenceWindow(most, place, block, numbers)
         return sorted([w for w in windows.values() if w.most >= least], reverse=True, key=attrgetter("most", "place"))
@@ -438,7 +450,7 @@ class CheckedExtract:
         votes: Counter[Sentence] = Counter()
         for _, word in sorted(there)[:RAREST]:
             for block, number in {self._source.sentence_at(at) for at in self._source.around(word)}:
-                for neighbour in self._source.beside(block, number, WINDOW // 2):
+                for neighbour in self._source.beside(block, number, WINDOW_REACH):
                     votes[block, neighbour] += 1 + (neighbour == number)
         return [place for place, _ in votes.most_common(MAX_WINDOWS)]
 
@@ -456,9 +468,6 @@ class CheckedExtract:
                 steps.update(pairwise(row.roots))
         copied = sum([step in steps for step in pairwise(claim.roots)])
         return not is_taken and copied >= STITCHED * (len(claim.roots) - 1)
-
-
-_RANK = {VERIFIED: 0, SUPPORTED: 1, NEAR: 2, UNSUPPORTED: 3, CONTRADICTED: 4}
 
 
 def likeness(claim: UnitRow, place: UnitRow) -> float:
@@ -504,16 +513,16 @@ def unframed(units: Sequence[Unit], names: Names) -> list[Unit]:
     words = tuple([unit.word for unit in units])
     for word in filter(_frames().__contains__, dict.fromkeys(words)):
         for frame, language in _frames()[word]:
-            size = _framed((units, words), frame, language, names)
+            rest = _behind((units, words), frame, language, names)
             # A frame that names no source is a word of assent: "Yes, …", "Yes it is …".
-            if 0 < size < len(units) and ("*" in frame or units[size].before or units[size].word in language.pronouns):
-                return _from(units, size)
-    named = (len(name) for name in names if words[: len(name)] == name)
-    return next((_from(units, size) for size in named if size < len(units) and units[size].before), list(units))
+            if rest and ("*" in frame or rest[0].before or rest[0].word in language.pronouns):
+                return _sentence(rest)
+    named = (units[len(name) :] for name in names if words[: len(name)] == name)
+    return next((_sentence(rest) for rest in named if rest and rest[0].before), list(units))
 
 
-def _from(units: Sequence[Unit], place: int) -> list[Unit]:
-    return [units[place]._replace(before="", is_first=True), *units[place + 1 :]]
+def _sentence(units: Sequence[Unit]) -> list[Unit]:
+    return [units[0]._replace(before="", is_first=True), *units[1:]]
 
 
 def _without_source(units: Sequence[Unit], names: Names) -> Sequence[Unit]:
@@ -521,10 +530,8 @@ def _without_source(units: Sequence[Unit], names: Names) -> Sequence[Unit]:
     start = len(units)
     while start and units[start - 1].is_aside:
         start -= 1
-    if start in (0, len(units)):
-        return units
-    naming = _naming().union(*names)
-    return units[:start] if all(unit.word in naming for unit in units[start:]) else units
+    naming = _naming().union(*names) if start < len(units) else ()
+    return units[:start] if start and all(unit.word in naming for unit in units[start:]) else units
 
 
 @cache
@@ -545,25 +552,23 @@ def _naming() -> frozenset[str]:
     return frozenset().union(*sources, *(language.pointers | language.articles for language in languages))
 
 
-def _framed(claim: tuple[Sequence[Unit], Phrase], frame: Phrase, language: Language, names: Names) -> int:
-    """Return how many units of *claim*, with their words, the *frame* has at their beginning; 0 where it does not."""
+def _behind(claim: tuple[Sequence[Unit], Phrase], frame: Phrase, language: Language, names: Names) -> Sequence[Unit]:
+    """Return the units of *claim*, given with their words, behind the *frame* at its beginning; none without it."""
     (units, words), at = claim, 0
     for word in frame:
-        if word != "*" and (at == len(words) or words[at] != word):
-            return 0
-        size = _source_at(words, at, language, names) if word == "*" else 1
+        if at == len(words):
+            return ()
+        size = _source_at(words, at, language, names) if word == "*" else int(words[at] == word)
         # The mark that named the source is taken out already: "According to [1], …".
-        if not size and not (at and at < len(units) and units[at].before == ","):
-            return 0
+        if not size and not (word == "*" and at and units[at].before == ","):
+            return ()
         at += size
-    return at
+    return units[at:]
 
 
 def _source_at(words: Phrase, at: int, language: Language, names: Names) -> int:
     """Return how many of *words* from *at* on name a source, articles in front of it included; 0 where none do."""
-    start = at
-    while start < len(words) and words[start] in language.articles:
-        start += 1
+    start = next((place for place in range(at, len(words)) if words[place] not in language.articles), at)
     sizes = [len(name) for name in names if words[start : start + len(name)] == name]
-    size = max((*sizes, language.sources.at(words, start) if start < len(words) else 0))
+    size = max([*sizes, language.sources.at(words, start)])
     return start - at + size if size else 0
