@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from operator import itemgetter
 from typing import Literal, Protocol
 
@@ -199,10 +200,10 @@ def _checked(
     if not any(source.is_claim(claim.text) for source in sources):
         return CheckedSentence(*place, UNSUPPORTED, claim=Claim(""))
     pairs = _findings(claim.text, sources)
-    status = min((finding.status for _, finding in pairs), key=_ORDER.index, default=UNSUPPORTED)
+    status = min((finding.status for _, finding in pairs), key=_ORDER.index)
     mark = Mark(*place, inside="", places=())
     counting = PROVED if status in PROVED else (status,)
-    findings = [(own, finding) for own, finding in pairs if finding.status in counting and finding.place is not None]
+    findings = [(source, finding) for source, finding in pairs if finding.status in counting]
     places = tuple(
         replace(citation_at(mark, source, finding, language), claim=claim.text)
         for source, finding in findings[:MAX_PROOFS]
@@ -214,7 +215,7 @@ def _checked(
         against=places if status == CONTRADICTED else (),
         claim=claim,
         close=places if status == NEAR else (),
-        likeness=max((finding.likeness for _, finding in pairs), default=0.0),
+        likeness=max(finding.likeness for _, finding in pairs),
     )
 
 
@@ -228,8 +229,9 @@ def _findings(claim: str, sources: Sequence[CheckedExtract]) -> list[tuple[Check
         if sum(result.status == VERIFIED for _, result in proofs) == MAX_PROOFS:
             break
     if proofs:
-        return sorted(proofs, key=lambda pair: _ORDER.index(pair[1].status))
-    return sorted([(extract, extract.finding(claim)) for extract in sources], key=lambda pair: -pair[1].likeness)
+        return [(own, proof) for status in (VERIFIED, SUPPORTED) for own, proof in proofs if proof.status == status]
+    likest = sorted(sources, key=lambda extract: extract.finding(claim).likeness, reverse=True)
+    return [(extract, extract.finding(claim)) for extract in likest]
 
 
 JudgeLabel = Literal["judgeUnavailable", "judgeTimeout", "judgeGarbled"]
@@ -328,21 +330,14 @@ class DoubtfulClaim:
 
 def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
     """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
-    claims: list[DoubtfulClaim] = []
     sources = seen_of(check.extracts, ComparedText(language))
-    for number, sentence in enumerate(check.sentences):
-        if len(claims) == most:
-            break
-        if (
-            sentence.status in (NEAR, UNSUPPORTED)
-            and sentence.claim is not None
-            and sentence.claim.text
-            and not sentence.claim.is_quoted
-        ):
-            places = likely_places(sentence.claim.text, sources)
-            if places:
-                claims.append(DoubtfulClaim(number, sentence.claim.text, places))
-    return tuple(claims)
+    claims = (
+        DoubtfulClaim(number, sentence.claim.text, likely_places(sentence.claim.text, sources))
+        for number, sentence in enumerate(check.sentences)
+        if sentence.status in (NEAR, UNSUPPORTED) and sentence.claim is not None
+        if not sentence.claim.is_quoted
+    )
+    return tuple(islice((claim for claim in claims if claim.places), most))
 
 
 def likely_places(claim: str, sources: Sequence[CheckedExtract]) -> LikelyPlaces:

@@ -108,3 +108,15 @@ def test_scripts_without_spaces_are_sent_too() -> None:
     found, _ = judged_again(check, doubtful_claims(check, "zh", 9), judge, "zh")
     assert [one.status for one in found.sentences] == ["supported"]
     assert judge.doubts[0].premises[0] in text
+
+
+def test_the_likeliest_places_are_sent_up_to_a_length() -> None:
+    claim, words = "Small children ride on the ferry with dogs.", "Small children ride on the ferry"
+    documents = ["Children sleep.", f"{words}{', and they' * 150} do.", "Small children ride.", f"{words}.", "Ferry."]
+    judge = FakeJudge([Verdict(proving=(2,))])
+    found, _ = judged(check_of(f"Volcanoes erupt. {claim}", *documents), judge)
+    first, second, third = judge.doubts[0].premises
+    assert {first[:200], second[:200]} == {f"{words}.", documents[1][:200]}
+    assert (max(map(len, (first, second))), third) == (1_200, "Small children ride.")
+    (proof,) = found.sentences[1].proofs
+    assert (proof.document_id, proof.claim) == ("d2", claim)

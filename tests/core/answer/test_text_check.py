@@ -184,6 +184,34 @@ def test_more_sentences_than_are_looked_for_are_refused() -> None:
         checked("The cat sleeps. " * 501, extracts("The dog barks."))
 
 
+def test_as_many_sentences_as_are_looked_for_are_taken() -> None:
+    assert checked("Ab. " * 500, extracts("x")) == ()
+
+
+def test_what_is_near_is_named_in_the_order_of_its_likeness() -> None:
+    (one,) = checked(
+        "The ferry leaves at nine on Sundays.",
+        extracts(
+            "On Sundays at nine the ferry goes.",
+            "On Sundays at nine the ferry leaves.",
+            "Nothing of that.",
+            "On Sundays at nine the ferry goes.",
+        ),
+    )
+    assert [place.document_id for place in one.close] == ["d1", "d0", "d3"]
+    assert 0.6 < one.likeness < 1
+
+
+def test_beside_a_contradiction_a_likeness_is_not_named() -> None:
+    like = "A ticket to the island costs, as all know, 15 euros or so."
+    (one,) = checked("A ticket costs 15 euros.", extracts(like, "A ticket costs 12 euros."))
+    assert [place.document_id for place in one.against] == ["d1"]
+
+
+def test_a_few_words_are_in_the_language_of_the_text_around_them() -> None:
+    assert len(checked("Die Fähre fährt am Sonntag um neun. Als Quelle [1].", extracts(FERRY))) == 1
+
+
 def test_what_contradicts_a_sentence_is_named_where_nothing_proves_it() -> None:
     (one,) = checked("A ticket costs 15 euros.", extracts("No word of it.", FERRY))
     assert [(place.document_id, place.quote) for place in one.against] == [("d1", "A ticket costs 12 euros.")]
@@ -283,6 +311,13 @@ def test_sentences_of_an_answer_have_the_worst_status_of_what_they_state() -> No
     assert proof.doubtful("A ticket costs 15 euros [1].") == []
 
 
+def test_behind_a_document_that_verifies_a_sentence_none_is_looked_into() -> None:
+    proofs = [SentenceProof(read, "en") for read in (extracts(FERRY), extracts(FERRY, HOUSE))]
+    assert [proof.of("The ferry leaves at nine on Sundays.") for proof in proofs] == ["verified"] * 2
+    first, second = (proof.sources[0].text.work for proof in proofs)
+    assert first == second
+
+
 def test_behind_the_last_sentence_that_is_checked_nothing_is_proved() -> None:
     proof = SentenceProof(extracts(FERRY), "en")
     assert [proof.of("A ticket costs 12 euros.") for _ in range(501)][-2:] == ["verified", "unsupported"]
@@ -293,3 +328,10 @@ def test_behind_the_last_sentence_that_is_checked_nothing_is_proved() -> None:
 )
 def test_words_of_invisible_characters_stand_nowhere(claim: str) -> None:
     assert {one.status for one in checked(claim, extracts(f"{FERRY} \x00 \u200b"))} <= {"unsupported"}
+
+
+def test_of_a_document_the_whole_is_read_without_the_paths_of_its_headings() -> None:
+    text = "# Ferries\n\nThe ferry leaves at nine.\n\n# Fees\n\nDogs ride free."
+    found = checked_against("The ferry leaves at nine. Dogs ride free.", [Document("d", text)], is_cleaned=True)
+    assert [one.status for one in found.sentences] == ["verified", "verified"]
+    assert [(one.paths, one.passages) for one in found.extracts] == [((), (Passage(0, len(text)),))]
