@@ -276,7 +276,8 @@ def killed_after(place: Place, delay_s: float | None, program: str = CHILD) -> f
             child.wait(timeout=delay_s)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
-        assert child.wait(timeout=60) in (0, -signal.SIGKILL)
+        _, said = child.communicate(timeout=60)
+        assert child.returncode in (0, -signal.SIGKILL), said
         return time.monotonic() - began
 
 
