@@ -1,17 +1,30 @@
+"""What a caller may ask for and what that takes: limits, defaults, the budgets of steps and their sums."""
+
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from datafari_rag.core.ask import (
     EFFORTS,
     LEVELS,
+    MAX_DOCUMENTS,
+    MAX_ID_CHARS,
+    MAX_QUESTION_CHARS,
     NO_LIMITS,
     Activity,
     ActivityStep,
+    Ask,
+    DocumentWork,
     Effort,
+    MaxCount,
+    MaxSearches,
+    MaxSeconds,
+    NamedDocuments,
+    Restriction,
     Spent,
     StepBudget,
     StepKind,
@@ -76,3 +89,32 @@ def test_the_sums_are_those_of_the_steps() -> None:
 @pytest.mark.parametrize("kind", ["search", "plan", "tool", "answer"])
 def test_a_step_takes_nothing_of_which_it_does_not_say_so(kind: StepKind) -> None:
     assert Activity("low", (ActivityStep(kind),)).spent == Spent(0, 0, 0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most", "outside"),
+    [
+        pytest.param(MaxSearches, 1, 9_007_199_254_740_991, (0, 9_007_199_254_740_992), id="searches"),
+        pytest.param(MaxCount, 0, 9_007_199_254_740_991, (-1, 9_007_199_254_740_992), id="counts"),
+        pytest.param(MaxSeconds, 0.0, 1e300, (-0.001, 1.1e300), id="seconds"),
+    ],
+)
+def test_a_limit_is_a_number_that_every_reader_of_json_takes_as_it_is(
+    kind: type, least: float, most: float, outside: tuple[float, float]
+) -> None:
+    assert [msgspec.convert(value, kind) for value in (least, most)] == [least, most]
+    for value in outside:
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(value, kind)
+
+
+def test_the_bounds_of_a_request_are_those_of_the_contract() -> None:
+    assert (MAX_QUESTION_CHARS, MAX_ID_CHARS, MAX_DOCUMENTS) == (4000, 2048, 1000)
+
+
+def test_what_nobody_asks_for_is_off() -> None:
+    ask = Ask("What is a lantern?")
+    flags = (ask.is_streamed, ask.wants_trace, ask.wants_followups, ask.wants_captions, ask.wants_tools)
+    assert flags == (False,) * 5 and ask.has_whole_history is False
+    assert DocumentWork("summarize").is_estimate is False
+    assert Restriction("language").is_excluded is NamedDocuments(()).is_excluded is False
