@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from itertools import islice
 
 MAX_SIGNS = 4_000
@@ -33,8 +32,7 @@ QUOTATION_MARK = re.compile(r'[“”„‟«»「」『』＂"]')
 
 _ALL = frozenset("".join((*_CLOSERS, *_CLOSERS.values())))
 _OPENERS_OF = {mark: [opener for opener, closers in _CLOSERS.items() if mark in closers] for mark in _ALL}
-_MARK = re.compile("[" + "".join(sorted(_ALL)) + "]")
-_MARK_OR_BREAK = re.compile(rf"{_MARK.pattern}|\n\n")
+_MARK_OR_BREAK = re.compile(rf"[{''.join(sorted(_ALL))}]|\n\n")
 _WORD = re.compile(r"[^\W_]")
 _SPACE = re.compile(" ")
 _VISIBLE = re.compile(r"\S")
@@ -48,18 +46,12 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     An empty line ends a quotation that was never closed: such a one is none. Single marks count when they hold more
     than one word.
     """
-    signs = list(islice(_MARK_OR_BREAK.finditer(text), MAX_SIGNS))
-    ends, inside = _ends(text, signs), _BetweenMarks(text)
+    inside = _BetweenMarks(text)
     spans: list[tuple[int, int]] = []
-    at = 0
-    for opener in signs:
-        start = opener.end()
-        if start <= at or opener.group() not in _ALL or not _may_open(text, opener.start()):
-            continue
-        end = ends.get(start, -1)
-        if end >= 0 and inside.is_quotation(opener.group(), start, end):
+    for start, end in sorted(_ends(text).items()):
+        is_outermost = not spans or start > spans[-1][1] + 1
+        if is_outermost and inside.is_quotation(text[start - 1], start, end):
             spans.append((start, end))
-            at = end + 1
     return tuple(spans)
 
 
@@ -77,9 +69,8 @@ class _BetweenMarks:
 
     def is_quotation(self, mark: str, start: int, end: int) -> bool:
         """Say whether *mark* opens a quotation from *start* to *end*; in the order of *start*."""
-        if self._word.at(start) >= end:
-            return False
-        return mark not in _SINGLE or self._last.at(self._space.at(self._visible.at(start))) < end
+        has_word = self._word.at(start) < end
+        return has_word and (mark not in _SINGLE or self._last.at(self._space.at(self._visible.at(start))) < end)
 
 
 class _NextMatch:
@@ -87,7 +78,7 @@ class _NextMatch:
 
     def __init__(self, pattern: re.Pattern[str], text: str) -> None:
         self._pattern, self._text = pattern, text
-        self._start = -1
+        self._start = 0
 
     def at(self, start: int) -> int:
         """Return the first place from *start* on, the end of the text when there is none."""
@@ -97,34 +88,30 @@ class _NextMatch:
         return self._start
 
 
-def _ends(text: str, signs: Sequence[re.Match[str]]) -> dict[int, int]:
+def _ends(text: str) -> dict[int, int]:
     """Return for each opening mark, by where its words start, where they end; in one pass, whatever is left open."""
     ends: dict[int, int] = {}
     waiting: dict[str, list[int]] = {opener: [] for opener in _CLOSERS}
-    for match in signs:
+    for match in islice(_MARK_OR_BREAK.finditer(text), MAX_SIGNS):
         mark, at = match.group(), match.start()
         if mark not in _ALL:
             waiting = {opener: [] for opener in _CLOSERS}
             continue
-        is_closing = _may_close(text, at)
-        for opener in _OPENERS_OF.get(mark, "") if is_closing else "":
-            if not waiting[opener]:
-                continue
-            if opener in _NESTING:
-                ends[waiting[opener].pop()] = at
-            else:
+        for opener in _OPENERS_OF[mark] if _may_close(text, at) else ():
+            if opener not in _NESTING:
                 ends.update(dict.fromkeys(waiting[opener], at))
                 waiting[opener].clear()
+            elif waiting[opener]:
+                ends[waiting[opener].pop()] = at
         if mark in _CLOSERS and _may_open(text, at):
-            waiting[mark].append(at + 1)
+            waiting[mark].append(match.end())
     return ends
 
 
 def _may_open(text: str, at: int) -> bool:
     if text[at] not in "\"'‘»›":
         return True
-    following = text[at + 1 : at + 2]
-    return bool(following.strip()) and not (at > 0 and _is_word_inside(text[at - 1]))
+    return bool(text[at + 1 : at + 2].strip()) and not _is_word_inside(text[at - 1 : at])
 
 
 def _may_close(text: str, at: int) -> bool:

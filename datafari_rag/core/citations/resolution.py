@@ -41,8 +41,6 @@ def resolve(
     A mark with several numbers gives one for each. *language* is what the caller says the answer is in. *sources* are
     the *extracts* where they were made ready before; behind the work that a text may cost nothing more is proved.
     """
-    if not any(bracket in answer for bracket in "[【［"):
-        return ()
     sources = seen_of(extracts, ComparedText(language)) if sources is None else sources
     marks = marks_in(
         answer,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
+from datafari_rag.core.citations.quotations import MAX_SIGNS, is_quotation_in, quotations
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,18 @@ from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
         pytest.param('"over\n\nan empty line"', [], id="an empty line ends it"),
         pytest.param('"over\na line"', ["over\na line"], id="a line end does not"),
         pytest.param('"" “…”', [], id="nothing between the marks"),
+        pytest.param("“…” is “a word”", ["a word"], id="no word in the first"),
+        pytest.param("“a”“b”", ["a", "b"], id="one behind the other"),
+        pytest.param("„a“ b”", ["a"], id="a mark that closes one opens none"),
+        pytest.param("›one ‹ ›two words‹", ["two words"], id="a blank behind one word"),
+        pytest.param("“two” ‘words’ ‘more of it’", ["two", "more of it"], id="single marks behind double ones"),
+        pytest.param('"open\n\nand" "closed"', ["closed"], id="behind an empty line"),
+        pytest.param('say " this"', [], id="no mark before a blank opens"),
+        pytest.param("x'two words'", [], id="no mark behind a letter opens"),
+        pytest.param('"a b "', [], id="no mark behind a blank closes"),
+        pytest.param('"plan B"', ["plan B"], id="a mark behind one letter closes"),
+        pytest.param('the "open"s, he', [], id="no mark before a letter closes"),
+        pytest.param('他说"今天来"了', ["今天来"], id="straight marks in a script without blanks"),
         pytest.param("", [], id="no text"),
     ],
 )
@@ -36,3 +48,16 @@ def test_so_many_signs_are_read_and_the_last_of_them_may_close_a_quotation() -> 
     assert [fitting[slice(*span)] for span in quotations(fitting)] == ["said here"]
     assert quotations(over) == ()
     assert MAX_SIGNS == 4_000
+
+
+@pytest.mark.parametrize(
+    ("text", "is_there"),
+    [
+        pytest.param('a 5" pipe', False, id="one double mark"),
+        pytest.param('5" and 6" pipes', True, id="two that are no pair"),
+        pytest.param("‘two words’", True, id="single marks"),
+        pytest.param("it's", False, id="an apostrophe"),
+    ],
+)
+def test_two_double_marks_are_a_quotation_as_well(text: str, is_there: bool) -> None:
+    assert is_quotation_in(text) == is_there

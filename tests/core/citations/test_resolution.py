@@ -211,6 +211,22 @@ def test_each_citation_has_the_place_of_its_mark(answer: str, marks: list[str]) 
     assert [answer[citation.answer_start : citation.answer_end] for citation in found] == marks
 
 
+@pytest.mark.parametrize(
+    ("places", "place", "page"),
+    [
+        pytest.param("0 page 3\n40 page 4", "p. 3", 3, id="the page that it begins on"),
+        pytest.param("0 slide 3\n40 slide 4", "Slide 3", None, id="a slide is no page"),
+        pytest.param(None, None, None, id="none is known"),
+    ],
+)
+def test_a_citation_names_its_place_in_the_file(places: str | None, place: str | None, page: int | None) -> None:
+    text = "Dogs bark at the moon. Cats sleep all day in the shade."
+    extracts = extracts_for([(Document("d", text, places=places), (Passage(0, len(text)),))], is_cleaned=True)
+    proved, unsupported = resolve("Cats sleep all day in the shade [1]. Cows fly [1].", extracts)
+    assert (proved.place, proved.page) == (place, page)
+    assert (unsupported.place, unsupported.page) == (None, None)
+
+
 def test_what_is_shown_and_followed_of_a_document_is_harmless() -> None:
     hostile = Document("d", "Cats sleep all day.", title="a\u202eb", url="javascript:alert(1)")
     (citation,) = resolve("Cats sleep all day [1].", extracts_for([(hostile, (Passage(0, 19),))], is_cleaned=True))

@@ -211,6 +211,12 @@ def test_the_place_of_a_proof_is_what_says_the_claim(text: str, claim: str, stat
     assert found(text, claim) == (status, place)
 
 
+def test_one_denial_is_a_contradiction_and_two_are_something_else() -> None:
+    text = "Dogs are allowed on deck."
+    said = ("Dogs are never allowed on deck.", "Dogs are never not allowed on deck.")
+    assert [found(text, claim)[0] for claim in said] == ["contradicted", "unsupported"]
+
+
 LONG, SHORT = "The ferry, a red ship, leaves at nine.", "The ferry leaves at nine."
 
 
@@ -272,6 +278,13 @@ def test_twenty_thousand_cells_are_aligned_and_not_one_more(more: int, behind: s
             "我们今天开会。你们明天来。",
             id="nothing between them",
         ),
+        pytest.param(
+            "The ferry leaves at nine。It is slow, and dogs bark.",
+            "The ferry leaves at nine。It is slow.",
+            "verified",
+            "The ferry leaves at nine。It is slow",
+            id="nothing between a sentence and a clause",
+        ),
         pytest.param(TWICE, f"{SHORT} {TWICE}", "supported", TWICE, id="one within the other"),
         pytest.param(TWICE, f"{TWICE} {SHORT}", "supported", TWICE, id="the other within the one"),
         pytest.param(SHORT, f"{SHORT} {SHORT}", "verified", SHORT, id="the same"),
@@ -283,7 +296,7 @@ def test_twenty_thousand_cells_are_aligned_and_not_one_more(more: int, behind: s
             id="the second only near",
         ),
         pytest.param(
-            f"{SHORT} A ticket costs 12 euros.",
+            f"Cats run. {SHORT} A ticket costs 12 euros. Cows fly.",
             f"{SHORT} A ticket costs 13 euros.",
             "contradicted",
             f"{SHORT} A ticket costs 12 euros.",
@@ -393,6 +406,7 @@ def test_a_sentence_with_three_words_is_nearer_than_one_that_has_five_beside_it(
 def test_nothing_is_near_a_claim_of_which_nothing_is_there() -> None:
     assert source("Cats sleep.").nearest("Dogs bark at the moon.") == []
     assert source("Cats sleep.").nearest("It is.") == []
+    assert source("Cats sleep.").finding("Dogs bark at the moon.") == ClaimFinding("unsupported", None, 0.0)
 
 
 @pytest.mark.parametrize(
