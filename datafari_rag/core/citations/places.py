@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise, repeat, takewhile
+from itertools import dropwhile, islice, pairwise, repeat, takewhile
 from operator import attrgetter
 
 from datafari_rag.core.citations.alignment import UnitRow
@@ -297,7 +297,7 @@ class SourceText:
         """Return where the character *at* of the folded text stands; None where it is not one by itself."""
         if self._in_place is not None:
             return at
-        spans_ = (self._folded.span(at, end) for end in range(at + 1, at + MAX_MARKS + 1))
+        spans_ = (self._folded.span(at, at + marks + 1) for marks in range(MAX_MARKS))
         return next((span[0] for span in spans_ if span is not None), None)
 
     def _is_apart(self, at: int) -> bool:
@@ -329,7 +329,7 @@ class SourceText:
             is_short = match.start() - line < SHORT_LINE_CHARS
             line = match.end()
             is_short = is_short and not (is_prose and self.text[line].islower())
-            if is_short or BULLET.match(self.text, line, end) or _NUMBERED.match(self.text, line, end):
+            if is_short or BULLET.match(self.text, line, end):
                 yield begin, match.start()
                 begin = line
         yield begin, end
@@ -390,13 +390,10 @@ class SourceText:
     def _label(self, block: int, number: int) -> SourceSentence | None:
         """Return the label that the sentence stands under, None where there is none."""
         sentences = self.sentences(block)
-        above = number - 1
-        if sentences[number].is_item:
-            while above >= 0 and sentences[above].is_item:
-                above -= 1
-        if above < 0 or sentences[number].is_row:
-            return None
-        return sentences[above] if self._is_label(sentences[above]) else None
+        above = reversed(sentences[:number])
+        label = next(dropwhile(attrgetter("is_item"), above) if sentences[number].is_item else above, None)
+        is_under = label is not None and self._is_label(label) and not sentences[number].is_row
+        return label if is_under else None
 
     def _is_label(self, sentence: SourceSentence) -> bool:
         return self.text[sentence.start : sentence.end].rstrip("*_ ").endswith((":", "："))

@@ -189,6 +189,8 @@ LINE = "the ferry leaves the isle soon"
         ("the ferry: leaves\nat nine.", ["the ferry: leaves", "at nine."]),
         (f"{LINE}\n- slow", [LINE, "- slow"]),
         (f"{LINE}\nb) slow", [LINE, "- b) slow"]),
+        (f"{LINE}\n> slow", [LINE, "- slow"]),
+        (f"{LINE}, or\nb) slow", [f"{LINE}, or", "- b) slow"]),
         ("- The cat sleeps", ["- The cat sleeps"]),
         ("1. The cat sleeps", ["- 1. The cat sleeps"]),
         ("The cat sleeps. the dog barks.", ["The cat sleeps.", "the dog barks."]),
@@ -349,6 +351,8 @@ def test_what_has_no_label_above_it_has_none(text: str) -> None:
 def test_a_sentence_behind_a_label_is_under_it() -> None:
     text = "Dogs bark. Note:\nThe cats sleep. Birds sing."
     assert [source(text).label_at(text.index(word)) for word in ("Note", "The", "Birds")] == ["", "Note:", ""]
+    assert source("Dogs bark. Note:").label_at(0) == ""
+    assert source("Fees:\n\n| cats | 5 |\n| dogs | 6 |").label_at(9) == ""
 
 
 def test_a_stretch_is_parted_at_the_line_ends_of_its_items() -> None:
@@ -368,6 +372,7 @@ def test_a_stretch_is_parted_at_the_line_ends_of_its_items() -> None:
     [
         ("Cats sleep. Dogs bark. Birds sing.", ["Cats sleep , Dogs bark", "Dogs bark , Birds sing"]),
         ("Fish swim. Dogs bark. Birds … sing …", ["Fish swim , Dogs bark", "Dogs bark , Birds ... sing ...|"]),
+        ("Fish swim … Dogs bark. Birds sing.", ["Fish swim ... , Dogs bark", "|Dogs bark , Birds sing"]),
         ("- Cats sleep. Dogs bark. Birds sing.", ["Dogs bark , Birds sing"]),
         ("Cats sleep. Dogs bark.\nBirds sing.", ["Cats sleep , Dogs bark"]),
         ("Cats sleep. Dogs bark? Birds sing.", ["Cats sleep , Dogs bark"]),
@@ -415,6 +420,7 @@ FERRIES, BELOW_DOGS = f"Ferries\n\n{'.' * 4_000}", f"Dogs\n# Ferries\n{'.' * 4_0
         ("Price: 12 euros", "Isle Price : 12 euros"),
         ("Dogs bark. It leaves.", None),
         ("✓\n\nIt leaves.", None),
+        (f"# Ferries\n{'Dogs bark. ' * 400}Price: 12 euros", "Ferries Price : 12 euros"),
         (f"{FERRIES[:3_998]}\n\nPrice: 12 euros", "Ferries Price : 12 euros"),
         (f"{FERRIES[:3_999]}\n\nPrice: 12 euros", "Isle Price : 12 euros"),
         (f"{BELOW_DOGS[:4_002]}\n\nPrice: 12 euros", "Ferries Price : 12 euros"),
