@@ -29,11 +29,11 @@ def found(answer: str) -> list[str]:
         pytest.param("```py\na[1]\n```\nYes [2].\n~~~\n[3]\n~~~", ["2"], id="blocks of code"),
         pytest.param("Yes [1].\n```\na[2]", ["1"], id="a block that was cut"),
         pytest.param(f'He saw "{QUOTED}" [1] and "no [2] dogs" here', ["1", "2"], id="brackets that a document has"),
-        pytest.param("[1] `a[2]` [3] `a[1]`", ["1", "3"], id="before code and between it"),
+        pytest.param("[1] `a[2]`[3] `a[1]`", ["1", "3"], id="before code and behind it"),
         pytest.param(f'“[1]” [2] "{QUOTED}"', ["1", "2"], id="before words that a document has"),
         pytest.param("a [b\nc] [1", [], id="a bracket over a line end, and half a mark"),
         pytest.param("a [see [2\n] 【1】", ["1"], id="brackets that their line does not close"),
-        pytest.param("a ![b] [1]", ["1"], id="a picture is none"),
+        pytest.param("a ![cats] [1]", ["1"], id="a picture is none"),
         pytest.param("[" + "a" * 240 + "] [" + "b" * 241 + "] [1]", ["a" * 240, "1"], id="long brackets are none"),
         pytest.param("[1]" * 501, ["1"] * 500, id="so many of them"),
         pytest.param("[ ]" * 1999 + "[1][2]", ["1"], id="so many brackets"),
@@ -71,6 +71,8 @@ def claims(answer: str) -> list[Claim]:
         pytest.param("As [1] has it, cats sleep.", ["As has it, cats sleep."], id="in the middle"),
         pytest.param("[1] says that cats sleep.\nDogs [2]", ["says that cats sleep.", "Dogs"], id="at the beginning"),
         pytest.param("Cats sleep.\n\n[1] Dogs bark.", ["Dogs bark."], id="a mark that begins a paragraph"),
+        pytest.param("Cats.\n\n[1] Dogs bark,\nall night.", ["Dogs bark,\nall night."], id="of more than a line"),
+        pytest.param("“Cats\n \nsleep.” [1] Dogs bark.", ["“Cats\n \nsleep.”"], id="an empty line in a quotation"),
         pytest.param("Cats sleep.\n[1] Dogs bark.", ["Cats sleep."], id="a line alone begins none"),
         pytest.param("**Cats sleep**\n[1] Dogs bark.", ["**Cats sleep**"], id="nor behind bold words"),
         pytest.param("Cats sleep. [1] says dogs bark.", ["Cats sleep. says dogs bark."], id="before a small letter"),
@@ -102,6 +104,8 @@ def claims(answer: str) -> list[Claim]:
         pytest.param("Cats <s>never</S > sleep [1]. Dogs bark [2].", ["", "Dogs bark."], id="struck out in HTML"),
         pytest.param("Cats <del class=x>never.\n\nDogs bark [1].", [""], id="struck out to the end"),
         pytest.param("Cats `~~x~~` sleep [1].", ["Cats `~~x~~` sleep."], id="tildes in code"),
+        pytest.param("Cats `~~` ~~never~~ sleep [1].", [""], id="words struck out behind code"),
+        pytest.param("Cats ~~do~~n't sleep [1].", [""], id="half a word struck out"),
         pytest.param("Many big cats ~~never~~ sleep. Dogs bark [1].", ["Dogs bark."], id="behind words struck out"),
         pytest.param("It has ~ 5 cats~ [1].", ["It has ~ 5 cats~."], id="a tilde before a blank"),
         pytest.param(
@@ -135,10 +139,10 @@ def test_a_claim_says_whether_it_quotes(answer: str, is_quoted: list[bool]) -> N
 
 
 def test_each_sentence_of_a_text_has_its_place_and_what_it_claims_without_marks() -> None:
-    text = "Cats sleep [Guide]. No.\n\n Dogs <s>never</s> bark “all night”."
+    text = "“Cats [Guide] sleep.” No.\n\n Dogs <s>never</s> bark “all night”."
     stated = stated_in(text, ["Guide"], lambda words: words != "No.")
     assert [(text[slice(*span)], claim) for span, claim in stated] == [
-        ("Cats sleep [Guide].", Claim("Cats sleep.")),
+        ("“Cats [Guide] sleep.”", Claim("“Cats sleep.”", True)),
         ("No.", None),
         ("Dogs <s>never</s> bark “all night”.", Claim("")),
     ]
