@@ -183,6 +183,13 @@ TWICE = "The ferry leaves at nine, and it is slow."
             id="two sentences",
         ),
         pytest.param(
+            "In June the bus is blue, and the ferry leaves at nine. It is slow.",
+            "The ferry leaves at nine, it is slow.",
+            "verified",
+            "ferry leaves at nine. It is slow",
+            id="the end of a sentence and another",
+        ),
+        pytest.param(
             "Cats run. The ferry leaves at nine. It is lackadaisical.",
             "The ferry leaves at nine, it is lackadaisical.",
             "verified",
@@ -369,11 +376,19 @@ def test_a_likeness_of_half_its_words_and_half_its_order_is_near() -> None:
         assert source(" k ".join(words)).finding(claim).status == status
 
 
+def test_what_makes_four_of_five_steps_with_sentences_is_put_together_of_them() -> None:
+    text = "Red ships carry people here. Old tired sailors drink water."
+    apart = text.replace("tired sailors", "tired blue sailors")
+    said = "Red ships carry tired sailors drink."
+    assert (found(text, said), found(apart, said)) == (("unsupported", None), ("near", apart))
+
+
 def test_the_likest_place_is_near_and_not_the_one_with_most_of_the_words() -> None:
-    reversed_, like = "Morning the in nine at leaves harbour old the.", "The harbour leaves at nine in the evening."
-    text = f"{reversed_} Cats sleep. Dogs bark. Cows moo. {like}"
-    finding = source(text).finding("The old harbour leaves in nine at the morning.")
-    assert finding.status == "near"
+    claim = "Red ships carry eleven tired sailors across cold northern water every night."
+    like = "Red ships bring eleven sad sailors across cold southern water every night."
+    backwards = "Night every water northern cold across sailors tired eleven carry ships red."
+    text = f"{backwards} Cats sleep. Dogs bark. Cows moo. {like}"
+    assert found(text, claim) == ("near", f"Cows moo. {like}")
 
 
 def test_what_is_nearest_is_eight_stretches_around_the_six_rarest_words_at_most() -> None:
