@@ -530,8 +530,8 @@ def _without_source(units: Sequence[Unit], names: Names) -> Sequence[Unit]:
     start = len(units)
     while start and units[start - 1].is_aside:
         start -= 1
-    naming = _naming().union(*names) if start < len(units) else ()
-    return units[:start] if start and all(unit.word in naming for unit in units[start:]) else units
+    is_source = all(any(unit.word in words for words in (_naming(), *names)) for unit in units[start:])
+    return units[:start] if start and is_source else units
 
 
 @cache

@@ -15,6 +15,8 @@ from datafari_rag.core.citations.verification import (
     ClaimFinding,
     ComparedText,
     WorkIsOver,
+    _frames,
+    _naming,
     is_altered,
     likeness,
     unframed,
@@ -521,3 +523,8 @@ def test_what_only_names_a_source_is_no_part_of_a_claim(text: str, rest: str) ->
 )
 def test_what_names_no_source_is_left_as_it_is(text: str) -> None:
     assert unframed(units(text), NAMES) == units(text)
+
+
+def test_the_words_of_frames_and_sources_are_gathered_once() -> None:
+    assert _frames() is _frames()
+    assert _naming() is _naming()
