@@ -18,6 +18,7 @@ from datafari_rag.core.citations.quotations import MAX_SIGNS, is_quotation_in, q
         pytest.param("“a “b” c”", ["a “b” c"], id="marks within marks of the same kind"),
         pytest.param('“a "b" c”', ['a "b" c'], id="marks within marks of another kind"),
         pytest.param("«a «b» c» «d»", ["a «b» c", "d"], id="nested and then another"),
+        pytest.param("«d» «a «b» c»", ["d", "a «b» c"], id="one and then nested"),
         pytest.param('a 5" pipe', [], id="an inch is none"),
         pytest.param('an "open"ing mark" here', ['open"ing mark'], id="a mark within a word closes nothing"),
         pytest.param('"not closed', [], id="what is not closed is none"),
