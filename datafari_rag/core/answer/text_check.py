@@ -122,7 +122,7 @@ def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: boo
         BadRequest: the text has too many sentences, or comparing them with the documents takes too much work.
     """
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
-    extracts = extracts_for(chosen, is_cleaned=is_cleaned, has_paths=False)
+    extracts = extracts_for(chosen, is_cleaned=is_cleaned)
     return TextCheck(_sentences(text, extracts, language), extracts)
 
 

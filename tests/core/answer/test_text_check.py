@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice, permutations
+
 import pytest
 
 from datafari_rag.core.answer.text_check import CheckedSentence, SentenceProof, checked, checked_against
@@ -86,6 +88,15 @@ def test_a_sentence_proved_everywhere_takes_little_work() -> None:
     same = "The ferry is at the harbour gate. "
     found = checked(same * 99, extracts(*[same * 100] * 199))
     assert {(one.status, len(one.proofs)) for one in found} == {("verified", 3)}
+
+
+def test_behind_three_documents_that_verify_a_sentence_none_is_looked_into() -> None:
+    words = ("cats", "dogs", "birds", "fish", "cows", "goats")
+    claims = " ".join(f"{' '.join(three).capitalize()}." for three in islice(permutations(words, 3), 15))
+    long = f"{' '.join(words)} " * 5_000
+    assert [one.status for one in checked(claims, extracts(*[claims] * 3, long))] == ["verified"] * 15
+    with pytest.raises(BadRequest, match="too much work"):
+        checked(claims, extracts(*[claims] * 2, long))
 
 
 def test_work_is_bounded_however_much_claims_and_documents_have_in_common() -> None:
