@@ -30,6 +30,7 @@ from datafari_rag.core.ask import (
     StepKind,
     StepLimits,
     budget_for,
+    narrowings,
 )
 from datafari_rag.core.settings.table import Settings
 
@@ -118,3 +119,10 @@ def test_what_nobody_asks_for_is_off() -> None:
     assert flags == (False,) * 5 and ask.has_whole_history is False
     assert DocumentWork("summarize").is_estimate is False
     assert Restriction("language").is_excluded is NamedDocuments(()).is_excluded is False
+
+
+def test_named_documents_narrow_a_search_besides_and_none_named_is_no_narrowing() -> None:
+    restriction = Restriction("language", "en")
+    assert narrowings((restriction,), None) == (restriction,)
+    assert narrowings((restriction,), ()) == (restriction, NamedDocuments(()))
+    assert narrowings((), ("a", "b")) == (NamedDocuments(("a", "b")),)
