@@ -82,6 +82,7 @@ def test_a_contradiction_of_the_second_judge_names_its_places() -> None:
     found, report = judged(check_of(REWORDED, FERRY), FakeJudge([Verdict(contradicting=(0,))]))
     (one,) = found.sentences
     assert (one.status, len(one.against), one.proofs, report.decided) == ("contradicted", 1, (), 1)
+    assert [(place.answer_start, place.answer_end) for place in one.against] == [(0, 0)], "no mark names it"
 
 
 @pytest.mark.parametrize("said", [[Verdict()], JudgeFailure("judgeUnavailable", "it answered 503")])
@@ -112,7 +113,8 @@ def test_scripts_without_spaces_are_sent_too() -> None:
 
 def test_the_likeliest_places_are_sent_up_to_a_length() -> None:
     claim, words = "Small children ride on the ferry with dogs.", "Small children ride on the ferry"
-    documents = ["Children sleep.", f"{words}{', and they' * 150} do.", "Small children ride.", f"{words}.", "Ferry."]
+    sleeping = "Children sleep in houses and eat at tables all day long."
+    documents = [sleeping, f"{words}{', and they' * 150} do.", "Small children ride.", f"{words}.", "Ferry."]
     judge = FakeJudge([Verdict(proving=(2,))])
     found, _ = judged(check_of(f"Volcanoes erupt. {claim}", *documents), judge)
     first, second, third = judge.doubts[0].premises

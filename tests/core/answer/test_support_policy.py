@@ -8,7 +8,7 @@ import pytest
 
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
-from datafari_rag.core.answer.text_check import MAX_CLAIMS, MAX_SENTENCES, Doubt, Verdict
+from datafari_rag.core.answer.text_check import MAX_SENTENCES, Doubt, Verdict
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
@@ -248,4 +248,4 @@ def test_without_a_second_judge_there_are_no_doubts() -> None:
     settings = settings_with(answer_unsupported="drop")
     assert SupportPolicy.of(settings.answer).most_doubts == 0
     named = settings_with(settings, answer_judge_endpoint="http://127.0.0.1/predict")
-    assert SupportPolicy.of(named.answer).most_doubts == MAX_CLAIMS
+    assert SupportPolicy.of(named.answer).most_doubts == 20
