@@ -300,15 +300,14 @@ def _keep(states: dict[int, Alignment], at: int, state: Alignment) -> None:
 
 def _is_whole(state: Alignment, claim: UnitRow, place: UnitRow) -> bool:
     """Say whether all that *place* says besides is of other clauses, and turns nothing."""
-    words, behind = place.words, state.last + 1
+    words, behind, is_end = place.words, state.last + 1, place.is_end(state.last)
     if behind == len(words):
         # What is cut off is cut off of both.
-        is_end, is_all = place.ends or not claim.ends, state.first == 0
-    else:
-        # Behind a denial only another clause is left out.
-        denies = place.language.denial.places(words[state.first : behind])
-        is_opened = place.language.openers.at(words, behind) > 0
-        is_end, is_all = place.is_end(state.last) and (is_opened or not denies), False
+        is_end = is_end or not claim.ends
+    elif place.language.denial.places(words[state.first : behind]):
+        # Only another clause is left out behind a denial.
+        is_end = is_end and place.language.openers.at(words, behind) > 0
+    is_all = state.first == 0 and behind == len(words)
     return is_end and (is_all or place.language.is_known) and not place.is_turned(state.first, state.last)
 
 

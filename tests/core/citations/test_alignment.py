@@ -43,6 +43,7 @@ def proof(place: str, claim: str) -> tuple[str, int] | None:
         pytest.param("Dogs bark and cats sleep", "Dogs bark", "Dogs bark", id="before a conjunction"),
         pytest.param("Dogs bark and cats sleep", "Cats sleep", None, id="behind a conjunction without a comma"),
         pytest.param("Dogs bark at cats", "Dogs bark", None, id="cut off at its end"),
+        pytest.param("Dogs bark loudly", "Dogs bark", None, id="cut off before its last word"),
         pytest.param("Dogs bark and", "Dogs bark", "Dogs bark", id="a conjunction behind which nothing is"),
         pytest.param("It costs ten euros and 50 cents", "It costs ten euros", None, id="half of an amount"),
         pytest.param("Big dogs bark", "Dogs bark", None, id="cut off at its beginning"),
