@@ -81,7 +81,8 @@ def test_a_proof_of_the_second_judge_names_its_places_and_is_a_weak_one() -> Non
 def test_a_contradiction_of_the_second_judge_names_its_places() -> None:
     found, report = judged(check_of(REWORDED, FERRY), FakeJudge([Verdict(contradicting=(0,))]))
     (one,) = found.sentences
-    assert (one.status, len(one.against), one.proofs, report.decided) == ("contradicted", 1, (), 1)
+    assert (one.status, one.is_by_second, len(one.against), one.proofs) == ("contradicted", True, 1, ())
+    assert report == JudgeReport(1, 1)
     assert [(place.answer_start, place.answer_end) for place in one.against] == [(0, 0)], "no mark names it"
 
 
