@@ -315,7 +315,8 @@ class SourceText:
                 yield SourceSentence(start, end, start, is_row=True)
                 continue
             lines = self._lines(start, end) if "\n" in self.text[start:end] else ((start, end),)
-            for first, last in small_sentences(self.text, lines):
+            has_stops = "." in self.text[start:end].rstrip(".")
+            for first, last in small_sentences(self.text, lines) if has_stops else lines:
                 bullet = BULLET.match(self.text, first, last)
                 mark = bullet.end() if bullet else first
                 is_item = mark > first or _NUMBERED.match(self.text, first, last) is not None
