@@ -66,7 +66,7 @@ open-webui: $(DEV_STAMP) programs
 
 # The suite starts our programs again and again. Where the environment forbids Python to keep what it has compiled, each
 # of them compiles every module again, a quarter of its start, and collecting the tests takes twice as long. Empty: allowed.
-test test-quick test-long test-for: export PYTHONDONTWRITEBYTECODE =
+test test-quick test-long test-for mutants: export PYTHONDONTWRITEBYTECODE =
 
 # Three processes on two cores: while one waits for a server, another one computes. WORKERS=0 runs all in one.
 WORKERS ?= 3
@@ -205,8 +205,8 @@ history: export HISTORY_FILE ?= $(CURDIR)/var/history.jsonl
 history: $(DEV_STAMP)
 	HISTORY_PAGE=docs/faults.md FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m slow tests/end_to_end/test_history.py
 
-# Whether the tests of rights, budget, links and proof notice each change that tests/mutants/mutants.toml names: hours, and
-# a run that is stopped is continued by the next. MUTANTS='--part rights', '--module core/access.py' or '--sample 30 --seed 1'
+# Whether the tests of rights, budget, links and proof notice each change that tests/mutants/mutants.toml names: an hour or two,
+# and a run that is stopped is continued by the next. MUTANTS='--part rights', '--module core/access.py' or '--sample 30 --seed 1'
 # tries fewer. Ends with 1 where one survives that is not listed there as equivalent.
 mutants: $(DEV_STAMP) .venvs/.mutants
 	.venvs/mutants/bin/python tests/mutants/__main__.py $(MUTANTS)
