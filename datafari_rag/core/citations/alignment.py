@@ -144,8 +144,8 @@ class UnitRow:
             elif unit.before:
                 is_start = unit.before == ","
             else:
-                sizes = [size for phrases in leading for size in phrases.before(self.words, place)]
-                is_start = any(place - size in places for size in sizes)
+                ending = [phrases for phrases in leading if self.words[place - 1] in phrases.lasts]
+                is_start = any(place - size in places for some in ending for size in some.before(self.words, place))
             if is_start:
                 places.add(place)
         return frozenset(places)
@@ -196,7 +196,8 @@ class UnitRow:
         """Yield where what may be left out before *end* begins, and whether it is a stretch of a clause."""
         if not end:
             return
-        yield from [(end - size, False) for size in self.language.anywhere.before(self.words, end)]
+        if self.words[end - 1] in self.language.anywhere.lasts:
+            yield from [(end - size, False) for size in self.language.anywhere.before(self.words, end)]
         is_aside = self.units[end - 1].is_aside and not self.units[end].is_aside
         if is_aside or self.units[end].before in (",", "|"):
             start = end - 1

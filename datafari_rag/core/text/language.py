@@ -59,7 +59,8 @@ class Phrases:
         self._tails: dict[str, list[Phrase]] = {}
         for first, *rest in self.all:
             self._tails.setdefault(first, []).append(tuple(rest))
-        self._lasts = frozenset(phrase[-1] for phrase in self.all)
+        self.lasts = frozenset(phrase[-1] for phrase in self.all)
+        """What the phrases end with: `before` is empty behind any other word."""
         affixes = [tail for tail in self._tails if len(tail) > 1]
         self._endings = tuple(affix[1:] for affix in affixes if affix[0] == "-")
         self._beginnings = tuple(affix for affix in affixes if affix[-1] == "-")
@@ -88,8 +89,6 @@ class Phrases:
 
     def before(self, words: Sequence[str], end: int) -> list[int]:
         """Return of how many words the phrases are that end before *end*."""
-        if words[end - 1] not in self._lasts:
-            return []
         return [size for size in range(1, min(self.longest, end) + 1) if self.at(words, end - size) == size]
 
 
