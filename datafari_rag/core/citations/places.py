@@ -274,7 +274,7 @@ class SourceText:
         while len(self.text) - at > MAX_BLOCK_CHARS:
             low, high = at + BLOCK_CHARS, at + MAX_BLOCK_CHARS
             paragraph = self.text.find("\n\n", low, high) + 1
-            stretches = [] if paragraph else first_spans(self.text[low:high], 2, longest=high)
+            stretches = [] if paragraph else first_spans(self.text[low:high], 2, longest=len(self.text))
             if paragraph or len(stretches) == 2:
                 at = paragraph or low + stretches[1][0]
             else:
@@ -309,7 +309,7 @@ class SourceText:
     def _sentences(self, low: int, high: int) -> Iterator[SourceSentence]:
         may_have_rows = has_tables(self.text, low, high)
         # However long: what is cut off could turn what is left.
-        for start, end in spans(self.text[low:high], longest=high):
+        for start, end in spans(self.text[low:high], longest=len(self.text)):
             start, end = start + low, end + low
             if may_have_rows and is_row(self.text[start:end]):
                 yield SourceSentence(start, end, start, is_row=True)
