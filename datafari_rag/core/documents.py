@@ -72,15 +72,12 @@ def place_at(stored: str | None, text: str, offset: int, start: int = 0) -> Plac
     """
     if not stored or len(stored) > MAX_STORED_CHARS:
         return None
-    last = ""
-    at = 0
-    for line in stored.split("\n"):
-        begin = _number(line.partition(" ")[0])
-        if begin is None:
-            return None
-        if begin > offset:
-            break
-        last, at = line, begin
+    # Searched as they are stored: of 10,000 marks 20 are read, whatever the number of citations.
+    behind = bisect_right(range(len(stored)), offset, key=lambda index: _begin(_line_with(stored, index)))
+    last = _line_with(stored, behind - 1) if behind else ""
+    at = _begin(last)
+    if at < 0:
+        return None
     if at >= start:
         return _place(last, text.count("\n", at - start, offset - start))
     place = _place(last, 0)
@@ -134,6 +131,18 @@ def _place(line: str, lines_after: int) -> Place | None:
     if kind is None or number is None:
         return None
     return Place(kind, number + lines_after if kind == "row" else number, parts[3] if parts[3:] else None)
+
+
+def _line_with(stored: str, index: int) -> str:
+    """Return the line that the character *index* is in, or ends."""
+    start, end = stored.rfind("\n", 0, index) + 1, stored.find("\n", index)
+    return stored[start : end if end >= 0 else len(stored)]
+
+
+def _begin(line: str) -> int:
+    """Return the offset of a mark; -1 for a line that is none, behind which nothing is known."""
+    begin = _number(line.partition(" ")[0])
+    return -1 if begin is None else begin
 
 
 def _number(digits: str) -> int | None:

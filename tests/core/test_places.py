@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 import pytest
 
 from datafari_rag.core.documents import MAX_MARKS, MAX_STORED_CHARS, Place, PlaceMark, mark_text, place_at, with_rows_at
@@ -64,6 +67,24 @@ def test_marks_have_an_end_and_behind_it_nothing_is_known() -> None:
     assert stored.count("\n") == MAX_MARKS
     assert place_at(stored, "", MAX_MARKS - 1) == Place("page", MAX_MARKS)
     assert place_at(stored, "", MAX_MARKS) is None
+
+
+def test_of_many_marks_few_are_read() -> None:
+    """A reply may have hundreds of citations of one document."""
+    stored = mark_text(PlaceMark(n, Place("page", n + 1)) for n in range(MAX_MARKS))
+    calls: list[str] = []
+
+    def note(_: FrameType, event: str, __: object) -> None:
+        calls.append(event)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        place = place_at(stored, "", 7_000)
+    finally:
+        sys.setprofile(before)
+    assert place == Place("page", 7_001)
+    assert len(calls) < 1_000
 
 
 def test_a_sheet_may_be_named_by_anything() -> None:

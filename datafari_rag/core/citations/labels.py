@@ -41,12 +41,19 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     one of the same spelling gets " (2)", a third " (3)". None can be read as a number: `[1]` is the first document,
     whatever the others are called.
     """
-    others: set[str] = set()
+    numbers: dict[str, int] = {}
     labels: list[str] = []
     for document in documents:
-        label = _unique(next(filter(_is_label, map(plain_label, _names(document))), "document"), others)
-        others.add(folded(label))
-        labels.append(label)
+        label = unique = next(filter(_is_label, map(plain_label, _names(document))), "document")
+        number = numbers.get(folded(label), 0)
+        while folded(unique) in numbers:
+            # From the last one of this name on: else a thousand documents of one name would be compared in pairs.
+            number += 1
+            suffix = f" ({number})"
+            unique = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix
+        numbers[folded(label)] = max(number, 1)
+        numbers.setdefault(folded(unique), 1)
+        labels.append(unique)
     return tuple(labels)
 
 
@@ -74,15 +81,6 @@ def _names(document: Document) -> list[str]:
 def _is_label(name: str) -> bool:
     """Say whether *name* has a word, and cannot be taken for a number."""
     return any(map(str.isalpha, name)) and not numbers_in(folded(name))
-
-
-def _unique(label: str, others: set[str]) -> str:
-    unique, number = label, 1
-    while folded(unique) in others:
-        number += 1
-        suffix = f" ({number})"
-        unique = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix
-    return unique
 
 
 def file_name(url: str) -> str:

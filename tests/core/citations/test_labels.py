@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +55,24 @@ def test_labels_never_clash_however_they_are_written() -> None:
     assert labels[:4] == ("Plan", "plan (2)", "PLAN (3)", "ﬁle")
     assert labels[4:6] == ("file (2)", "Plan (2) (2)")
     assert labels[7] == "y" * 56 + " (2)"
+
+
+def test_a_thousand_documents_of_one_title_are_numbered_without_comparing_them_in_pairs() -> None:
+    documents = [Document(str(number), "", title="Report") for number in range(1_000)]
+    foldings = 0
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        nonlocal foldings
+        foldings += event == "call" and frame.f_code is folded.__code__
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        labels = labels_for(documents)
+    finally:
+        sys.setprofile(before)
+    assert labels[::333] == ("Report", "Report (334)", "Report (667)", "Report (1000)")
+    assert foldings < 10 * len(documents)
 
 
 @given(st.lists(st.text(max_size=80), max_size=6))
