@@ -1,5 +1,5 @@
 """
-The layout and the outer limits of the code (CONTRIBUTING.md), measured on the code itself.
+The borders of the code (docs/architecture.md): what imports what, and what stands in one place alone.
 
 A failing case names file and line; the rule is in the table at the top.
 """
@@ -11,7 +11,6 @@ import re
 import runpy
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -54,7 +53,7 @@ FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
 # Libraries that compute and no more: no clock, file, network or log.
 PURE_LIBRARIES = {"rapidfuzz", "msgspec"}
 
-# What a package may import besides the standard library; a package that is absent may take one library a file.
+# What a package may import besides the standard library; a package that is absent may import any.
 BESIDES: dict[str, set[str]] = {
     "core": PURE_LIBRARIES,
     "ports": set(),
@@ -87,17 +86,6 @@ OF_ONE_PLACE: dict[str, set[str]] = {
     # An agent's side of /mcp, which speaks HTTP to the service from outside; no other part is such a client.
     "commands/mcp_probe.py": {"requests"},
 }
-# Libraries that count as one in a file: a dependency of the first, its decoder, or a description of the second.
-TOGETHER = [
-    {"requests", "urllib3"},
-    {"pysolr", "requests", "orjson"},
-    {"jwt", "cryptography"},
-    {"onnxruntime", "numpy"},
-    {"tantivy", "numpy"},
-    {"gevent", "greenlet"},
-    {"bs4", "lxml"},
-    {"pdfplumber", "pypdfium2"},
-]
 PURE_ROOMS = {
     "core",
     "ports",
@@ -116,19 +104,8 @@ IMPURE_STANDARD = {
 # The pipeline may log (CONTRIBUTING.md); urllib.parse is pure, urllib.request is not.
 PURE_EXCEPTIONS = {("pipeline", "logging"), ("retrieval", "logging"), ("stepping", "logging")}
 
-MAX_FILES = 14
-MAX_MODULE_LINES = 800
-MAX_FUNCTION_LINES = 60
-MAX_BRANCHES = 14
-MAX_PARAMETERS = 5
-USUAL_FUNCTION_LINES = 32
 # What was done to a value is no name of it, and "one" names nothing; `found_documents` and `sorted` are fine.
-NO_NAMES = {
-    "one", "ones", "asked", "begun", "brought", "done", "found", "given", "gone", "got", "heard", "held", "kept",
-    "known", "left", "made", "meant", "said", "seen", "sent", "shown", "taken", "told", "wanted", "written",
-}  # fmt: skip
 # The side of a box, or of a figure; and a member of a file that is written from the fields of its record.
-NOUNS_ALL_THE_SAME = {("pdf.py", "left"), ("reports.py", "left"), ("passage_texts.py", "kept")}
 
 
 def room(path: Path) -> str:
@@ -168,7 +145,7 @@ def is_impure(name: str) -> bool:
 
 def foreign(path: Path) -> list[str]:
     """Return what the imports of one module break."""
-    here, broken, libraries = room(path), [], set()
+    here, broken = room(path), []
     place = path.relative_to(PACKAGE).as_posix()
     own = {one for start, allowed in OF_ONE_PLACE.items() if place.startswith(start) for one in allowed}
     for name, line in imports(path):
@@ -181,18 +158,10 @@ def foreign(path: Path) -> list[str]:
         elif top == TRIALS.name:
             broken.append(f"{where} measures the service and is no part of it")
         elif top not in sys.stdlib_module_names:
-            libraries.add(top)
             if here in BESIDES and top not in BESIDES[here] | own:
                 broken.append(f"{where} is no library of {here}")
         elif (here, top) not in PURE_EXCEPTIONS and here in PURE_ROOMS and is_impure(name):
             broken.append(f"{where} is not pure")
-    if (
-        here not in BESIDES
-        and here not in FREE
-        and len(libraries) > 1
-        and not any(libraries <= set_ for set_ in TOGETHER)
-    ):
-        broken.append(f"{path.relative_to(ROOT)}: more than one library: {sorted(libraries)}")
     return broken
 
 
@@ -200,29 +169,6 @@ def functions(path: Path) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionD
     for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node, f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
-
-
-def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    length = (node.end_lineno or node.lineno) - node.lineno + 1
-    doc = node.body[0]
-    if isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant) and isinstance(doc.value.value, str):
-        length -= (doc.end_lineno or doc.lineno) - doc.lineno + 1
-    return length
-
-
-def branches(node: ast.AST) -> int:
-    total = 1
-    for inner in ast.walk(node):
-        match inner:
-            case ast.If() | ast.For() | ast.AsyncFor() | ast.While() | ast.ExceptHandler() | ast.IfExp():
-                total += 1
-            case ast.BoolOp():
-                total += len(inner.values) - 1
-            case ast.comprehension():
-                total += 1 + len(inner.ifs)
-            case ast.match_case():
-                total += 1
-    return total
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -286,57 +232,6 @@ def test_what_is_started_imports_nothing_that_it_does_not_need(started: str, nee
     assert done.stdout.strip() == ""
 
 
-def test_no_package_has_more_than_fourteen_files() -> None:
-    """A newcomer finds the file they want by its name alone."""
-    files = Counter(path.parent for path in ALL_MODULES if path.name != "__init__.py")
-    crowded = {str(folder.relative_to(ROOT)): count for folder, count in files.items() if count > MAX_FILES}
-    assert crowded == {}
-
-
-def test_no_module_is_longer_than_eight_hundred_lines() -> None:
-    long = [
-        f"{path.relative_to(ROOT)}: {lines}"
-        for path in ALL_MODULES
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_MODULE_LINES
-    ]
-    assert long == []
-
-
-def test_no_function_is_longer_than_sixty_lines() -> None:
-    assert [
-        f"{name}: {lines}"
-        for path in ALL_MODULES
-        for node, name in functions(path)
-        if (lines := body_lines(node)) > MAX_FUNCTION_LINES
-    ] == []
-
-
-def test_nine_functions_in_ten_have_at_most_thirty_two_lines() -> None:
-    sizes = [body_lines(node) for path in ALL_MODULES for node, _ in functions(path)]
-    assert sum(size <= USUAL_FUNCTION_LINES for size in sizes) >= 0.9 * len(sizes)
-
-
-def test_no_function_has_more_than_fourteen_branches() -> None:
-    assert [
-        f"{name}: {count}"
-        for path in ALL_MODULES
-        for node, name in functions(path)
-        if (count := branches(node)) > MAX_BRANCHES
-    ] == []
-
-
-def test_no_function_has_more_than_five_parameters() -> None:
-    crowded = []
-    for path in ALL_MODULES:
-        if "click" in dict(imports(path)):
-            continue  # click hands every option over as a parameter
-        for node, name in functions(path):
-            total = parameters(node)
-            if total > MAX_PARAMETERS and node.name != "__init__":
-                crowded.append(f"{name}: {total}")
-    assert crowded == []
-
-
 CACHE = re.compile(r"(functools\.)?(lru_)?cache\b")
 
 
@@ -351,15 +246,6 @@ def test_what_is_kept_for_ever_depends_on_nothing_that_a_request_says() -> None:
     assert kept == []
 
 
-def test_no_package_is_without_a_noun() -> None:
-    forbidden = re.compile(r"utils?|common|helpers?|manager|base|misc")
-    assert [
-        str(path.relative_to(ROOT))
-        for path in MODULES
-        if any(forbidden.fullmatch(p) for p in (path.stem, *path.parts[:-1]))
-    ] == []
-
-
 def test_exceptions_are_caught_wholesale_only_at_the_edge() -> None:
     caught = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
@@ -371,7 +257,6 @@ def test_exceptions_are_caught_wholesale_only_at_the_edge() -> None:
         and not any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
     ]
     assert caught == [place for place in caught if place.startswith("datafari_rag/web/api/answers.py")]
-    assert len(caught) <= 1
 
 
 def test_the_filter_is_made_in_one_place() -> None:
@@ -382,60 +267,6 @@ def test_the_filter_is_made_in_one_place() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "filter_for"
     }
     assert callers == {"datafari_rag/pipeline.py"}
-
-
-def test_at_most_one_test_in_twenty_uses_a_mock() -> None:
-    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    texts = [path.read_text(encoding="utf-8") for path in tests]
-    count = sum(len(re.findall(r"^\s*(?:async )?def test_", text, re.M)) for text in texts)
-    mocks = sum(len(re.findall(r"monkeypatch\.setattr|\bMock\(|\bpatch\(|MagicMock", text)) for text in texts)
-    assert mocks * 20 <= count
-
-
-def test_what_runs_a_module_stands_at_its_end() -> None:
-    """What follows it is not there yet: the command that fits `rag.evidence.min` failed with a NameError."""
-    early = [
-        str(path.relative_to(ROOT))
-        for path in ALL_MODULES
-        for one in ast.parse(path.read_text(encoding="utf-8")).body[:-1]
-        if isinstance(one, ast.If) and "__name__" in ast.dump(one.test)
-    ]
-    assert early == []
-
-
-def test_no_class_name_is_used_twice() -> None:
-    """One word has one meaning: a reader who searches for a class finds it."""
-    places: dict[str, list[str]] = {}
-    for path in ALL_MODULES:
-        for node in nodes(path):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
-
-
-def bound_names(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield each name of a function, class, parameter, attribute or variable where it is bound, with its line."""
-    for node in nodes(path):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name, node.lineno
-        elif isinstance(node, ast.arg):
-            yield node.arg, node.lineno
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, node.lineno
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr, node.lineno
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            yield node.name, node.lineno
-
-
-def test_no_name_is_a_participle_or_one() -> None:
-    """A name says what a value is: `found` may be a place, a match or a document."""
-    assert [
-        f"{path.relative_to(ROOT)}:{line} {name}"
-        for path in ALL_MODULES
-        for name, line in bound_names(path)
-        if name.strip("_").lower() in NO_NAMES and (path.name, name) not in NOUNS_ALL_THE_SAME
-    ] == []
 
 
 def test_the_drawing_of_the_packages_is_that_of_the_code() -> None:

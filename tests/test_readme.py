@@ -144,8 +144,3 @@ def test_every_door_and_every_key_of_the_readme_is_one_of_the_service() -> None:
     assert doors - named == set()
     assert named - rules == set()
     assert keys and [key for key in keys if row_for(key) is None] == []
-
-
-def test_the_readme_is_short() -> None:
-    assert README.read_text(encoding="utf-8").count("\n") <= 200
-    assert max((block.shown or "").count("\n") for block in blocks()) <= 20

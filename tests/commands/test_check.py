@@ -115,10 +115,6 @@ def test_a_broken_file_is_told_with_line_and_message(tmp_path: Path, text: str, 
     assert found and found[0].startswith(f"{tmp_path}/rag.properties:{line}: ")
 
 
-def test_there_are_thirty_broken_files_and_more() -> None:
-    assert len(BROKEN) >= 30
-
-
 @pytest.mark.parametrize(("text", "lines"), WARNED)
 def test_a_warning_fails_only_when_strict(tmp_path: Path, text: str, lines: list[int]) -> None:
     result = checked(tmp_path, text)

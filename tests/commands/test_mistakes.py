@@ -34,10 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_table_has_rows() -> None:
-    assert len(ROWS) >= 19
-
-
 @pytest.mark.parametrize(("mistake", "command", "said"), ROWS, ids=[f"{row[1]} {row[0]}" for row in ROWS])
 def test_a_mistake_prints_what_to_do(folder: Path, mistake: str, command: str, said: str) -> None:
     conf = folder / "rag.properties"

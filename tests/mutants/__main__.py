@@ -34,8 +34,6 @@ ROOT = Path(__file__).parents[2]
 PLACE = ROOT / "var" / "mutants"
 TREE = PLACE / "tree"
 PROGRESS_EVERY = 10
-OF_EVERY_MODULE = "tests/core/test_values.py"
-"""What is true of the values of each module."""
 
 Diff = tuple[str, str]
 """The lines that a mutant takes away and those it brings, without the space around them."""
@@ -182,7 +180,7 @@ class Tests:
         made = [python, "-m", "tests.concerning", str(path)]
         listed = subprocess.run(made, capture_output=True, text=True, check=True).stdout.split()
         named = [one for one in listed if Path(one).name.startswith(f"test_{path.stem}")]
-        others = [*(one for one in listed if one not in named), OF_EVERY_MODULE]
+        others = [one for one in listed if one not in named]
         stages = [files for files in (named, others) if files]
         command = [python, "-m", "tests.mutants.runner", json.dumps(stages)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -172,10 +172,6 @@ CLASSES = {
 }
 
 
-def test_there_are_classes_to_find() -> None:
-    assert len(CLASSES) > 80
-
-
 @pytest.mark.parametrize("kind", sorted(CLASSES, key=lambda kind: f"{kind.__module__}.{kind.__name__}"))
 def test_every_foreign_exception_finds_its_place(kind: type[Exception]) -> None:
     error = kind.__new__(kind)
