@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm $(addprefix .venvs/.,langchain llamaindex litellm llamacpp mcp openapi)
 PORT ?= 8080
 
-.PHONY: run wheel test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index large night eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history mutants
+.PHONY: run wheel test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history mutants
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -129,40 +129,17 @@ rights: $(DEV_STAMP)
 	PROPERTY_CASES=67000 PROPERTY_SEED=random $(BIN)/python -m pytest -q tests/security/test_nobody_learns.py tests/core/test_access.py
 
 # The peers of the benchmark, each as its makers publish it, in an environment of its own, every package pinned.
-peers: $(addprefix .venvs/.peer-,relay haystack langchain litellm)
+peers: $(addprefix .venvs/.peer-,haystack langchain litellm)
 
 .venvs/.peer-%: benchmarks/peers/%.txt | $(UV)
 	@test -x .venvs/$*/bin/python || $(BIN)/python -m venv .venvs/$*
 	@($(call install,.venvs/$*/bin/python,-r $<)) && touch $@ \
 	  || echo "NOT INSTALLED: $*; its row will say so"
 
-# Beside the limits and the peers, on loopback alone; a part that fails says so and the others go on. Needs Node 20.
+# Beside the floor and the peers, on loopback alone; a part that fails says so and the others go on. Needs Node 20.
 # One table and one picture go into docs/performance.md, all else into bench-results. About half an hour with the peers.
 bench: $(DEV_STAMP) peers
 	$(BIN)/python -m benchmarks.run --docs
-
-# Some of its rows in a minute and a half, without the large peers; the tables go into bench-results alone.
-bench-quick: $(DEV_STAMP) .venvs/.peer-relay
-	$(BIN)/python -m benchmarks.run --quick
-
-# Large indexes: 100,000 documents in a real Solr (Java 17, Maven) and embedded, 1,000,000 embedded. They are kept in
-# var/bench, so that what was built is not built again.
-bench-index: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks.run --index
-
-# All that docs/sizing.md quotes, in a real SolrCloud of two nodes (Java 17, Maven, 4 GB of heap). A call measures for
-# LARGE_MINUTES what bench-results/large.json lacks, and fails while something is left: call it again. What was filled is
-# kept in var/bench. ONLY='Vectors 1,000,000: filter cache' measures these rows alone. The tables go into docs/sizing.md.
-LARGE_MINUTES ?= 8
-ONLY ?=
-large: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks.million --minutes $(LARGE_MINUTES) --only '$(ONLY)'; left=$$?; \
-	  $(BIN)/python -m benchmarks.sizing --write && exit $$left
-
-# A night of mixed traffic over a real SolrCloud, in parts that add up in var/night; lines and picture in docs/sizing.md.
-NIGHT_MINUTES ?= 20
-night: $(DEV_STAMP)
-	$(BIN)/python -m tests.end_to_end.night --minutes $(NIGHT_MINUTES) --write
 
 # The fault matrix with real processes, printed as a table and written into docs/faults.md. About twenty minutes.
 FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py \

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.measuring import Result, Target
-from benchmarks.services import Stubs, direct, relay, service, stubs
+from benchmarks.services import Stubs, direct, service, stubs
 
 Maker = Callable[[Stubs], AbstractContextManager[Target]]
 Measure = Callable[[Stubs, Target], Result]
@@ -21,20 +21,15 @@ class TooLong(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One run: where its files go, how long its rows are, which targets are asked for (none: all)."""
+    """One run: where its files go, which targets are asked for (none: all)."""
 
     folder: Path
-    is_quick: bool = False
     wanted: Sequence[str] = ()
     done: Result = field(default_factory=dict)
     """What a row has measured so far: kept when the rest of it takes too long."""
 
-    def seconds(self, full: float) -> float:
-        """Return how long a row is measured."""
-        return full / 3 if self.is_quick else full
-
     def beside(self, name: str, measure: Measure) -> Result:
-        """Return what *measure* gives for each target: the model itself, the relay, the service."""
+        """Return what *measure* gives for each target: the model itself, the service."""
         with stubs(self.folder / name) as behind:
             for key, make in MAKERS.items():
                 if not self.wanted or key in self.wanted:
@@ -74,6 +69,5 @@ def bounded(seconds: float) -> Iterator[None]:
 
 MAKERS: dict[str, Maker] = {
     "direct": lambda behind: nullcontext(direct(behind)),
-    "relay": relay,
     "service": service,
 }

@@ -56,8 +56,8 @@ def answer(pages: Sequence[str], *, documents: int, chars: int, seed: int) -> Ma
     }
 
 
-def write_answers(file: Path, *, documents: int = 3, chars: int = 20_000, large_chars: int = 0) -> None:
-    """Write what `stub_solr.js` reads: up to 40 different answers, and a large one of three documents."""
+def write_answers(file: Path, *, documents: int = 3, chars: int = 20_000) -> None:
+    """Write what `stub_solr.js` reads: up to 40 different answers."""
     pages = texts()
     schema = {
         "fieldTypes": [{"name": "text", "class": "solr.TextField"}, {"name": "string", "class": "solr.StrField"}],
@@ -67,5 +67,4 @@ def write_answers(file: Path, *, documents: int = 3, chars: int = 20_000, large_
     }
     variety = max(3, min(40, VARIED_CHARS // (documents * chars)))
     small = [answer(pages, documents=documents, chars=chars, seed=seed) for seed in range(variety)]
-    large = answer(pages, documents=3, chars=large_chars // 3, seed=999) if large_chars else small[0]
-    file.write_text(json.dumps({"small": small, "large": large, "schema": schema}), encoding="utf-8")
+    file.write_text(json.dumps({"small": small, "schema": schema}), encoding="utf-8")

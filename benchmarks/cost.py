@@ -18,22 +18,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 from urllib.parse import quote
 
 from benchmarks.bench import Bench, tried
-from benchmarks.choosing import choosing
 from benchmarks.corpus import texts
 from benchmarks.measuring import Result, Target
 from benchmarks.peering import haystack, langchain, litellm
 from benchmarks.processes import NotStarted, Running, cpu_s, fetch, free_port, running
 from benchmarks.services import CHAT, HERE, Stubs, asking, service, stubs
-from datafari_rag.adapters.solr.factory import retriever_for
-from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.ask import Ask
-from datafari_rag.core.query.plan import searches_for
-from datafari_rag.core.settings.search import SolrSettings
-from datafari_rag.core.settings.table import Settings
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.process import Running as RunningSolr
 
@@ -153,7 +145,6 @@ def _costs(library: Library, solr: RunningSolr, behind: Stubs, peers: Mapping[st
     found["embedded"]["mb"] = sum(one.stat().st_size for one in index.rglob("*") if one.is_file()) / 1e6
     with service(behind, workers=1, **{"solr.url": f"embedded:{index}", **SETTINGS}) as ours:
         found["embedded"] |= _asked(ours, library, lambda: 0.0)
-    found["choosing"] = choosing(library.documents, library.questions, behind.folder / f"vectors {library.name}")
     found["Solr"] = {"index_s": _run(url, behind, "index", str(lines))}
     found["Solr"] |= _over_solr(library, url, behind, pid)
     found["snippets"] = _over_solr(library, url, behind, pid, rag__solrField="highlighting", rag__extract="head")
@@ -169,8 +160,7 @@ def _costs(library: Library, solr: RunningSolr, behind: Stubs, peers: Mapping[st
 
 def _over_solr(library: Library, url: str, behind: Stubs, pid: int, **settings: str) -> Result:
     with service(behind, workers=1, **{"solr.url": url, **SETTINGS, **settings}) as ours:
-        found = _asked(ours, library, lambda: cpu_s(pid))
-    return {**found, "qtime_ms": _own_time_ms(library, url)}
+        return _asked(ours, library, lambda: cpu_s(pid))
 
 
 def _run(url: str, behind: Stubs, *arguments: str) -> float:
@@ -211,20 +201,6 @@ def _ask(target: Target, plan: Mapping[str, object], question: str) -> None:
 
 def _of_peer(peer: Peer, library: Library, pid: int) -> Result:
     return {"error": peer} if isinstance(peer, str) else _asked(peer, library, lambda: cpu_s(pid))
-
-
-def _own_time_ms(library: Library, url: str) -> float:
-    """Return the mean of what Solr says it took for the last search of an answer."""
-    settings = Settings(solr=SolrSettings(url=url))
-    retriever, access = retriever_for(settings), filter_for(User("bench"), mode="tokens", anonymous="public")
-    took: list[float] = []
-    for question in library.questions:
-        for search in searches_for(Ask(question), language="en", rag=settings.rag):
-            result = retriever.search(search, access)
-            if result.documents:
-                took.append(result.took_ms or 0.0)
-                break
-    return mean(took) if took else 0.0
 
 
 def _cpu_s(served_by: Running | None) -> float:

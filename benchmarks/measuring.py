@@ -78,18 +78,6 @@ def calling(target: Target, plan: Mapping[str, object]) -> Iterator[tuple[subpro
         callers.wait(10)
 
 
-def crowd(callers: int, seconds: float, *, warmup_s: float = 1.0, **request: object) -> Result:
-    """Return a plan: *callers* ask again as soon as they are answered. For throughput: their waits say little."""
-    return {"mode": "whole", "callers": callers, "seconds": seconds, "warmup_s": warmup_s, **request}
-
-
-def visits(at_once: int, seconds: float, *, model_s: float, **request: object) -> Result:
-    """Return a plan: they come at random, whatever became of others; *at_once* are there if only the model is slow."""
-    rate = at_once / model_s
-    plan = {"mode": "whole", "rate": rate, "spread": "poisson", "limit": 1024, "seconds": seconds}
-    return {**plan, "warmup_s": model_s + 1, **request}
-
-
 def streams(at_once: int, seconds: float, *, length_s: float, **request: object) -> Result:
     """
     Return a plan: streams of *length_s* begin evenly, so often that *at_once* of them are open.

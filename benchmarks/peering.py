@@ -9,44 +9,28 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
 from benchmarks import streaming
-from benchmarks.bench import Bench, Maker, tried, with_target
+from benchmarks.bench import Bench, Maker, with_target
 from benchmarks.measuring import Result, Target
 from benchmarks.processes import free_port, running
-from benchmarks.services import HERE, Stubs, direct, program, stubs
-from benchmarks.whole import at_once, paced
+from benchmarks.services import HERE, Stubs, program, stubs
 
-# The start of each alone takes longer than any row: so each is started once for all its rows.
-PACES: Mapping[str, Callable[[Bench, Stubs, Target], Result]] = {
-    "1 caller": lambda bench, behind, target: paced(bench, behind, target, "1 caller"),
-    "50 callers": lambda bench, behind, target: paced(bench, behind, target, "50 callers"),
-    "instant": at_once,
-    "100x10": lambda bench, behind, target: streaming.paced(bench, behind, target, "100x10"),
-    "300x50": lambda bench, behind, target: streaming.paced(bench, behind, target, "300x50"),
-}
+PACE = "300x50"
+"""The streams that every peer is measured with."""
 
 
 def peer(name: str) -> Callable[[Bench], Result]:
-    """Return the row of one peer: each of the PACES, and the versions."""
+    """Return the row of one peer: its versions, and its streams."""
 
     def row(bench: Bench) -> Result:
-        """Return what was measured at each pace."""
+        """Return what was measured."""
         make, packages = PEERS[name]
-        versions = _versions(name, packages)
-        short = replace(bench, is_quick=True)
         with stubs(bench.folder / name) as behind:
-            for pace in ("1 caller", "50 callers"):
-                paced(short, behind, direct(behind), pace)
-            found: Result = with_target(behind, make, lambda behind, target: _all(bench, behind, target))
-        return {"versions": versions, **found}
+            streams = with_target(behind, make, lambda behind, target: streaming.paced(bench, behind, target, PACE))
+        return {"versions": _versions(name, packages), PACE: streams}
 
     return row
-
-
-def _all(bench: Bench, behind: Stubs, target: Target) -> Result:
-    return {pace: tried(lambda take=take: take(bench, behind, target)) for pace, take in PACES.items()}  # type: ignore[misc]
 
 
 @contextmanager

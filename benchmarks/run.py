@@ -1,11 +1,10 @@
 """
-Measure the service beside its limits and its peers, and write what came out: JSON, Markdown tables, plots.
+Measure the service beside its floor and its peers, and write what came out: JSON, Markdown tables, one picture.
 
-    python -m benchmarks.run [--quick | --index] [--only ROW …] [--targets direct relay service …] [--docs]
+    python -m benchmarks.run [--only ROW …] [--targets direct service] [--docs]
 
 Everything is on 127.0.0.1 and bounded in time and count; a row that fails or takes too long says so and the next one is
-run. Stubs and callers are Node programs, so that they take less of the machine than what is measured; the tables say
-how much that was, and how much others took meanwhile.
+run. Stubs and callers are Node programs, so that they take less of the machine than what is measured.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import checking, cost, growth, large, peering, report, starting, streaming, whole
+from benchmarks import checking, cost, peering, report, streaming
 from benchmarks.bench import Bench, TooLong, bounded
 from benchmarks.measuring import Result
 
@@ -35,36 +34,21 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is run, in which runs, and the seconds it may take."""
+    """What is run, and the seconds it may take."""
 
     run: Callable[[Bench], Result]
     limit_s: float
-    runs: tuple[str, ...] = ("full",)
 
 
-BOTH = ("quick", "full")
 ROWS: dict[str, Row] = {
-    "start": Row(starting.start, 60, BOTH),
-    "demo folder": Row(starting.demo_folder, 90, BOTH),
-    "1 caller": Row(whole.one_caller, 60, BOTH),
-    "50 callers": Row(whole.fifty_callers, 120, BOTH),
-    "instant": Row(whole.instant, 90, BOTH),
-    "300x50": Row(streaming.many_streams("300x50"), 150, BOTH),
+    "300x50": Row(streaming.many_streams("300x50"), 150),
     "1000x10": Row(streaming.many_streams("1000x10"), 300),
-    "gap": Row(streaming.gap, 120),
-    "full house": Row(streaming.full_house, 60),
-    "100x10": Row(streaming.many_streams("100x10"), 120),
+    "2000x10": Row(streaming.many_streams("2000x10"), 300),
     "haystack": Row(peering.peer("haystack"), 300),
     "langchain": Row(peering.peer("langchain"), 300),
     "litellm": Row(peering.peer("litellm"), 390),
-    "2000x10": Row(streaming.many_streams("2000x10"), 300),
-    "growth": Row(growth.growth, 300),
-    "check": Row(checking.check, 120, BOTH),
+    "check": Row(checking.check, 120),
     "cost": Row(cost.cost, 2_700),
-    "size": Row(starting.size, 300),
-    "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),
-    "Solr 100,000": Row(large.real_solr, 420, ("index",)),
-    "embedded 1,000,000": Row(large.embedded(1_000_000), 420, ("index",)),
 }
 
 
@@ -101,20 +85,19 @@ def main() -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     options = _options()
-    run = next((name for name in ("quick", "index") if getattr(options, name)), "full")
     options.out.mkdir(parents=True, exist_ok=True)
     command = "python -m benchmarks.run " + shlex.join(sys.argv[1:])
-    began_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    found: Result = {"run": run, "command": command.strip(), "date": began_at, "machine": machine(), "rows": {}}
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    found: Result = {"command": command.strip(), "date": date, "machine": machine(), "rows": {}}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="datafari-rag-bench-") as folder:
-        bench = Bench(Path(folder), options.quick, options.targets)
-        for name in options.only or [name for name, row in ROWS.items() if run in row.runs]:
+        bench = Bench(Path(folder), options.targets)
+        for name in options.only or ROWS:
             row_began = time.monotonic()
             found["rows"][name] = measure(name, bench)
             print(f"{name}: {time.monotonic() - row_began:.0f} s", file=sys.stderr, flush=True)
             found["took_s"] = time.monotonic() - began
-            (options.out / f"{run}.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+            (options.out / "bench.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     print(report.write(found, options.out))
     if options.docs and "cost" in found["rows"]:
         report.into_docs(found, options.out, DOCS)
@@ -122,13 +105,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[1])
-    parser.add_argument("--quick", action="store_true", help="about a minute: fewer and shorter rows")
-    parser.add_argument("--index", action="store_true", help="the rows of large indexes")
     parser.add_argument("--only", nargs="*", choices=ROWS, help="these rows alone")
-    parser.add_argument("--targets", nargs="*", default=(), help="direct, relay, service or a peer; all when not given")
-    parser.add_argument(
-        "--docs", action="store_true", help="write the one table of costs into docs/performance.md, too"
-    )
+    parser.add_argument("--targets", nargs="*", default=(), help="direct or service; both when not given")
+    parser.add_argument("--docs", action="store_true", help="write the table of costs into docs/performance.md, too")
     parser.add_argument("--out", type=Path, default=Path("bench-results"))
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""What is measured, and what it depends on: the stubs, the service with its real server, the relay, a peer."""
+"""What is measured, and what it depends on: the stubs, the service with its real server, a peer."""
 
 from __future__ import annotations
 
@@ -79,15 +79,6 @@ def service(behind: Stubs, *, workers: int = 2, tokens: int = TOKENS, **settings
     command += ["--workers", str(workers)]
     with running(command, port=port, log=behind.folder / "service.log", listeners=workers) as found:
         yield Target("datafari-rag", port, found, behind.both())
-
-
-@contextmanager
-def relay(behind: Stubs) -> Iterator[Target]:
-    """Run the ten lines of aiohttp before the stub model."""
-    port = free_port()
-    command = [program("relay", "python"), HERE / "relay.py", str(port), f"http://127.0.0.1:{behind.model.port}{CHAT}"]
-    with running(command, port=port, log=behind.folder / "relay.log", listeners=2) as found:
-        yield Target("aiohttp relay", port, found, (behind.model,))
 
 
 def program(venv: str, name: str) -> Path:

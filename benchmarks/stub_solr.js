@@ -1,8 +1,8 @@
-// A Solr that answers at once: prepared answers of three documents, one after the other, or one very large answer.
+// A Solr that answers at once: prepared answers of three documents, one after the other.
 //
-//   node stub_solr.js PORT ANSWERS.json     ANSWERS.json: {"small": [answer, …], "large": answer}
+//   node stub_solr.js PORT ANSWERS.json     ANSWERS.json: {"small": [answer, …], "schema": …}
 //
-// Whoever asks for a text with "bigdocument" in it gets the large one. GET /count says how many searches there were.
+// GET /count says how many searches there were.
 "use strict";
 const http = require("node:http");
 const fs = require("node:fs");
@@ -10,7 +10,6 @@ const fs = require("node:fs");
 const [port, file] = [Number(process.argv[2]), process.argv[3]];
 const answers = JSON.parse(fs.readFileSync(file, "utf8"));
 const small = answers.small.map((answer) => Buffer.from(JSON.stringify(answer)));
-const large = Buffer.from(JSON.stringify(answers.large));
 const schema = Buffer.from(JSON.stringify({ schema: answers.schema }));
 let searches = 0;
 
@@ -20,15 +19,13 @@ function send(response, body) {
 }
 
 const server = http.createServer((request, response) => {
-  const parts = [];
-  request.on("data", (part) => parts.push(part));
+  request.resume();
   request.on("end", () => {
     const path = request.url.split("?")[0];
     if (path === "/count") return send(response, Buffer.from(JSON.stringify({ searches })));
     if (path.endsWith("/schema")) return send(response, schema);
     searches += 1;
-    const asked = request.url + Buffer.concat(parts).toString("latin1");
-    send(response, asked.includes("bigdocument") ? large : small[searches % small.length]);
+    send(response, small[searches % small.length]);
   });
 });
 server.keepAliveTimeout = 120000;
