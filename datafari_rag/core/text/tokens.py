@@ -1,0 +1,219 @@
+"""
+The words of a text, read once and in every script: what search, evidence and proof compare is a token.
+
+A token has two forms. Its *key* is the word without what a writer, a font or a keyboard adds to it: proof compares
+keys, and no language has a say in them. Its *stem* is what a search looks for. Places are code points of the text as
+it is stored. Nothing here knows the syntax of a query, and nothing is ever added to a text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from datafari_rag.core.text.words import FUNCTION_WORDS, LISTS, STEMS, Remembered
+
+
+class Token(NamedTuple):
+    """
+    A word, a number, a sign that means something, or one sign of a script without blanks: ``text[start:end]``.
+
+    *key* is never empty. *stem* is empty where the token alone finds nothing: a `%`, or the last sign of a run, which
+    the stem of the sign before it has already.
+    """
+
+    key: str
+    stem: str
+    start: int
+    end: int
+
+
+# What Unicode counts among no word's characters: vowel signs, points and accents that are written apart, and what is
+# invisible. All of it may stand inside a word, none of it begins one.
+_ACCENTS = r"\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_POINTS = r"\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed"
+_VOWEL_SIGNS = (
+    r"\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u0816-\u082d\u08ca-\u08ff\u0900-\u0903\u093a-\u0963\u0981-\u0983"
+    r"\u09bc-\u0df3\u0f18\u0f19\u0f35-\u0f39\u0f71-\u0fbc\u135d-\u135f\u1712-\u1734\u18a9\u1b00-\u1bf3\ua8e0-\ua8ff"
+)
+_INVISIBLE = r"\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+_MARKS = f"{_ACCENTS}{_POINTS}{_VOWEL_SIGNS}{_INVISIBLE}"
+
+# Scripts that put no blanks between words. Each sign is a token, with the vowels and tones that stand above, below or
+# behind it. Korean puts blanks between words that carry their particles: they are read in the same way.
+_SOUTH_EAST = r"\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u104c-\u108f\u109a-\u109f\u1780-\u17d3\u17dc\u17dd"
+_HAN_KANA = (
+    r"\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u309f\u30a1-\u30ff\u3105-\u312f\u31a0-\u31ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_HANGUL = r"\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc"
+_UNSPACED = f"{_SOUTH_EAST}{_HAN_KANA}{_HANGUL}"
+_SIGN_MARKS = (
+    r"\u0e31\u0e33-\u0e3a\u0e45\u0e47-\u0e4e\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1064"
+    r"\u1067-\u106d\u1071-\u1074\u1082-\u108f\u109a-\u109d\u17b4-\u17d3\u17dd\u3099\u309a\uff9e\uff9f"
+    rf"{_ACCENTS}{_INVISIBLE}"
+)
+_RAISED = "²³¹⁰ⁱ⁴-ⁿ"
+_APOSTROPHES = "'’ʼ＇"
+
+_LETTER = rf"[^\W_ʼ{_RAISED}{_UNSPACED}]"
+_LETTERS = rf"(?:{_LETTER}|[\u3300-\u33ff])(?:{_LETTER}++|[{_MARKS}\u3300-\u33ff]++)*+"
+_CYRILLIC, _HEBREW = r"[\u0400-\u052f]", r"[\u05d0-\u05ea]"
+_JOINED = (
+    rf"(?:(?<=\d)[.,:٫٬．，：](?=\d)|(?<={_CYRILLIC})[{_APOSTROPHES}](?={_CYRILLIC})"
+    rf"|(?<={_HEBREW})[\"״׳{_APOSTROPHES}](?={_HEBREW})|(?<=[lL])·(?=[lL])|(?<=[A-Z])&(?=[A-Z]))"
+)
+"""What stands inside a word or a number: any other mark is between two."""
+
+_MINUS = r"\-−‐‑–﹣－"
+_MONEY = r"$¢-¥֏؋৲৳૱௹฿៛\u20a0-\u20cf﷼﹩＄￠￡￥￦"
+_TOKEN = re.compile(
+    rf"(?:(?<![\w.])\.(?=\d))?{_LETTERS}(?:{_JOINED}{_LETTERS})*+"
+    rf"(?:[{_APOSTROPHES}](?:[sStTdDmM]|[rR][eE]|[vV][eE]|[lL][lL])(?!\w)|(?<=[a-zA-Z])(?:\+\+|\#(?!\w)))?"
+    rf"|[{_UNSPACED}](?:(?<=[\u1100-\u115f\ua960-\ua97c])[\u1160-\u11ff\ud7b0-\ud7fb]{{1,4}}+)?[{_SIGN_MARKS}]*+"
+    rf"|[{_RAISED}]+|\^(?=-?\w)|(?<![\w)\]])[{_MINUS}](?=[.,]?[\d{_MONEY}])"
+    rf"|[<>＜＞]=?(?=[\s{_MONEY}{_MINUS}]?[.,]?\d)|(?<![=<>!:+-])=(?![=>])|\+(?=\d)|(?<=\d)\+|~(?=\d)"
+    rf"|[{_MONEY}%‰٪％°±×÷≈≠≤≥≦≧]"
+)
+_INITIALS = re.compile(r"(?<![\w.])[^\W\d_](?:\.[^\W\d_]){1,7}+(?!\w)")
+"""U.S, e.g, z.B: written as often without points."""
+
+_SEPARATE = re.compile(rf"[{_UNSPACED}]")
+_WRAPS = re.compile(rf"[{_HAN_KANA}{_SOUTH_EAST}]")
+_LEFT_OUT = re.compile(
+    rf"[{_POINTS}{_INVISIBLE}·\u115f\u1160\u3164\uffa0]|(?<=[\u0400-\u052f])[\u0300\u0301'’ʼ]"
+    "|[\"״׳'’ʼ](?=[\u05d0-\u05ea])"
+)
+_UNITED = str.maketrans("أإآٱىیےکς’ʼ＇≦≧٪٫٬−‐‑–﹣－", "اااايييكσ'''≤≥%.,------") | {ord("œ"): "oe", ord("æ"): "ae"}
+_BASES = str.maketrans("øłđðıħёґةؤئँ", "olddihегهويं") | {ord("ß"): "ss", ord("þ"): "th", ord("़"): None}
+_COMPARISONS = {"<=": "≤", ">=": "≥"}
+_ACCENT = re.compile(rf"(?<=[a-z\u0370-\u03ff])[{_ACCENTS}]+")
+_LONGEST_CAPITALS = 6
+_AROUND = 3
+"""So many words on each side show whether a line is in capitals."""
+
+_MOST_FORMS = 50_000
+"""The most words of a language that are remembered: a text of a megabyte has half as many."""
+
+
+def tokens(text: str, language: str | None = None) -> list[Token]:
+    """
+    Return the tokens of *text* in order; empty where it has neither letter, digit nor a sign that means something.
+
+    *language* is a code with a data file, or None where it is not sure: it decides stems alone. A run of a script
+    without blanks has one token a sign, each with the sign itself as its key and two neighbouring signs as its stem.
+    """
+    forms = _FORMS[language if language is not None and LISTS[language] else ""]
+    capitals, sequence, capital_places = _capitals(), list[Token](), list[int]()
+    initials = {match.start(): match.end() for match in _INITIALS.finditer(text)} if "." in text else {}
+    beyond = 0
+    for match in _TOKEN.finditer(text):
+        start, end = match.span()
+        if start < beyond:
+            continue
+        raw = match.group()
+        if start in initials:
+            end = beyond = initials[start]
+            raw = text[start:end].replace(".", "")
+        key, stem = forms[raw]
+        if raw in capitals:
+            capital_places.append(len(sequence))
+        if key:
+            sequence.append(Token(key, stem, start, end))
+    for at in capital_places:
+        sequence[at] = _in_capitals(text, sequence, at)
+    return sequence if text.isascii() or _SEPARATE.search(text) is None else _in_pairs(text, sequence)
+
+
+def is_content(token: Token, language: str | None) -> bool:
+    """Say whether *token* is a word or number that *language* does not have among its stop words."""
+    return bool(token.stem) and (token.stem.isupper() or token.key not in FUNCTION_WORDS[language or ""])
+
+
+def _in_capitals(text: str, sequence: list[Token], at: int) -> Token:
+    """Return the token at *at*, a stop word in capitals, with these as its stem: not where the line is written so."""
+    token = sequence[at]
+    before, after = sequence[max(0, at - _AROUND) : at], sequence[at + 1 : at + 1 + _AROUND]
+    around = [text[other.start : other.end] for other in before if "\n" not in text[other.end : token.start]]
+    around += [text[other.start : other.end] for other in after if "\n" not in text[token.end : other.start]]
+    small = sum(any(map(str.islower, word)) for word in around)
+    large = sum(len(word) > 1 and word.isupper() for word in around)
+    return token._replace(stem=token.key.upper()) if small >= large else token
+
+
+def _in_pairs(text: str, sequence: list[Token]) -> list[Token]:
+    """Return *sequence* with the stem of each sign of a script without blanks joined to the sign that follows it."""
+    paired = list(sequence)
+    for at, token in enumerate(sequence):
+        if _SEPARATE.match(text, token.start) is None:
+            continue
+        after = sequence[at + 1] if at + 1 < len(sequence) else None
+        if after is not None and _is_next(text, token, after):
+            paired[at] = token._replace(stem=token.key + after.key)
+        elif at and _is_next(text, sequence[at - 1], token):
+            paired[at] = token._replace(stem="")
+    return paired
+
+
+def _is_next(text: str, token: Token, after: Token) -> bool:
+    """Say whether both are signs of one run, which goes on behind a line end in a script without any blanks."""
+    between = text[token.end : after.start]
+    if between and not (between == "\n" and _WRAPS.match(text, token.start) and _WRAPS.match(text, after.start)):
+        return False
+    return all(_SEPARATE.match(text, at) is not None for at in (token.start, after.start))
+
+
+@cache
+def _capitals() -> frozenset[str]:
+    """
+    Return the stop words of all languages in capitals: written so among other words they are no stop words (IT, US).
+
+    Of all languages, because a question of three words does not show its own.
+    """
+    names = (file.name for file in (files("datafari_rag.resources") / "languages").iterdir())
+    codes = sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+    return frozenset(
+        word.upper()
+        for code in codes
+        for word in FUNCTION_WORDS[code]
+        if 1 < len(word) <= _LONGEST_CAPITALS and word.isalpha()
+    )
+
+
+def _key(raw: str) -> str:
+    if raw.isascii():
+        small = raw.lower()
+        return _COMPARISONS.get(small, small)
+    if raw[0] in "²³¹⁰ⁱⁿ" or "⁴" <= raw[0] <= "ⁿ":
+        return "^" + unicodedata.normalize("NFKC", raw)
+    # The dot of Turkish İ stays behind as a mark where it is made small, final sigma is another letter.
+    plain = unicodedata.normalize("NFKC", _LEFT_OUT.sub("", raw)).replace("İ", "i").lower()
+    plain = unicodedata.normalize("NFC", _LEFT_OUT.sub("", plain).replace("i\u0307", "i")).translate(_UNITED)
+    return "".join([str(unicodedata.decimal(sign, sign)) for sign in plain])
+
+
+def _bare(word: str) -> str:
+    """Return *word* without accents of Latin and Greek letters, and with what keyboards write in two ways united."""
+    if word.isascii():
+        return word
+    apart = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", word)))
+    return apart.translate(_BASES)
+
+
+def _form(language: str, raw: str) -> tuple[str, str]:
+    key = _key(raw)
+    if not any(map(str.isalnum, key)):
+        return key, ""
+    word = key.removesuffix("'s")
+    return key, _bare(STEMS[word, language])
+
+
+def _forms(language: str) -> Remembered[str, tuple[str, str]]:
+    return Remembered(lambda raw: _form(language, raw), _MOST_FORMS)
+
+
+_FORMS: Remembered[str, Remembered[str, tuple[str, str]]] = Remembered(_forms, 64)
+"""Key and stem of a word, by language and word."""
