@@ -142,7 +142,7 @@ bench: $(DEV_STAMP) peers
 	$(BIN)/python -m benchmarks.run --docs
 
 # The fault matrix with real processes, printed as a table and written into docs/faults.md. About twenty minutes.
-FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py \
+FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_server.py \
   test_shares.py test_rush.py test_revocation.py test_solr_cloud_killed.py) \
   $(addprefix tests/commands/,test_index_killed.py test_audit.py) tests/web/test_clock.py
 faults: $(DEV_STAMP)

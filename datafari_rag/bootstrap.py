@@ -16,7 +16,6 @@ from datafari_rag import resources
 from datafari_rag.adapters.conversation_file import ConversationFile
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.identity.factory import DemoIdentity, configured_identity, token_identity_for_agents
-from datafari_rag.adapters.judge import judge_for
 from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ExtractiveModel, ModelChain, chain_for
@@ -155,7 +154,7 @@ class Runtime:
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings
-        rag, answer, chat, security = settings.rag, settings.answer, settings.chat, settings.security
+        rag, chat, security = settings.rag, settings.chat, settings.security
         part, machine = self._part, self._machine
         model = part(
             "model",
@@ -165,7 +164,6 @@ class Runtime:
         of_search = (settings.solr, settings.openai.indexes, settings.tls)
         retriever = part("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
         of_agents = (security, settings.demo, settings.server.public_url)
-        of_judge = (answer.judge_endpoint, answer.judge_token, answer.judge_options, settings.tls)
         dependencies = Dependencies(
             retriever=retriever,
             meaning=part("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
@@ -181,7 +179,6 @@ class Runtime:
             reranker=part(
                 "reranker", (settings.rerank, settings.tls), lambda: reranker_for(settings, machine, self._aside)
             ),
-            judge=part("judge", of_judge, lambda: judge_for(settings, machine)),
         )
         revocations = part("revocations", security.revocations_file, lambda: revocations_for(security))
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
@@ -254,7 +251,7 @@ class Application(Flask):
         used = self.runtime.snapshot().settings
         if used.security.mode == "none":
             log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
-        for name in ("solr", "llm", "embeddings", "rerank", "judge"):
+        for name in ("solr", "llm", "embeddings", "rerank"):
             if not getattr(used.tls, name).is_checked:
                 log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", name)
         self.worker = register(self, self.runtime, signer, AdminSettings(file, self.runtime.clock))

@@ -25,7 +25,6 @@ from datafari_rag.core.answer.reasoning_steps import (
     without_least_score,
 )
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
-from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.ask import Activity, Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import (
@@ -130,8 +129,6 @@ class Dependencies:
     """How the calls of the model for one summary are made."""
     reranker: Reranker | None = None
     """What puts the found passages into order; None where nothing is sent anywhere for it."""
-    judge: SecondJudge | None = None
-    """What is sent the claims that comparing words does not prove; None where nothing is."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
@@ -387,11 +384,7 @@ def speak(
             units = len(piece.text)
             if output.is_live:
                 units = proof_units(units + output.waiting_chars, prompt.extracts)
-            if output.has_live_doubts:
-                doubts = dependencies.offload(partial(output.take, piece.text), units)
-                text = output.show(_verdicts(doubts, dependencies))
-            else:
-                text = dependencies.offload(partial(output.feed, piece.text), units)
+            text = dependencies.offload(partial(output.feed, piece.text), units)
             if text:
                 yield Delta(text, facts)
     if ending.failure is not None:
@@ -400,8 +393,7 @@ def speak(
         return
     stopwatch.lap("model")
     units = proof_units(len(output.text), prompt.extracts)
-    verdicts = _verdicts(dependencies.offload(output.take_rest, units), dependencies)
-    rest = dependencies.offload(partial(output.show_rest, verdicts), units)
+    rest = dependencies.offload(output.end, units)
     log_model(ending, len(output.text), settings.rag)
     if rest:
         yield Delta(rest, ending.facts)
@@ -411,12 +403,6 @@ def speak(
     citations = dependencies.offload(output.citations, units)
     stopwatch.lap("citations")
     yield _finished(output, ending, prompt.extracts, citations, stopwatch.ms)
-
-
-def _verdicts(doubts: Sequence[Doubt], dependencies: Dependencies) -> Sequence[Verdict]:
-    """Return what the second judge says of *doubts*, nothing where it fails: the first one then counts alone."""
-    verdicts = dependencies.judge.judge(doubts) if doubts and dependencies.judge is not None else ()
-    return () if isinstance(verdicts, JudgeFailure) else verdicts
 
 
 def _finished(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import Filter, User
-from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import (
@@ -25,7 +24,7 @@ from datafari_rag.core.errors import (
     RagError,
     SearchUnavailable,
 )
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources, UnsupportedPolicy
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.search_request import Browse, Search
 from datafari_rag.core.settings.records import ChatClient, SearchChoice
@@ -509,24 +508,3 @@ def test_the_sources_of_an_answer_are_those_that_it_would_have_and_call_no_model
 def test_without_sources_their_failure_is_raised(retriever: FakeRetriever, kind: type[RagError]) -> None:
     with pytest.raises(kind):
         sources_for(ASK, ANN, settings=Settings(), dependencies=parts_of(retriever, FakeModel("x")))
-
-
-@pytest.mark.parametrize("unsupported", ["mark", "drop"])
-@pytest.mark.parametrize("said", [[Verdict(proving=(0,))], JudgeFailure("judgeTimeout")])
-def test_a_second_judge_is_heard_before_a_sentence_is_dropped_and_its_failure_is_none_of_the_answer(
-    unsupported: UnsupportedPolicy, said: Sequence[Verdict] | JudgeFailure
-) -> None:
-    class FakeJudge:
-        def judge(self, doubts: Sequence[Doubt]) -> Sequence[Verdict] | JudgeFailure:
-            heard.extend(doubts)
-            return said
-
-    heard: list[Doubt] = []
-    words = "The flight takes off at 15h50 [1]. Your plane leaves the ground at 15h50 that flight day. "
-    settings = settings_with(answer_unsupported=unsupported, answer_judge_endpoint="http://127.0.0.1/predict")
-    parts = replace(parts_of(FakeRetriever(FLIGHT, RABBIT), FakeModel(words)), judge=FakeJudge())
-    finished = collect(answer(ASK, ANN, settings=settings, dependencies=parts)).finished
-    assert finished.support is not None
-    assert [one.claim for one in heard] == ["Your plane leaves the ground at 15h50 that flight day."]
-    assert finished.support.proved == (2 if isinstance(said, list) else 1)
-    assert ("ground" in finished.text) == (unsupported == "mark" or isinstance(said, list))

@@ -109,12 +109,6 @@ COLOURS = {"verified": "green", "supported": "cyan", "near": "yellow", "unsuppor
 @CONF
 @click.option("--user", help="Read the documents as this user. [default: anonymous]")
 @click.option("--threshold", default=str(grounding.DEFAULT_THRESHOLD), help="Minimum strength of cited proofs, 0 to 1.")
-@click.option(
-    "--judge",
-    "has_judge",
-    is_flag=True,
-    help="Let the second judge of --conf (answer.judge.*) judge facts, too; documents are judged as the service does.",
-)
 @click.option("--json", "is_json", is_flag=True, help="Print the response of POST /grounding/check instead.")
 def check_answer(
     text: TextIO,
@@ -123,7 +117,7 @@ def check_answer(
     conf: Path,
     user: str | None,
     threshold: str,
-    **how: bool,
+    is_json: bool,
 ) -> None:
     """
     Check each sentence of TEXT, a file or - for standard input, against facts or documents.
@@ -144,7 +138,7 @@ def check_answer(
             ]
         body |= {"documentIds": list(ids)} if ids else {}
         task = grounding.parse(Incoming("", body=body))
-        result = _result(task, conf, user, has_judge=how["has_judge"])
+        result = _result(task, conf, user)
     except UnicodeDecodeError as error:
         raise click.ClickException("Text and facts must be UTF-8 text files; index others first.") from error
     except StartRefused as refused:
@@ -153,16 +147,16 @@ def check_answer(
         click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
         sys.exit(1)
     report = grounding.reply(task, result)
-    if how["is_json"]:
+    if is_json:
         click.echo(json.dumps(report, ensure_ascii=False, indent=2))
     else:
         _show(task, result, report)
     sys.exit(0 if report["supportScore"] in (1.0, None) else 1)
 
 
-def _result(task: GroundingTask, conf: Path, user: str | None, *, has_judge: bool) -> GroundingResult:
-    """Return what is proved; settings are read only for documents and the judge. Raises: RagError, StartRefused."""
-    if not task.ids and not has_judge:
+def _result(task: GroundingTask, conf: Path, user: str | None) -> GroundingResult:
+    """Return what is proved; settings are read only for documents. Raises: RagError, StartRefused."""
+    if not task.ids:
         return GroundingResult(checked_against(task.candidate, task.facts, is_cleaned=True), task.facts)
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
@@ -178,13 +172,11 @@ def _show(task: GroundingTask, result: GroundingResult, report: dict[str, object
         status = grounding.status_of(sentence, task)
         words = _one_line(task.candidate[sentence.start : sentence.end])
         coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
-        click.echo(f"{coloured}{words}{' (second judge)' if sentence.is_by_second else ''}")
+        click.echo(f"{coloured}{words}")
         for proof in (*grounding.proofs_of(sentence, task), *sentence.against, *sentence.close):
             click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
     for missing in result.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)
-    if result.second is not None and result.second.failure is not None:
-        click.echo(f"{result.second.failure.label}: {result.second.failure.reason}", err=True)
     score = report["supportScore"]
     click.echo("No sentence needs proof." if score is None else f"Proved: {score:.0%}")
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from datafari_rag.core.answer.text_check import CheckedSentence, JudgeReport, TextCheck
+from datafari_rag.core.answer.text_check import CheckedSentence, TextCheck
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.citations.resolution import UNSUPPORTED
@@ -76,7 +76,7 @@ class GroundingSpec(Struct, rename="camel", frozen=True):
         | Annotated[str, Meta(pattern=r"^\s*(0?\.[0-9]{1,18}|0|1|[01]\.0*|0\.[0-9]{1,18})\s*$")]
         | None,
         Meta(
-            description="Weaker proof is not cited: 1 is verified, 0.8 supported, 0.6 a second judge's word.",
+            description="Weaker proof is not cited: 1 is verified, 0.8 supported.",
             extra={"field": "citationThreshold", "must": "a number from 0 to 1"},
         ),
     ] = None
@@ -125,8 +125,6 @@ class GroundingResult:
     check: TextCheck
     documents: Sequence[Document]
     missing: Sequence[str] = ()
-    second: JudgeReport | None = None
-    """What became of the claims that a second judge was sent; None where there is none."""
 
 
 class _Chunks:
@@ -185,7 +183,6 @@ def reply(task: GroundingTask, result: GroundingResult) -> Json:
         ],
         "claims": claims,
         "notFound": list(result.missing),
-        "secondJudge": None if result.second is None else _report(result.second),
     }
 
 
@@ -205,12 +202,6 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     named = {} if error.field is None else {"field": error.field}
     about = {"code": error.code, "message": error.reason, "status": status, "label": error.label, **named}
     return error.code, {"error": about}
-
-
-def _report(second: JudgeReport) -> Json:
-    failure = second.failure
-    named = None if failure is None else {"label": failure.label, "message": failure.reason}
-    return {"claims": second.claims, "decided": second.decided, "failure": named}
 
 
 def _facts(facts: Sequence[Fact]) -> tuple[Document, ...]:
@@ -258,7 +249,6 @@ def _claim(sentence: CheckedSentence, task: GroundingTask, chunks: _Chunks, plac
         "groundingCheckRequired": sentence.status is not None,
         "status": status_of(sentence, task),
         "score": max(map(sentence.strength, proofs), default=0.0),
-        "judgedBy": "model" if sentence.is_by_second else "words",
         "citationIndices": [chunks.number_of(proof) for proof in proofs],
         "antiCitationIndices": [chunks.number_of(place_against) for place_against in sentence.against],
         "nearIndices": [chunks.number_of(place_near) for place_near in sentence.close],

@@ -1,5 +1,5 @@
 """
-The model and the second judge of one request, counted: reserved before each call, settled by what the call took.
+The model and the reranker of one request, counted: reserved before each call, settled by what the call took.
 
 Everything that calls a model goes through these two, whatever it is for: answers, steps, summaries, program prompts. A
 call that its reader breaks off is settled with what had come by then.
@@ -25,7 +25,6 @@ from datafari_rag.core.accounts import (
     price_of,
     use_in,
 )
-from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, RagError
 from datafari_rag.core.meaning.reranker import Reranker, RerankFailure
 from datafari_rag.core.model.prompt import Prompt, tokens_in
@@ -39,10 +38,6 @@ Chunk = TypeVar("Chunk", TextChunk, Mapping[str, object])
 
 USUAL_ANSWER_TOKENS = 1_000
 """What an answer without a limit of its own is taken to be before it is there."""
-
-JUDGE = "judge"
-"""The model under which the second judge is accounted."""
-
 
 RERANKER = "reranker"
 """The model under which the reranker is accounted."""
@@ -157,26 +152,6 @@ def _noted(
         call.use = reported or replace(estimate, output=size_of(pieces), is_estimate=True)
 
 
-class CountedJudge:
-    """A `SecondJudge` whose claims and places are in the accounts; at a cap it says nothing."""
-
-    def __init__(self, judge: SecondJudge, spending: Spending) -> None:
-        """Count nothing yet."""
-        self._judge, self._spending = judge, spending
-
-    def judge(self, doubts: Sequence[Doubt]) -> Sequence[Verdict] | JudgeFailure:
-        """Return the verdicts; an outcome is a value, so nothing is raised."""
-        count = self._spending.count
-        texts = [text for doubt in doubts for text in (doubt.claim, *doubt.premises)]
-        estimate = TokenUse(sum(map(count, texts)), is_estimate=True)
-        try:
-            with self._spending.call(JUDGE, estimate) as call:
-                call.use = estimate
-                return self._judge.judge(doubts)
-        except RagError as error:
-            return JudgeFailure("judgeUnavailable", error.log)
-
-
 class CountedReranker:
     """A `Reranker` whose questions and passages are in the accounts; at a cap it says nothing."""
 
@@ -223,8 +198,7 @@ class CountedRelay:
 def counted(snapshot: ServiceSnapshot, spending: Spending) -> ServiceSnapshot:
     """Return *snapshot* with all that calls models writing to the accounts."""
     parts = snapshot.dependencies
-    judge = None if parts.judge is None else CountedJudge(parts.judge, spending)
     reranker = None if parts.reranker is None else CountedReranker(parts.reranker, spending)
     relay = None if snapshot.relay is None else CountedRelay(snapshot.relay, spending, snapshot.settings.rag.model)
     model = CountedModel(parts.model, spending, instead=snapshot.extractive)
-    return replace(snapshot, dependencies=replace(parts, model=model, judge=judge, reranker=reranker), relay=relay)
+    return replace(snapshot, dependencies=replace(parts, model=model, reranker=reranker), relay=relay)

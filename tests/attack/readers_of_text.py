@@ -254,10 +254,6 @@ READERS: dict[str, Reader] = {
     "core.citations.verification.CheckedExtract.finding, its own words": lambda text: checked_extract(text).finding(
         text[:700]
     ),
-    "core.citations.verification.CheckedExtract.nearest": lambda text: checked_extract(text).nearest(text[:700]),
-    "core.answer.text_check.doubtful_claims": lambda text: text_check.doubtful_claims(
-        text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
-    ),
     "web.dropped_files.file_name_of": lambda text: (
         dropped_files.file_name_of(text),
         dropped_files.file_name_of(f"{text}.md"),

@@ -73,8 +73,6 @@ WORST = {
     "core.citations.verification.ComparedText.states": "'*'",
     "core.citations.verification.CheckedExtract.finding": "'*' up to ')'",
     "core.citations.verification.CheckedExtract.finding, its own words": "'./'",
-    "core.citations.verification.CheckedExtract.nearest": "'\\u4e2d\\u3002'",
-    "core.answer.text_check.doubtful_claims": "compatible",
     "web.dropped_files.file_name_of": "compatible",
     "core.identity.authority_of": "'\\uff3d'",
     "core.identity.bracketed": "':'",

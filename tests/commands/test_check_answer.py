@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from datafari_rag.commands.check import check_answer
-from tests.loopback import Asked, Reply, serving
 
 
 @pytest.fixture
@@ -68,22 +67,3 @@ def test_what_cannot_be_checked_says_why(arguments: tuple[str, ...], text: str, 
 def test_a_file_that_is_no_text_is_named_so(fact: str) -> None:
     done = run("--fact", fact, text=b"\xff\xfe\x00")
     assert (done.exit_code, "UTF-8" in done.output) == (1, True)
-
-
-def test_facts_are_judged_a_second_time_where_that_is_wanted(fact: str, tmp_path: Path) -> None:
-    conf = tmp_path / "rag.properties"
-
-    def answer(asked: Asked) -> Reply:
-        pairs = json.loads(asked.body)["inputs"]
-        return Reply(json.dumps([[{"label": "entailment", "score": 0.99}] for _ in pairs]).encode())
-
-    claim = "You pay 12 euros for a ticket."
-    with serving(answer) as server:
-        conf.write_text(f"answer.judge.endpoint={server.url}\nanswer.judge.timeout_s=20\n", "utf-8")
-        plain = run("--fact", fact, "--conf", str(conf), text=claim)
-        done = run("--fact", fact, "--conf", str(conf), "--judge", text=claim)
-    assert (plain.exit_code, len(server.asked)) == (1, 1)
-    assert (done.exit_code, done.output.splitlines()[0]) == (0, f"supported    {claim} (second judge)")
-    gone = run("--fact", fact, "--conf", str(conf), "--judge", text=claim)
-    assert gone.exit_code == 1
-    assert "judgeUnavailable: The second judge is not available at the moment." in gone.output

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.text_check import JUDGE_FAILURES, JudgeFailure, JudgeReport, checked_against
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, SearchTimeout, SearchUnavailable, TooManyValues
 from datafari_rag.core.settings.table import Settings
@@ -53,27 +52,6 @@ def test_each_sentence_has_its_place_and_its_proof() -> None:
         assert FERRY[chunk["start"] : chunk["end"]] == chunk["chunkText"]
 
 
-@pytest.mark.parametrize(
-    ("second", "expected"),
-    [
-        (None, None),
-        (JudgeReport(2, 1), {"claims": 2, "decided": 1, "failure": None}),
-        (
-            JudgeReport(2, failure=JudgeFailure("judgeTimeout")),
-            {
-                "claims": 2,
-                "decided": 0,
-                "failure": {"label": "judgeTimeout", "message": JUDGE_FAILURES["judgeTimeout"]},
-            },
-        ),
-    ],
-)
-def test_the_reply_says_what_the_second_judge_did(second: JudgeReport | None, expected: object) -> None:
-    check = parse(Incoming("/grounding/check", body={"answerCandidate": FERRY, "facts": [{"factText": FERRY}]}))
-    found = GroundingResult(checked_against(FERRY, check.facts, is_cleaned=True), check.facts, second=second)
-    assert reply(check, found)["secondJudge"] == expected
-
-
 def test_a_sentence_that_states_nothing_needs_no_proof() -> None:
     found = with_facts("According to the document: … [1]", FERRY)
     assert {one["groundingCheckRequired"] for one in found["claims"]} == {False}
@@ -84,23 +62,21 @@ def test_a_sentence_that_states_nothing_needs_no_proof() -> None:
 @pytest.mark.parametrize(
     ("threshold", "scores"),
     [
-        pytest.param(None, [1.0, 0.8, 0.6], id="all proof"),
-        pytest.param("0.6", [1.0, 0.8, 0.6], id="as text"),
-        pytest.param(0.7, [1.0, 0.8, 0.0], id="one sentence"),
-        pytest.param(1, [1.0, 0.0, 0.0], id="one stretch"),
+        pytest.param(None, [1.0, 0.8], id="all proof"),
+        pytest.param("0.6", [1.0, 0.8], id="as text"),
+        pytest.param(1, [1.0, 0.0], id="one stretch"),
     ],
 )
 def test_proof_weaker_than_wanted_is_not_cited(threshold: object, scores: list[float]) -> None:
-    """A stretch, a stretch with a gap, the word of a second judge: each is weaker than the one before."""
-    text, fact = "The ferry leaves at nine. The deck is new. It is sold on deck.", f"{FERRY} The deck, of oak, is new."
+    """A stretch with a gap is weaker than a whole one."""
+    text, fact = "The ferry leaves at nine. The deck is new.", f"{FERRY} The deck, of oak, is new."
     body = {"answerCandidate": text, "facts": [{"factText": fact}], "groundingSpec": {"citationThreshold": threshold}}
     task = parse(Incoming("/grounding/check", body=body))
     check = checked_against(text, task.facts, is_cleaned=True)
-    judged = replace(check, sentences=(*check.sentences[:2], replace(check.sentences[2], is_by_second=True)))
-    found: Any = reply(task, GroundingResult(judged, task.facts))
+    found: Any = reply(task, GroundingResult(check, task.facts))
     assert [one["score"] for one in found["claims"]] == scores
     assert [one["status"] == "unsupported" for one in found["claims"]] == [score == 0 for score in scores]
-    assert found["supportScore"] == round(sum(map(bool, scores)) / 3, 4)
+    assert found["supportScore"] == sum(map(bool, scores)) / 2
 
 
 def test_a_place_that_proves_two_sentences_is_one_chunk() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
@@ -15,13 +15,12 @@ from werkzeug.test import TestResponse
 
 from datafari_rag.adapters.ledgers import SqliteLedger
 from datafari_rag.core.accounts import CappedAccount, Price, Spender, TokenUse, caps_in
-from datafari_rag.core.answer.text_check import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.errors import AccountsUnavailable, BudgetSpent, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Ledger
-from datafari_rag.web.spending import CountedJudge, CountedModel, CountedRelay, Spending
+from datafari_rag.web.spending import CountedModel, CountedRelay, Spending
 from tests.fakes import FakeModel, FakeRights, app_of, fake_snapshot
 from tests.settings import settings_with
 from tests.web.api.test_mcp import called
@@ -238,21 +237,6 @@ def test_at_a_cap_nothing_passes_through(ledger: Ledger) -> None:
     relay = CountedRelay(FakeRelay({"choices": []}), spending(ledger, {"all": {"day": 0}}), "gpt-4o")
     (ending,) = relay.relay({"messages": []}, is_streamed=False)
     assert isinstance(ending, Ending) and isinstance(ending.failure, BudgetSpent)
-
-
-class FakeJudge:
-    """Finds every claim proved."""
-
-    def judge(self, doubts: Sequence[Doubt]) -> Sequence[Verdict]:
-        return [Verdict(proving=(0,)) for _ in doubts]
-
-
-def test_the_second_judge_has_an_account_and_says_nothing_at_a_cap(ledger: Ledger) -> None:
-    doubts = [Doubt("claim", ("a place", "b"))]
-    assert CountedJudge(FakeJudge(), spending(ledger)).judge(doubts) == [Verdict(proving=(0,))]
-    assert [(one.model, one.use.input) for one in ledger.costs(SINCE)] == [("judge", 13)]
-    refused = CountedJudge(FakeJudge(), spending(ledger, {"all": {"day": 0}})).judge(doubts)
-    assert isinstance(refused, JudgeFailure)
 
 
 def test_a_day_that_ends_in_the_middle_of_a_stream_is_settled_where_it_began(ledger: Ledger) -> None:

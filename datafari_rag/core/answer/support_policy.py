@@ -8,15 +8,15 @@ proved. What is not to be read is kept back until it is checked: it cannot be ta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.text_check import MAX_CLAIMS, Doubt, SentenceProof, Verdict, likely_places, texts_of
+from datafari_rag.core.answer.text_check import SentenceProof
 from datafari_rag.core.citations.labels import MAX_MARK_CHARS
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.citations.verification import NEAR, PROVED, SUPPORTED
+from datafari_rag.core.citations.verification import NEAR, PROVED
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
@@ -126,20 +126,17 @@ class SupportPolicy:
     """
     What is done with what no document proves: *unsupported* with each sentence, *below* with the whole answer.
 
-    *below* takes the place of an answer of whose sentences a smaller share than *least* is proved; 0: of none. At most
-    *most_doubts* sentences are sent to a second judge; 0: there is none.
+    *below* takes the place of an answer of whose sentences a smaller share than *least* is proved; 0: of none.
     """
 
     unsupported: UnsupportedPolicy = "mark"
     least: float = 0.0
     below: Replacement = "extractive"
-    most_doubts: int = 0
 
     @classmethod
     def of(cls, answer: AnswerSettings) -> SupportPolicy:
         """Return the policy that *settings* choose."""
-        most_doubts = MAX_CLAIMS if answer.judge_endpoint else 0
-        return cls(answer.unsupported, answer.support.min, answer.support.below, most_doubts)
+        return cls(answer.unsupported, answer.support.min, answer.support.below)
 
     @property
     def is_late(self) -> bool:
@@ -194,17 +191,12 @@ class SupportedOutput:
         self._is_passed = self._is_plain or not (policy.is_live or policy.is_late)
         self.is_live = policy.is_live and not self._is_plain
         """Whether sentences are compared with the documents before the end."""
-        self.has_live_doubts = self.is_live and policy.most_doubts > 0
-        """Whether a second judge is heard before anything is shown: then `take` and `show` stand for `feed`."""
         self._sentences = AnswerSentences()
         self._proof = SentenceProof(prompt.extracts, prompt.language)
         self._pieces: list[str] = []
         self._at = self._checked = self._proved = self._near = self._dropped = 0
-        self._last = self._rest = ""
+        self._last = ""
         self._places: list[tuple[int, int]] = []
-        self._pairs: list[tuple[str, str | None]] = []
-        self._doubts: dict[int, Doubt] = {}
-        self._left_doubts = policy.most_doubts
         self.support: Support | None = None
 
     @property
@@ -232,36 +224,16 @@ class SupportedOutput:
         if self._is_passed or not self._policy.is_live:
             output = self._output.feed(text)
             return output if self._is_passed else ""
-        self.take(text)
-        return self.show()
-
-    def take(self, text: str) -> tuple[Doubt, ...]:
-        """Take a piece of the model's, and return what a second judge may say something of before it is shown."""
-        return self._weighed(self._sentences.feed(self._output.feed(text)))
-
-    def show(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """Return what may be shown of what was taken; *verdicts* are of its doubts, none where nothing was judged."""
-        return self._show(self._judged(verdicts))
+        return self._show(self._checked_text(self._sentences.feed(self._output.feed(text))))
 
     def end(self) -> str:
         """Return what was held back, or what takes its place; *support* is known then."""
-        self.take_rest()
-        return self.show_rest()
-
-    def take_rest(self) -> tuple[Doubt, ...]:
-        """Take what the filter held back, and return what a second judge may say something of."""
-        self._rest = self._output.end()
+        tail = self._output.end()
         if self._is_plain or self.is_blank:
-            return ()
-        unread = self._rest if self._policy.is_live else self._output.text
-        return self._weighed([*self._sentences.feed(unread), *self._sentences.end()])
-
-    def show_rest(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """Return what `end` does; *verdicts* are of the last doubts."""
-        if self._is_plain or self.is_blank:
-            return self._show(self._rest)
-        whole = self._judged(verdicts)
-        rest = whole if self._policy.is_live or self._policy.is_late else self._rest
+            return self._show(tail)
+        unread = tail if self._policy.is_live else self._output.text
+        whole = self._checked_text([*self._sentences.feed(unread), *self._sentences.end()])
+        rest = whole if self._policy.is_live or self._policy.is_late else tail
         replaced = self._policy.replacement(self._checked, self._proved, self._dropped)
         if replaced is not None:
             self._places = [] if self._policy.is_late else self._places
@@ -281,31 +253,9 @@ class SupportedOutput:
         """Return the marks of what was shown, each with its proof."""
         return resolve(self.text, self._prompt.extracts, language=self._prompt.language, sources=self._proof.sources)
 
-    def _weighed(self, sentences: Iterable[str]) -> tuple[Doubt, ...]:
-        """Note what the documents prove of *sentences*, and return the doubts that are left."""
-        self._pairs = [(text, self._proof.of(text)) for text in sentences]
-        self._doubts = {}
-        for number, (sentence, status) in enumerate(self._pairs):
-            is_doubtful = status is not None and status not in PROVED
-            doubt = self._doubt_of(sentence) if is_doubtful and self._left_doubts else None
-            if doubt is not None:
-                self._left_doubts -= 1
-                self._doubts[number] = doubt
-        return tuple(self._doubts.values())
-
-    def _doubt_of(self, sentence: str) -> Doubt | None:
-        """Return what a second judge is asked: one claim that is neither proved nor contradicted, and no quotation."""
-        claims = self._proof.doubtful(sentence)
-        if len(claims) != 1 or claims[0].is_quoted:
-            return None
-        places = likely_places(claims[0].text, self._proof.sources)
-        return Doubt(claims[0].text, texts_of(places)) if places else None
-
-    def _judged(self, verdicts: Sequence[Verdict]) -> str:
-        """Return what is shown of the sentences that were taken; what is found of them is noted."""
-        proved = {number for number, verdict in zip(self._doubts, verdicts, strict=False) if verdict.proving}
-        pairs = enumerate(self._pairs)
-        return "".join([self._placed(s, SUPPORTED if number in proved else how) for number, (s, how) in pairs])
+    def _checked_text(self, sentences: Iterable[str]) -> str:
+        """Return what is shown of *sentences*; what the documents prove of them is noted."""
+        return "".join([self._placed(sentence, self._proof.of(sentence)) for sentence in sentences])
 
     def _placed(self, sentence: str, status: str | None) -> str:
         """Return what is shown of *sentence*, and note its place there; *status* None: it states nothing."""

@@ -3,10 +3,6 @@ What documents prove of a text that was not written from them: sentence by sente
 
 The text need not cite anything. Brackets in it that look like marks are taken for what they are in an answer and prove
 nothing here: each sentence is looked for in every document.
-
-A second judge is a port, and what goes through it are values. The first judge compares words. What it proves or finds
-contradicted is sure, and so is a quotation that stands nowhere; only claims that are neither are sent on, each with the
-places of the documents that are most like it.
 """
 
 from __future__ import annotations
@@ -14,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
-from operator import itemgetter
-from typing import Literal, Protocol
 
 from datafari_rag.core.citations.claims import Claim, Mark, stated_in
 from datafari_rag.core.citations.resolution import citation_at, seen_of
@@ -33,7 +26,6 @@ from datafari_rag.core.citations.verification import (
 )
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.messages import Message, message
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.text.language import detect
 
@@ -47,9 +39,6 @@ MAX_PROOFS = 3
 
 STRENGTHS = {VERIFIED: 1.0, SUPPORTED: 0.8}
 """How strong a proof is: all in one stretch, or with something left out."""
-
-JUDGED = 0.6
-"""How strong the word of a second judge is: less than any comparison of words."""
 
 _ORDER = (VERIFIED, SUPPORTED, CONTRADICTED, NEAR, UNSUPPORTED)
 """What counts when documents say different things: a proof, then a contradiction, then a likeness."""
@@ -70,10 +59,6 @@ class CheckedSentence:
     proofs: tuple[Citation, ...] = ()
     against: tuple[Citation, ...] = ()
     """The places that say the same otherwise, when none proves it."""
-    claim: Claim | None = None
-    """What it states, without marks; None where it states nothing, empty for a name or a fragment."""
-    is_by_second: bool = False
-    """Whether the second judge says so, and not a comparison of words."""
     close: tuple[Citation, ...] = ()
     likeness: float = 0.0
 
@@ -84,7 +69,7 @@ class CheckedSentence:
 
     def strength(self, proof: Citation) -> float:
         """Return how strong *proof*, one of the sentence's, is: 0 to 1."""
-        return JUDGED if self.is_by_second else STRENGTHS[proof.status]
+        return STRENGTHS[proof.status]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +137,6 @@ class SentenceProof:
         statuses = [self._status(claim) for claim in self._claims(sentence)]
         return max(statuses, key=_ORDER.index) if statuses else None
 
-    def doubtful(self, sentence: str) -> list[Claim]:
-        """Return the claims of *sentence* that are not proved; none where one of them is contradicted."""
-        pairs = [(claim, self._status(claim)) for claim in self._claims(sentence)]
-        if any(status == CONTRADICTED for _, status in pairs):
-            return []
-        return [claim for claim, status in pairs if status not in PROVED]
-
     def _claims(self, sentence: str) -> list[Claim]:
         return [claim for _, claim in stated_in(sentence, self._labels, self._text.states) if claim is not None]
 
@@ -198,7 +176,7 @@ def _checked(
     if claim is None:
         return CheckedSentence(*place, None)
     if not any(source.is_claim(claim.text) for source in sources):
-        return CheckedSentence(*place, UNSUPPORTED, claim=Claim(""))
+        return CheckedSentence(*place, UNSUPPORTED)
     pairs = _findings(claim.text, sources)
     status = min((finding.status for _, finding in pairs), key=_ORDER.index)
     mark = Mark(*place, inside="", places=())
@@ -213,7 +191,6 @@ def _checked(
         status,
         proofs=places if status in PROVED else (),
         against=places if status == CONTRADICTED else (),
-        claim=claim,
         close=places if status == NEAR else (),
         likeness=max(finding.likeness for _, finding in pairs),
     )
@@ -232,149 +209,3 @@ def _findings(claim: str, sources: Sequence[CheckedExtract]) -> list[tuple[Check
         return [(own, proof) for status in (VERIFIED, SUPPORTED) for own, proof in proofs if proof.status == status]
     likest = sorted(sources, key=lambda extract: extract.finding(claim).likeness, reverse=True)
     return [(extract, extract.finding(claim)) for extract in likest]
-
-
-JudgeLabel = Literal["judgeUnavailable", "judgeTimeout", "judgeGarbled"]
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A *claim* that is not proved by its words, and the *premises*, texts of documents that may prove it."""
-
-    claim: str
-    premises: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Which premises prove a claim, and which contradict it: their numbers from 0. Both may be empty."""
-
-    proving: tuple[int, ...] = ()
-    contradicting: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeFailure:
-    """Why the second judge said nothing: never a failure of the answer, whose first judge then counts alone."""
-
-    label: JudgeLabel
-    log: str = ""
-    """For the log alone: a status or the kind of an exception, never a text."""
-
-    @property
-    def reason(self) -> Message:
-        """Return a sentence that is safe to show."""
-        return JUDGE_FAILURES[self.label]
-
-
-class SecondJudge(Protocol):
-    """A model that says whether a text proves a claim, somewhere else."""
-
-    def judge(self, doubts: Sequence[Doubt]) -> Sequence[Verdict] | JudgeFailure:
-        """Return one verdict for each of *doubts*, in order; an outcome is a value, so nothing is raised."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeReport:
-    """How many claims the second judge was sent, how many it decided, and how it failed, if it did."""
-
-    claims: int
-    decided: int = 0
-    failure: JudgeFailure | None = None
-
-
-JUDGE_FAILURES: dict[JudgeLabel, Message] = {
-    "judgeUnavailable": message("The second judge is not available at the moment."),
-    "judgeTimeout": message("The second judge did not answer in time."),
-    "judgeGarbled": message("The second judge's answer could not be read."),
-}
-"""The sentence of each failure."""
-
-
-MAX_CLAIMS = 20
-"""Most claims of one text that are sent to the second judge, the first ones: an answer waits for its word."""
-
-MAX_PREMISES = 3
-"""So many places go with a claim: those that hold most of its words."""
-
-MAX_PREMISE_CHARS = 1_200
-"""Longest place: models of this kind read some 500 tokens, claim included."""
-
-_NOWHERE = Mark(0, 0, inside="", places=())
-
-
-LikelyPlaces = tuple[tuple[CheckedExtract, tuple[int, int]], ...]
-"""Places that may prove a claim, each with its document."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoubtfulClaim:
-    """A claim with the *number* of its sentence, and where in which document each of its *places* is."""
-
-    number: int
-    claim: str
-    places: LikelyPlaces
-
-    @property
-    def doubt(self) -> Doubt:
-        """Return what the second judge sees of it."""
-        return Doubt(self.claim, texts_of(self.places))
-
-    def citations(self, numbers: Sequence[int], status: str, language: str) -> tuple[Citation, ...]:
-        """Return the places with *numbers* as citations with *status*."""
-        chosen = [self.places[number] for number in numbers]
-        bare_citations = (citation_at(_NOWHERE, own, ClaimFinding(status, place), language) for own, place in chosen)
-        return tuple(replace(citation, claim=self.claim) for citation in bare_citations)
-
-
-def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
-    """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
-    sources = seen_of(check.extracts, ComparedText(language))
-    claims = (
-        DoubtfulClaim(number, sentence.claim.text, likely_places(sentence.claim.text, sources))
-        for number, sentence in enumerate(check.sentences)
-        if sentence.status in (NEAR, UNSUPPORTED) and sentence.claim is not None
-        if not sentence.claim.is_quoted
-    )
-    return tuple(islice((claim for claim in claims if claim.places), most))
-
-
-def likely_places(claim: str, sources: Sequence[CheckedExtract]) -> LikelyPlaces:
-    """Return the places that hold most of the words of *claim*, the best first; none where no word is anywhere."""
-    counted = [(count, source, place) for source in sources for count, place in source.nearest(claim)]
-    best = sorted(counted, key=itemgetter(0), reverse=True)[:MAX_PREMISES]
-    return tuple((source, (start, min(end, start + MAX_PREMISE_CHARS))) for _, source, (start, end) in best)
-
-
-def texts_of(places: LikelyPlaces) -> tuple[str, ...]:
-    """Return what stands at *places*."""
-    return tuple(source.stored[start:end] for source, (start, end) in places)
-
-
-def judged_again(
-    check: TextCheck, claims: Sequence[DoubtfulClaim], judge: SecondJudge, language: str
-) -> tuple[TextCheck, JudgeReport]:
-    """
-    Return *check* with what *judge* says of *claims*, and a report; *check* as it is where the judge fails.
-
-    A premise that contradicts a claim counts only where none proves it.
-    """
-    verdicts = judge.judge([claim.doubt for claim in claims]) if claims else ()
-    if isinstance(verdicts, JudgeFailure):
-        return check, JudgeReport(len(claims), failure=verdicts)
-    sentences = list(check.sentences)
-    for claim, verdict in zip(claims, verdicts, strict=True):
-        sentences[claim.number] = _judged(sentences[claim.number], claim, verdict, language)
-    decided = sum(verdict != Verdict() for verdict in verdicts)
-    return replace(check, sentences=tuple(sentences)), JudgeReport(len(claims), decided)
-
-
-def _judged(sentence: CheckedSentence, claim: DoubtfulClaim, verdict: Verdict, language: str) -> CheckedSentence:
-    if verdict.proving:
-        proofs = claim.citations(verdict.proving, SUPPORTED, language)
-        return replace(sentence, status=SUPPORTED, proofs=proofs, close=(), is_by_second=True)
-    if verdict.contradicting:
-        against = claim.citations(verdict.contradicting, CONTRADICTED, language)
-        return replace(sentence, status=CONTRADICTED, against=against, close=(), is_by_second=True)
-    return sentence

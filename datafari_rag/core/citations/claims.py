@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 from operator import attrgetter, itemgetter
 
 from datafari_rag.core.citations.labels import MAX_MARK_CHARS, DocumentLabels
-from datafari_rag.core.citations.quotations import is_quotation_in, quotations
+from datafari_rag.core.citations.quotations import quotations
 from datafari_rag.core.text.sentences import code_spans, small_sentences, spans
 
 MAX_MARKS = 500
@@ -47,10 +47,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim of a mark: its words, and whether there is a quotation among them."""
+    """The claim of a mark: its words."""
 
     text: str
-    is_quoted: bool = False
 
 
 def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
@@ -122,7 +121,7 @@ class _Sentences:
         if not has_content(words):
             return None
         # With words struck out it says one thing where these are, and another where a reader sees the signs.
-        return Claim("") if any(self._struck[slice(*span)]) else Claim(words, is_quotation_in(words))
+        return Claim("") if any(self._struck[slice(*span)]) else Claim(words)
 
 
 def _struck(text: str) -> bytearray:

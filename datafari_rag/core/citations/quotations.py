@@ -55,11 +55,6 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(spans)
 
 
-def is_quotation_in(text: str) -> bool:
-    """Say whether there is a quotation in *text*; double marks that cannot be paired are some as well."""
-    return len(QUOTATION_MARK.findall(text)) > 1 or bool(quotations(text))
-
-
 class _BetweenMarks:
     """The text between two marks: never read twice, however deeply they are nested."""
 

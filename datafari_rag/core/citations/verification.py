@@ -255,21 +255,6 @@ class CheckedExtract:
             self._claim_proofs[claim] = proof if run is None else ClaimFinding(VERIFIED, run, 1.0)
         return self._claim_proofs[claim]
 
-    def nearest(self, claim: str) -> list[tuple[float, Span]]:
-        """Return stretches of neighbouring sentences with words of *claim*, each with its likeness; the best first."""
-        rows = map(self._row, self.text.parts(claim))
-        try:
-            return sorted(
-                (
-                    (self._likeness(row, window), window.place)
-                    for row in rows
-                    for window in self._windows(row, self._richest(row, 0.0), 0.0)
-                ),
-                reverse=True,
-            )
-        except WorkIsOver:
-            return []
-
     def _weakest(self, claim: str, finding_of: Callable[[ClaimText], ClaimFinding]) -> ClaimFinding:
         findings = [finding_of(part) for part in self.text.parts(claim)]
         weakest = max(findings, key=lambda finding: _WEAKER.index(finding.status), default=NOTHING)

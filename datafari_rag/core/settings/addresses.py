@@ -57,7 +57,6 @@ class TlsByServer:
     llm: Tls = PLAIN_TLS
     embeddings: Tls = PLAIN_TLS
     rerank: Tls = PLAIN_TLS
-    judge: Tls = PLAIN_TLS
 
 
 def tls() -> Check:
@@ -67,7 +66,7 @@ def tls() -> Check:
         return Tls(ca, cert, key, verify)
 
     check = members(tls_of, ca=path(), cert=path(), key=path(), verify=flag())
-    return members(TlsByServer, solr=check, llm=check, embeddings=check, rerank=check, judge=check)
+    return members(TlsByServer, solr=check, llm=check, embeddings=check, rerank=check)
 
 
 def host() -> Check:

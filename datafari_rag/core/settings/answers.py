@@ -24,7 +24,6 @@ from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.records import (
     EmbeddingOptions,
-    JudgeCall,
     LeastSupport,
     ReplyShape,
     RerankOptions,
@@ -279,34 +278,6 @@ class AnswerSettings:
         "extractive (sentences of the documents, as builtin:extractive gives them) or nothing (a note that the "
         "documents do not answer).",
         browser=True,
-    )
-    judge_endpoint: str = setting(
-        "answer.judge.endpoint",
-        "",
-        check=addresses.url(is_optional=True),
-        help="URL of a second judge, which is sent the claims that comparing words neither proves nor contradicts, "
-        "with the places of the documents that are most like them. Empty: none, and nothing is sent.",
-    )
-    judge_token: str = secret(
-        "answer.judge.token",
-        "",
-        check=checks.text(),
-        help="Bearer token for the endpoint. Empty: no Authorization header.",
-    )
-    judge_options: JudgeCall = setting(
-        "answer.judge.options",
-        JudgeCall(),
-        check=checks.members(
-            JudgeCall,
-            format=checks.choice("nli", "lettucedetect"),
-            timeout_s=checks.number(0.05, 60),
-            min_score=checks.number(0, 1),
-        ),
-        help="How the second judge is called. format: nli for /predict of Hugging Face text-embeddings-inference "
-        "with a model that says entailment, neutral or contradiction; lettucedetect for "
-        "/v1/lettucedetect/spans. timeout_s: maximum wait in one check; after that, the comparison of words "
-        "counts. min_score: least score, 0 to 1, at which its word counts; with lettucedetect, that of a span "
-        "that speaks against a claim.",
     )
 
 

@@ -54,7 +54,7 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
     **{f"solr.field.{name}": ("solr.fields", name) for name in FIELD_NAMES},
     **{
         f"{key}.tls.{part}": ("tls", server, part)
-        for key, server in (("solr", "solr"), ("llm", "llm"), ("embeddings", "embeddings"), ("answer.judge", "judge"))
+        for key, server in (("solr", "solr"), ("llm", "llm"), ("embeddings", "embeddings"))
         for part in ("ca", "cert", "key", "verify")
     },
     **{f"embeddings.{purpose}_prefix": ("embeddings.options", "prefixes", purpose) for purpose in ("query", "passage")},
@@ -93,9 +93,6 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
     "chat.store.max_mb": ("chat.store.limits", "whole_mb"),
     "security.jwt.user_claim": ("security.jwt.claims", "user"),
     "security.jwt.tokens_claim": ("security.jwt.claims", "tokens"),
-    "answer.judge.format": ("answer.judge.options", "format"),
-    "answer.judge.timeout_s": ("answer.judge.options", "timeout_s"),
-    "answer.judge.min_score": ("answer.judge.options", "min_score"),
     **{f"mcp.{tool}.description": ("mcp.descriptions", tool) for tool in MCP_TOOLS},
     "mcp.instructions": ("mcp.descriptions", "instructions"),
     **{f"demo.{name}": ("demo.folder", name) for name in ("users", "progress", "dropped")},
@@ -126,7 +123,6 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
 """Former keys that are members of a JSON object now: the key of its setting, and the names down to the member."""
 
 SUCCESSORS: Mapping[str, str] = {
-    "answer.judge.max_claims": "the first 20 doubtful claims of a text are sent",
     "embeddings.index_timeout_s": "a batch of passages is waited for for 60 seconds",
     "embeddings.retries": "a failed request is sent twice again, within its timeout",
     "embeddings.batch": "32 texts are sent in one request, the most that text-embeddings-inference takes by default",

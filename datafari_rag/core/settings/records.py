@@ -167,15 +167,6 @@ class JwtClaims:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeCall:
-    """How the second judge is called, how long it is waited for, and the least score that counts."""
-
-    format: Literal["nli", "lettucedetect"] = "nli"
-    timeout_s: float = 2.0
-    min_score: float = 0.7
-
-
-@dataclass(frozen=True, slots=True)
 class ReplyShape:
     """The shape of RagAPI's replies, where Datafari's own documents and code differ."""
 

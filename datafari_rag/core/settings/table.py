@@ -292,7 +292,7 @@ class Settings:
         "tls",
         addresses.TlsByServer(),
         check=addresses.tls(),
-        help="Certificates of the servers solr, llm, embeddings, rerank and judge, as a JSON object such as "
+        help="Certificates of the servers solr, llm, embeddings and rerank, as a JSON object such as "
         '{"solr": {"ca": "ca.pem"}}. '
         "ca: PEM file with the authorities that sign the server's certificate (absent: the system's). "
         "cert and key: PEM files of the client. verify: false for tests only; a warning is logged at startup.",

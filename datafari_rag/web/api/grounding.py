@@ -9,11 +9,10 @@ from functools import partial
 from flask import Response
 
 from datafari_rag.core.access import ANONYMOUS, User
-from datafari_rag.core.answer.text_check import MAX_CLAIMS, checked_against, doubtful_claims, judged_again
+from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, NotFound
 from datafari_rag.core.search_request import STORED
-from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import compared_units
 from datafari_rag.protocols import grounding
@@ -79,12 +78,7 @@ def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapsho
     settings, dependencies = snapshot.settings, snapshot.dependencies
     units = _units(text, documents)
     check = dependencies.offload(partial(checked_against, text, documents, is_cleaned=settings.rag.clean), units)
-    if dependencies.judge is None:
-        return GroundingResult(check, documents)
-    language = detect(text)
-    doubtful = partial(doubtful_claims, check, language, MAX_CLAIMS)
-    check, report = judged_again(check, dependencies.offload(doubtful, units), dependencies.judge, language)
-    return GroundingResult(check, documents, second=report)
+    return GroundingResult(check, documents)
 
 
 GROUNDING = DialectRoute("grounding", Questionless(grounding.failure), NDJSON, work=checked)

@@ -8,12 +8,11 @@ import pytest
 
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
-from datafari_rag.core.answer.text_check import MAX_SENTENCES, Doubt, Verdict
+from datafari_rag.core.answer.text_check import MAX_SENTENCES
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.passages.extracts import extracts_for
-from tests.settings import settings_with
 
 FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, but birds are."
 TRUE, FALSE, ALSO = "The ferry leaves at nine [1]. ", "Cats travel free of charge [1]. ", "A ticket costs 12 euros."
@@ -186,66 +185,3 @@ def test_behind_so_many_sentences_nothing_is_proved() -> None:
     text, support = told(SupportPolicy("drop"), f"{ALSO} " * (MAX_SENTENCES + 20), size=4000)
     assert support == Support(MAX_SENTENCES + 20, MAX_SENTENCES, "drop", dropped=20)
     assert text.count("12") == MAX_SENTENCES
-
-
-REWORDED = "You pay 12 euros for each ticket. "
-
-
-def doubted(policy: SupportPolicy, answer: str, verdict: Verdict) -> tuple[str, Support | None, list[Doubt]]:
-    """Return what is shown of *answer*, and said of it, when a second judge says *verdict* of each doubt; and those."""
-    prompt = prompt_of()
-    output = SupportedOutput(prompt, OutputFilter(prompt.extracts, wants_followups=False, links="none"), policy)
-    doubts: list[Doubt] = []
-    for at in range(0, len(answer), 7):
-        if output.has_live_doubts:
-            some = output.take(answer[at : at + 7])
-            doubts += some
-            output.show([verdict] * len(some))
-        else:
-            output.feed(answer[at : at + 7])
-    some = output.take_rest()
-    output.show_rest([verdict] * len(some))
-    return output.text, output.support, [*doubts, *some]
-
-
-PROVING, SILENT = Verdict(proving=(0,)), Verdict(contradicting=(0,))
-
-
-@pytest.mark.parametrize("unsupported", ["mark", "hold", "drop"])
-def test_a_sentence_that_a_second_judge_proves_is_proved(unsupported: Any) -> None:
-    policy = SupportPolicy(unsupported, most_doubts=5)
-    text, support, doubts = doubted(policy, TRUE + REWORDED, PROVING)
-    assert (text, support) == (TRUE + REWORDED, Support(2, 2, unsupported))
-    assert [one.claim for one in doubts] == [REWORDED.strip()]
-    _, support, _ = doubted(policy, TRUE + REWORDED, SILENT)
-    assert support is not None
-    assert support.proved == 1
-
-
-def test_what_a_document_contradicts_is_no_doubt_of_a_second_judge() -> None:
-    policy = SupportPolicy("drop", most_doubts=9)
-    text, support, doubts = doubted(policy, f"{TRUE}A ticket costs 15 euros [1].", PROVING)
-    assert (text.strip(), doubts) == (TRUE.strip(), [])
-    assert support is not None and (support.checked, support.proved, support.dropped) == (2, 1, 1)
-
-
-def test_an_answer_below_the_least_share_is_judged_a_second_time_first() -> None:
-    policy = SupportPolicy(least=0.9, below="nothing", most_doubts=5)
-    text, support, _ = doubted(policy, TRUE + REWORDED, PROVING)
-    assert (text, support) == (TRUE + REWORDED, Support(2, 2))
-    _, support, _ = doubted(policy, TRUE + REWORDED, SILENT)
-    assert support is not None
-    assert support.replaced == "nothing"
-
-
-def test_only_so_many_sentences_of_an_answer_are_sent_and_no_quotations() -> None:
-    policy = SupportPolicy("drop", most_doubts=2)
-    _, _, doubts = doubted(policy, "They write “you pay 12 euros per ticket”. " + REWORDED * 4, SILENT)
-    assert [one.claim for one in doubts] == [REWORDED.strip()] * 2
-
-
-def test_without_a_second_judge_there_are_no_doubts() -> None:
-    settings = settings_with(answer_unsupported="drop")
-    assert SupportPolicy.of(settings.answer).most_doubts == 0
-    named = settings_with(settings, answer_judge_endpoint="http://127.0.0.1/predict")
-    assert SupportPolicy.of(named.answer).most_doubts == 20

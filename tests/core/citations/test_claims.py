@@ -121,28 +121,11 @@ def test_a_mark_speaks_for_its_words(answer: str, texts: list[str]) -> None:
     assert [claim.text for claim in claims(answer)] == texts
 
 
-@pytest.mark.parametrize(
-    ("answer", "is_quoted"),
-    [
-        pytest.param('It says "cats sleep. Dogs bark." [1].', [True], id="with full stops inside"),
-        pytest.param('It says "cats" [1] and "dogs bark" [2].', [True, True], id="all of the sentence"),
-        pytest.param('According to [1], "cats sleep".', [True], id="behind the mark"),
-        pytest.param("The guide [1] says ‘cats sleep’ [2].", [True, True], id="between two marks"),
-        pytest.param('"The "weak" force" [1]', [True], id="marks that cannot be paired"),
-        pytest.param('A 5" pipe sleeps [1]', [False], id="a lone mark is none"),
-        pytest.param("The cat's basket [1]", [False], id="an apostrophe is none"),
-        pytest.param("Cats sleep [1]", [False], id="none"),
-    ],
-)
-def test_a_claim_says_whether_it_quotes(answer: str, is_quoted: list[bool]) -> None:
-    assert [claim.is_quoted for claim in claims(answer)] == is_quoted
-
-
 def test_each_sentence_of_a_text_has_its_place_and_what_it_claims_without_marks() -> None:
     text = "“Cats [Guide] sleep.” No.\n\n Dogs <s>never</s> bark “all night”."
     stated = stated_in(text, ["Guide"], lambda words: words != "No.")
     assert [(text[slice(*span)], claim) for span, claim in stated] == [
-        ("“Cats [Guide] sleep.”", Claim("“Cats sleep.”", True)),
+        ("“Cats [Guide] sleep.”", Claim("“Cats sleep.”")),
         ("No.", None),
         ("Dogs <s>never</s> bark “all night”.", Claim("")),
     ]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.quotations import MAX_SIGNS, is_quotation_in, quotations
+from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,3 @@ def test_so_many_signs_are_read_and_the_last_of_them_may_close_a_quotation() -> 
     assert [fitting[slice(*span)] for span in quotations(fitting)] == ["said here"]
     assert quotations(over) == ()
     assert MAX_SIGNS == 4_000
-
-
-@pytest.mark.parametrize(
-    ("text", "is_there"),
-    [
-        pytest.param('a 5" pipe', False, id="one double mark"),
-        pytest.param('5" and 6" pipes', True, id="two that are no pair"),
-        pytest.param("‘two words’", True, id="single marks"),
-        pytest.param("it's", False, id="an apostrophe"),
-    ],
-)
-def test_two_double_marks_are_a_quotation_as_well(text: str, is_there: bool) -> None:
-    assert is_quotation_in(text) == is_there

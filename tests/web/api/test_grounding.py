@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -10,14 +9,12 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.adapters.judge import EndpointJudge, JudgeOptions
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
 from datafari_rag.core.settings.records import RequestRates, ServerLimits
 from datafari_rag.core.text.sentences import spans
 from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
-from tests.loopback import Asked, Reply, serving
 from tests.settings import settings_with
 from tests.web.api.test_mcp import FakeTrail
 
@@ -162,48 +159,3 @@ def test_what_cannot_be_read_is_refused_in_its_shape(how: dict[str, Any], code: 
 def test_the_path_takes_nothing_but_posts() -> None:
     response = client_of().get(PATH)
     assert (response.status_code, response.get_json()["error"]["label"]) == (405, "methodNotAllowed")
-
-
-def judged(url: str, *documents: Document) -> FlaskClient:
-    class Guarded(FakeRetriever):
-        def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
-            return None if document_id == "hidden" else super().fetch(document_id, field, access)
-
-    line = fake_snapshot(retriever=Guarded(*documents))
-    judge = EndpointJudge(url, JudgeOptions(timeout_s=20))
-    return app_of(replace(line, dependencies=replace(line.dependencies, judge=judge))).test_client()
-
-
-def test_what_words_do_not_prove_is_sent_to_the_second_judge_and_nothing_that_is_hidden() -> None:
-    def answer(asked: Asked) -> Reply:
-        pairs = json.loads(asked.body)["inputs"]
-        return Reply(json.dumps([[{"label": "entailment", "score": 0.9}] for _ in pairs]).encode())
-
-    text = "A ticket costs 12 euros. Dogs travel in the luggage van."
-    documents = [replace(FLIGHT, id=name, text=f"{text} Of {name} copies.") for name in ("open", "hidden")]
-    candidate = "A ticket costs 12 euros. Your dog may ride in the van."
-    with serving(answer) as server:
-        found = posted(judged(server.url, *documents), candidate, documentIds=["open", "hidden"]).get_json()
-    assert [(one["status"], one["judgedBy"], one["score"]) for one in found["claims"]] == [
-        ("verified", "words", 1.0),
-        ("supported", "model", 0.6),
-    ]
-    assert found["secondJudge"] == {"claims": 1, "decided": 1, "failure": None}
-    (request,) = server.asked
-    assert b"Your dog may ride" in request.body
-    assert b"hidden" not in request.body
-
-
-def test_a_judge_that_fails_is_named_and_fails_nothing() -> None:
-    with serving(lambda asked: Reply(status=500)) as server:
-        response = posted(judged(server.url), "A ticket for a dog is free.", facts=FACTS)
-    found = response.get_json()
-    assert (response.status_code, found["claims"][0]["status"]) == (200, "unsupported")
-    assert found["secondJudge"]["failure"] == {
-        "label": "judgeUnavailable",
-        "message": "The second judge is not available at the moment.",
-    }
-
-
-def test_without_a_second_judge_none_is_named() -> None:
-    assert posted(client_of()).get_json()["secondJudge"] is None
