@@ -105,7 +105,7 @@ def counting() -> Iterator[None]:
 
 def run(make_app: Callable[[], Application], listening: ListenOptions, on_ready: Callable[[], None]) -> None:
     """
-    Serve until SIGTERM; *on_ready* is called once, in the first worker, when it can answer.
+    Serve until SIGTERM or SIGINT; *on_ready* is called once, in the first worker, when it can answer.
 
     Raises:
         CannotListen: the port is taken, or is not this account's or this machine's to open.
@@ -223,6 +223,10 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
         """Hand the signal on to every worker."""
         self.kill_workers(signal.SIGHUP)
 
+    def handle_int(self) -> None:
+        """End on Ctrl-C as on SIGTERM: open answers have their grace. A second Ctrl-C does not wait for them."""
+        self.handle_term()
+
 
 @contextmanager
 def _claimed(host: str, port: int) -> Iterator[None]:
@@ -296,11 +300,17 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
             sock.await_head()
 
     def init_signals(self) -> None:
-        """Add SIGHUP to gunicorn's; it is blocked during the change, because its default would end this worker."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+        """
+        Add SIGHUP to gunicorn's signals, and ignore SIGINT: a terminal sends it to the parent too, which ends this.
+
+        Both are blocked during the change, because their defaults would end this worker.
+        """
+        changed = {signal.SIGHUP, signal.SIGINT}
+        signal.pthread_sigmask(signal.SIG_BLOCK, changed)
         super().init_signals()
         signal.signal(signal.SIGHUP, self._reload)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, changed)
 
     def _reload(self, sig: int, frame: Any) -> None:
         # Not here: a signal interrupts anything, the event loop too, which may wait for no lock.
@@ -314,6 +324,10 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         super().handle_exit(sig, frame)
         for connection in list(self._waiting):
             connection.kill(block=False)
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        """End without waiting for anything: gunicorn's raises SystemExit in a greenlet, whose traceback is printed."""
+        os._exit(0)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer what is no HTTP in JSON; a reader who hung up needs no answer."""

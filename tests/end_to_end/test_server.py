@@ -12,13 +12,16 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 import requests
 
+from tests import required
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, free_port, service, stub_llm, write_settings
+from tests.tiny_model import tiny_model
 from tests.waiting import HANGS_S, until
 
 GRACE_S = "600"
@@ -209,6 +212,38 @@ def test_sigterm_lets_open_streams_finish_refuses_new_ones_and_exits_with_zero(
     assert words == 40
     assert refused
     assert code == 0
+
+
+@pytest.mark.parametrize("has_vectors", [False, True], ids=["words alone", "with an embedding model"])
+def test_ctrl_c_in_a_terminal_ends_all_workers_without_a_word(
+    tmp_path: Path, demo_index: Path, stub: Running, *, has_vectors: bool
+) -> None:
+    """A terminal sends the signal to every process that it started, so each worker gets it beside the parent."""
+    if has_vectors:
+        required.library("onnxruntime", "make setup")
+    changes = {"embeddings.endpoint": f"onnx:{tiny_model(tmp_path / 'model')}"} if has_vectors else {}
+    write_settings(tmp_path, settings_for(demo_index, stub, "echo") | {"server.grace_s": GRACE_S} | changes)
+    port = free_port()
+    command = ["serve", "--conf", str(tmp_path / "rag.properties"), "--port", str(port), "--workers", "2"]
+    terminal, inside = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "datafari_rag", *command], preexec_fn=partial(os.login_tty, inside)
+    )
+    os.close(inside)
+    with process, os.fdopen(terminal, "r+b", buffering=0) as screen:
+        shown = b""
+        while b"Serving on" not in shown:
+            shown += screen.read(4096)
+        for _ in range(8):
+            assert requests.get(f"http://127.0.0.1:{port}{QUESTION}", timeout=HANGS_S).status_code == 200
+        screen.write(b"\x03")
+        after = b""
+        with contextlib.suppress(OSError):  # as the end of a terminal is told
+            while more := screen.read(4096):
+                after += more
+        code = process.wait(HANGS_S)
+
+    assert (code, after.rpartition(b"^C")[2].strip()) == (0, b"")
 
 
 def is_refused(found: Running) -> bool:
