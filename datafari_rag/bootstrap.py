@@ -126,10 +126,11 @@ class Runtime:
         return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
 
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
-        """Return what keeps the search by meaning, or stored conversations, from working now: answers go on."""
+        """Return what is wrong while answers go on: a rejected file, the search by meaning, stored conversations."""
         snapshot = self.snapshot()
         store, accounts, questions = snapshot.conversations, snapshot.accounts, snapshot.questions
         by_part = {
+            "settings": self._file.rejected(),
             MEANING: self._probes.problems().get(MEANING),
             CONVERSATIONS: store.problem() if store else None,
             ACCOUNTS: accounts.problem() if accounts else None,
@@ -148,9 +149,9 @@ class Runtime:
             else None,
         }
 
-    def has_bad_settings(self) -> bool:
-        """Say whether the settings file has a value that is not used."""
-        return self._file.problem() is not None
+    def rejected_settings(self) -> str | None:
+        """Return why the settings file is not used as it is now, while the settings before it answer; else None."""
+        return self._file.rejected()
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings

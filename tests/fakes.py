@@ -147,6 +147,7 @@ class FakeService:
     the_line: ServiceSnapshot
     wrong: list[Mapping[str, object]] = field(default_factory=list)
     weak: list[Mapping[str, object]] = field(default_factory=list)
+    rejected: str | None = None
 
     def snapshot(self) -> ServiceSnapshot:
         return self.the_line
@@ -157,8 +158,8 @@ class FakeService:
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
         return self.weak
 
-    def has_bad_settings(self) -> bool:
-        return any(one.get("what") == "settings" for one in self.wrong)
+    def rejected_settings(self) -> str | None:
+        return self.rejected
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -203,11 +204,13 @@ def app_of(
     line: ServiceSnapshot,
     wrong: list[Mapping[str, object]] | None = None,
     weak: list[Mapping[str, object]] | None = None,
+    *,
+    rejected: str | None = None,
 ) -> Flask:
     """Return the whole Flask application over *line*."""
     from datafari_rag.bootstrap import TEMPLATES
 
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    app.extensions["worker"] = register(app, FakeService(line, wrong or [], weak or []))
+    app.extensions["worker"] = register(app, FakeService(line, wrong or [], weak or [], rejected))
     app.config["PROPAGATE_EXCEPTIONS"] = False
     return app

@@ -122,8 +122,8 @@ class Service(Protocol):
         """Return what is not as it should be while questions are answered all the same, in the form of `problems`."""
         ...
 
-    def has_bad_settings(self) -> bool:
-        """Return whether the settings file has a value that is not used; sends no request."""
+    def rejected_settings(self) -> str | None:
+        """Return why the settings file is not used as it is now, while the settings before it answer; else None."""
         ...
 
     @property

@@ -178,10 +178,12 @@ def test_a_changed_setting_is_taken_up_within_seconds_and_a_bad_one_is_not(
         write_settings(tmp_path, settings | {"rag.maxFiles": "1"})
         until(lambda: document_counts(found) == {1})
         write_settings(tmp_path, settings | {"rag.maxFiles": "many"})
-        until(lambda: found.get("/health/ready").status_code != 200)
+        until(lambda: found.get("/health/ready").json()["settings_rejected"])
 
-        assert found.get("/health/ready").status_code == 503
-        assert "rag.maxFiles" in found.get("/health/ready").text
+        ready = found.get("/health/ready")
+        assert (ready.status_code, ready.json()["status"], ready.json()["problems"]) == (200, "ready", [])
+        assert "rag.maxFiles" in ready.json()["settings_rejected"]
+        assert "datafari_rag_settings_rejected 1.0" in found.get("/metrics").text
         assert len(found.get(QUESTION).json()["content"]["documents"]) == 1
 
 

@@ -387,6 +387,18 @@ def test_live_is_always_and_ready_is_when_nothing_is_wrong() -> None:
     assert broken.get("/health/ready").get_json()["problems"] == [{"what": "search", "problem": "down"}]
 
 
+def test_a_rejected_settings_file_is_named_and_takes_no_service_out_of_rotation() -> None:
+    app = app_of(fake_snapshot(), rejected="rag.properties:1: no number")
+    response = app.test_client().get("/health/ready")
+    far = app.test_client().get("/health/ready", environ_overrides={"REMOTE_ADDR": "192.0.2.1"})
+
+    assert (response.status_code, response.get_json()["problems"]) == (200, [])
+    assert response.get_json()["settings_rejected"] == "rag.properties:1: no number"
+    assert far.get_json()["settings_rejected"] and "rag.properties" not in far.get_data(as_text=True)
+    assert "datafari_rag_settings_rejected 1.0" in app.test_client().get("/metrics").get_data(as_text=True)
+    assert client_of(fake_snapshot()).get("/health/ready").get_json()["settings_rejected"] is None
+
+
 @pytest.mark.parametrize("what", ["accounts", "report"])
 def test_readiness_names_what_cannot_be_counted_or_kept_and_stays_ready(what: str, tmp_path: Path) -> None:
     with closing(SqliteLedger(tmp_path)) as accounts, closing(QuestionFile(tmp_path, 30)) as questions:

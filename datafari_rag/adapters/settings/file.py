@@ -500,9 +500,13 @@ class SettingsFile:
         return self._current
 
     def problem(self) -> str | None:
-        """Return what is wrong with the settings now, for readiness, without any value; None when nothing is."""
+        """Return why the settings in force answer no question, without any value; None when they do."""
         bad = self._current.bad_setting
-        return self._rejected or (None if bad is None else f"{self._current.name}: {bad}")
+        return None if bad is None else f"{self._current.name}: {bad}"
+
+    def rejected(self) -> str | None:
+        """Return why the file is not used as it is now, without any value: those before it are in force; else None."""
+        return self._rejected
 
     def file_values(self) -> Mapping[str, str]:
         """Return the file's texts by key with unresolved references; the last of several counts."""

@@ -33,17 +33,20 @@ def ready(worker: WorkerContext) -> Response:
     """
     Answer 200 when a question would be answered now, else 503; the body lists what is wrong, and each part.
 
-    Only this machine and administrators read in which words, and where the model is.
+    A settings file that was rejected is no reason for 503: the settings before it answer. Only this machine and
+    administrators read in which words, and where the model is.
     """
-    problems = list(worker.service.problems())
+    problems, rejected = list(worker.service.problems()), worker.service.rejected_settings()
     if worker.streams.is_closing:
         problems.append({"what": "server", "problem": "This worker is stopping."})
     parts = parts_of(worker, problems)
     if not _may_see_more(worker):
         problems, parts = [_blurred(problem) for problem in problems], [_blurred(part) for part in parts]
+        rejected = UNWELL if rejected else None
     body = {
         "status": "not ready" if problems else "ready",
         "problems": problems,
+        "settings_rejected": rejected,
         "dependencies": parts,
     }
     return json_response(orjson.dumps(body), 503 if problems else 200)
@@ -60,13 +63,13 @@ def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) ->
     stores = {"conversations": snapshot.conversations, "accounts": snapshot.accounts, "report": snapshot.questions}
     configured = {"meaning": snapshot.dependencies.meaning, **stores}
     further = [what for what, part in configured.items() if part is not None]
-    all_problems = [*problems, *worker.service.weaknesses()] if further else problems
+    all_problems = [*problems, *worker.service.weaknesses()]
     return [_part(worker, what, all_problems) for what in (*PARTS, *further)]
 
 
 def metrics(worker: WorkerContext) -> Response:
     """Answer Prometheus' text over all workers."""
-    text = worker.metrics.exposition(is_rejected=worker.service.has_bad_settings())
+    text = worker.metrics.exposition(is_rejected=worker.service.rejected_settings() is not None)
     return Response(text, mimetype="text/plain; version=0.0.4")
 
 

@@ -99,24 +99,25 @@ def test_a_bad_file_never_replaces_a_good_one(
         clock.write(path, text)
     clock.now += 2
     assert file.snapshot() is before
-    assert told in (file.problem() or "")
+    assert told in (file.rejected() or "")
+    assert file.problem() is None
     clock.write(path, "rag.maxFiles=4\n")
     clock.now += 2
     assert file.snapshot().settings.rag.max_files == 4
-    assert file.problem() is None
+    assert file.rejected() is None
 
 
 def test_an_unknown_key_is_taken_up_all_the_same(path: Path, file: SettingsFile, clock: Clock) -> None:
     clock.write(path, "rag.maxFiles=4\nrag.maxFile=5\n")
     clock.now += 2
-    assert (file.snapshot().settings.rag.max_files, file.problem()) == (4, None)
+    assert (file.snapshot().settings.rag.max_files, file.rejected()) == (4, None)
 
 
 def test_what_a_reader_sees_of_a_problem_holds_no_value(path: Path, file: SettingsFile, clock: Clock) -> None:
     clock.write(path, "rag.operator=hunter2\n")
     clock.now += 2
     file.snapshot()
-    assert "hunter2" not in (file.problem() or "hunter2")
+    assert "hunter2" not in (file.rejected() or "hunter2")
 
 
 def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: Clock) -> None:
@@ -130,10 +131,10 @@ def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: Clock) ->
     assert "rag.operator" in (file.problem() or "")
     clock.write(path, "security.mode=x\n")
     clock.now += 2
-    assert file.snapshot().settings.security.mode == "tokens" and "security.mode" in (file.problem() or "")
+    assert file.snapshot().settings.security.mode == "tokens" and "security.mode" in (file.rejected() or "")
     clock.write(path, "rag.maxFiles=2\n")
     clock.now += 2
-    assert (file.snapshot().bad_setting, file.problem()) == (None, None)
+    assert (file.snapshot().bad_setting, file.problem(), file.rejected()) == (None, None, None)
 
 
 def test_a_missing_file_refuses_to_start(tmp_path: Path) -> None:
@@ -164,10 +165,10 @@ def test_a_secret_that_mends_a_rejected_file_is_noticed(
 ) -> None:
     clock.write(path, "rag.api.token=file:token\n")
     clock.now += 2
-    assert file.snapshot().settings.rag.api_token == "" and file.problem()
+    assert file.snapshot().settings.rag.api_token == "" and file.rejected()
     clock.write(tmp_path / "token", "one")
     clock.now += 2
-    assert (file.snapshot().settings.rag.api_token, file.problem()) == ("one", None)
+    assert (file.snapshot().settings.rag.api_token, file.rejected()) == ("one", None)
 
 
 def test_reload_does_not_wait(path: Path, file: SettingsFile, clock: Clock) -> None:
