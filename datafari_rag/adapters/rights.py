@@ -9,7 +9,6 @@ answer may be older than `security.cache_s` for one of them.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import threading
@@ -22,7 +21,7 @@ from pathlib import Path
 
 from datafari_rag.adapters.http.exchange import Flights, RightsServer
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.access import NEVER, Revocation, line_of, read_line, same_user
+from datafari_rag.core.access import NEVER, BadUsers, Revocation, line_of, read_line, same_user, users_in
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings.search import SecuritySettings
@@ -202,31 +201,19 @@ class RightsFile:
             is_settled = time.time_ns() - max(stamp[:2]) > _SETTLED_NS
             with self._lock:
                 if self._read is None or self._read[0] != stamp or not is_settled:
-                    self._read = stamp, _users(json.loads(self._path.read_bytes()))
+                    self._read = stamp, users_in(self._path.read_bytes())
                 return self._read[1]
-        except (OSError, ValueError, RecursionError) as error:
-            why = getattr(error, "strerror", None) or "not a JSON object of users"
+        except (OSError, BadUsers) as error:
+            why = getattr(error, "strerror", None) or error
             raise AuthorityUnavailable(log=f"users file: {why}") from error
 
     def probe(self) -> str | None:
-        """Return None when the file can be read now, else one sentence that says so."""
+        """Return None when the file can be read now, else one sentence that says why not."""
         try:
             self.users()
-        except AuthorityUnavailable:
-            return message(
-                "The users file (security.tokens.file) cannot be read, or is not a JSON object of users and their "
-                "lists of tokens."
-            )
+        except AuthorityUnavailable as error:
+            return message("The users file (security.tokens.file) cannot be used: {cause}.", cause=error.log)
         return None
-
-
-def _users(data: object) -> Mapping[str, tuple[str, ...]]:
-    if not isinstance(data, dict):
-        raise ValueError("not an object")
-    for tokens in data.values():
-        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-            raise ValueError("not a list of strings")
-    return {name: tuple(tokens) for name, tokens in data.items()}
 
 
 class ClaimedRights:

@@ -25,6 +25,9 @@ LEVELS = ("share", "parent", "document")
 
 ACL_FIELDS = tuple(f"{verb}_token_{level}" for level in LEVELS for verb in ("allow", "deny"))
 
+MAX_NAME_CHARS = 100
+"""So much of a user's name is shown."""
+
 Mode = Literal["tokens", "plugin", "none"]
 
 
@@ -42,6 +45,37 @@ class User:
 
 
 ANONYMOUS = User()
+
+
+class BadUsers(ValueError):
+    """A file of users that is not in its form; the text names the line, and the user where it is one."""
+
+
+def users_in(raw: bytes) -> Mapping[str, tuple[str, ...]]:
+    """
+    Return the users of a file, a JSON object of names, with the list of access tokens of each.
+
+    Raises:
+        BadUsers: it is none.
+    """
+    try:
+        data = json.loads(raw)
+    except json.JSONDecodeError as error:
+        raise BadUsers(f"line {error.lineno} is not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadUsers("it is not JSON in UTF-8") from error
+    if not isinstance(data, dict):
+        raise BadUsers("line 1: a JSON object of users is expected")
+    for name, tokens in data.items():
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            # The last entry of a name counts, as everywhere in JSON.
+            spellings = (json.dumps(name), json.dumps(name, ensure_ascii=False))
+            at = max(raw.rfind(spelling.encode("utf-8", "replace")) for spelling in spellings)
+            line = raw[: max(at, 0)].count(b"\n") + 1
+            place = f"line {line}, " if at >= 0 else ""
+            raise BadUsers(f"{place}user {name[:MAX_NAME_CHARS]}: a list of tokens in quotation marks is expected")
+    return {name: tuple(tokens) for name, tokens in data.items()}
+
 
 _SEAL = object()
 

@@ -115,6 +115,22 @@ def test_a_broken_file_is_told_with_line_and_message(tmp_path: Path, text: str, 
     assert found and found[0].startswith(f"{tmp_path}/rag.properties:{line}: ")
 
 
+@pytest.mark.parametrize(
+    ("users", "told"),
+    [
+        ('{"alice": ["hr"],\n\n "bob": "hr"}', "line 3, user bob: a list of tokens in quotation marks is expected."),
+        ("[1,\n2", "line 2 is not JSON: Expecting ',' delimiter."),
+        ("[]", "line 1: a JSON object of users is expected."),
+    ],
+    ids=["tokens that are no list", "no JSON", "no users"],
+)
+def test_a_broken_file_of_users_is_told_with_user_and_line(tmp_path: Path, users: str, told: str) -> None:
+    (tmp_path / "users.json").write_text(users, "utf-8")
+    result = checked(tmp_path, f"security.tokens.file={tmp_path}/users.json")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0].endswith(f"The file {tmp_path}/users.json cannot be used: {told}")
+
+
 @pytest.mark.parametrize(("text", "lines"), WARNED)
 def test_a_warning_fails_only_when_strict(tmp_path: Path, text: str, lines: list[int]) -> None:
     result = checked(tmp_path, text)

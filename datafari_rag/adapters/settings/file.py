@@ -24,6 +24,7 @@ from pathlib import Path
 
 import javaproperties
 
+from datafari_rag.core.access import BadUsers, users_in
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.checks import valid
@@ -640,11 +641,14 @@ def unusable(settings: Settings) -> Iterator[tuple[str, str]]:
         if folder and not is_writable_folder(Path(folder)):
             yield key, message("This account cannot write to the folder {path}.", path=folder)
     is_read = settings.security.mode == "tokens" and settings.security.tokens == "file"
-    if is_read and settings.security.tokens_file and not is_readable(Path(settings.security.tokens_file)):
-        yield (
-            "security.tokens.file",
-            message("The file {path} cannot be read.", path=settings.security.tokens_file),
-        )
+    if is_read and (path := settings.security.tokens_file):
+        try:
+            users_in(Path(path).read_bytes())
+        except OSError:
+            yield "security.tokens.file", message("The file {path} cannot be read.", path=path)
+        except BadUsers as error:
+            why = message("The file {path} cannot be used: {cause}.", path=path, cause=str(error))
+            yield "security.tokens.file", why
 
 
 def is_writable(file: Path) -> bool:
@@ -663,15 +667,6 @@ def is_writable_folder(folder: Path) -> bool:
     nearest = next((parent for parent in (folder, *folder.parents) if parent.exists()), Path("/"))
     try:
         with tempfile.TemporaryFile(dir=nearest):
-            return True
-    except OSError:
-        return False
-
-
-def is_readable(file: Path) -> bool:
-    """Say whether *file* is there and can be read."""
-    try:
-        with file.open("rb"):
             return True
     except OSError:
         return False

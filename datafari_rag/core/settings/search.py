@@ -152,8 +152,8 @@ class SecuritySettings:
         "security.tokens.file",
         "",
         check=checks.path(),
-        help="JSON file with a list of access tokens for each user; it is read again when it changes. Empty: no user "
-        "has tokens.",
+        help='JSON file with a list of access tokens for each user, as {"alice": ["group:hr", "group:staff"]}; it is '
+        "read again when it changes. Empty: no user has tokens.",
     )
     authority_url: str = setting(
         "security.authority.url",
