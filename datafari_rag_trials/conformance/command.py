@@ -34,10 +34,11 @@ class KitTarget:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one row: *problem* is None when all is as it says."""
+    """What came of one row: *problem* is None when all is as it says; *view* is the last reply, None without one."""
 
     row: Row
     problem: str | None
+    view: ReplyView | None
 
 
 class NothingAnswers(Exception):
@@ -59,14 +60,14 @@ def outcomes(kit: Kit, rows: Sequence[Row], target: KitTarget, *, variables: Map
         except requests.RequestException as error:
             raise NothingAnswers(target.service) from error
         for row in rows:
-            yield Outcome(row, _problem(session, row, target, all_variables))
+            yield _outcome(session, row, target, all_variables)
 
 
-def _problem(session: requests.Session, row: Row, target: KitTarget, variables: Mapping[str, object]) -> str | None:
+def _outcome(session: requests.Session, row: Row, target: KitTarget, variables: Mapping[str, object]) -> Outcome:
     missing = next((need for need in row.needs if need != "demo" and getattr(target, need) is None), None)
     if missing is not None:
-        return f"cannot be tested without {NEEDS[missing]}"
-    all_variables = dict(variables)
+        return Outcome(row, f"cannot be tested without {NEEDS[missing]}", None)
+    all_variables, view = dict(variables), None
     try:
         looks_at_model = "model" in row.needs
         for earlier in row.earlier:
@@ -81,11 +82,11 @@ def _problem(session: requests.Session, row: Row, target: KitTarget, variables: 
             all_variables |= additions
         view = _view(session, row.request, target, all_variables, looks_at_model=looks_at_model)
         problems = (problem_with(view, expectation, all_variables) for expectation in row.expectations)
-        return next((problem for problem in problems if problem is not None), None)
+        return Outcome(row, next((problem for problem in problems if problem is not None), None), view)
     except UnknownVariable as unknown:
-        return f"an earlier reply does not have what is compared: {unknown}"
+        return Outcome(row, f"an earlier reply does not have what is compared: {unknown}", view)
     except (requests.RequestException, UnicodeError) as error:
-        return f"no reply: {type(error).__name__}"
+        return Outcome(row, f"no reply: {type(error).__name__}", view)
 
 
 def _view(

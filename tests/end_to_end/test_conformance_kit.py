@@ -1,17 +1,24 @@
-"""The kit against a fresh demo service whose model is the stub: every row is as it says."""
+"""
+The kit against a fresh demo service whose model is the stub: every row is as it says, and every reply has the keys of
+`tests/golden/conformance.txt`. `GOLDEN_UPDATE=1` writes that file again.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from datafari_rag.commands.demo.index import build_demo_index
-from datafari_rag_trials.conformance.command import KitTarget, kit_of, outcomes
+from datafari_rag_trials.conformance.command import KitTarget, Outcome, kit_of, outcomes
 from tests.end_to_end.processes import free_port, running, stub_llm
+from tests.golden.files import compare
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "conformance.txt"
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +37,37 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KitTarget]:
             yield KitTarget(service.url, model.url, invoke.url)
 
 
-def test_every_row_is_as_it_says(target: KitTarget) -> None:
+@pytest.fixture(scope="module")
+def run(target: KitTarget) -> list[Outcome]:
     kit = kit_of(1)
-    wrong = {one.row.id: one.problem for one in outcomes(kit, kit.rows, target, variables={}) if one.problem}
-    assert wrong == {}
+    return list(outcomes(kit, kit.rows, target, variables={}))
+
+
+def test_every_row_is_as_it_says(run: list[Outcome]) -> None:
+    assert {one.row.id: one.problem for one in run if one.problem} == {}
+
+
+def test_every_reply_has_the_keys_of_the_file(run: list[Outcome]) -> None:
+    compare(GOLDEN, "".join(f"{one.row.id} {shown(one.view)}\n" for one in run))
+
+
+def shown(view: Mapping[str, Any] | None) -> str:
+    """Return status, media type and keys of a reply."""
+    if view is None:
+        return "no reply"
+    rows = view.get("lines") or view.get("events") or [view.get("json")]
+    keys = dict.fromkeys(keys_of(row) for row in rows)
+    return " ".join([str(view["status"]), view["type"] or "-", *filter(None, keys)])
+
+
+def keys_of(value: object, depth: int = 2) -> str:
+    """Return the names of a value's keys and those of its parts, in order, down to *depth*."""
+    if isinstance(value, list):
+        parts = dict.fromkeys(keys_of(one, depth) for one in value)
+        return "".join(f"[{part}]" for part in parts if part)
+    if not isinstance(value, Mapping) or not depth:
+        return ""
+    return "{" + " ".join(f"{key}{keys_of(value[key], depth - 1)}" for key in sorted(value)) + "}"
 
 
 def _with_model(settings: Path, endpoint: str) -> Path:
