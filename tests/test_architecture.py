@@ -83,8 +83,6 @@ OF_ONE_PLACE: dict[str, set[str]] = {
     "core/meaning/": {"numpy"},
     # Models whose weights a package ships as arrays are written as ONNX files once, when they are downloaded.
     "commands/packed_model.py": {"numpy", "sentencepiece", "tokenizers", "onnxruntime"},
-    # An agent's side of /mcp, which speaks HTTP to the service from outside; no other part is such a client.
-    "commands/mcp_probe.py": {"requests"},
 }
 PURE_ROOMS = {
     "core",

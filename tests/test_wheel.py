@@ -122,7 +122,6 @@ CALLS = (
     Call("report --as root", "report.store is empty", 1),
     Call("conversations delete --user alice", "chat.store.folder is empty", 1),
     Call("passages sync", "index writes them", 1),
-    Call("mcp-probe http://127.0.0.1:9/mcp", "cannot be reached", 1),
     Call("model list", "bge-small-en"),
     Call("solr stop", "Nothing was running."),
     Call("eval questions.jsonl", lacks("eval"), 1),

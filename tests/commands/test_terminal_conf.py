@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from datafari_rag.commands.main import COMMANDS, LazyGroup
 from datafari_rag.commands.terminal import SettingsPath, demo_place
 
-WITHOUT_SETTINGS = {"demo", "check", "mcp-probe", "model", "llm-service"}
+WITHOUT_SETTINGS = {"demo", "check", "model", "llm-service"}
 """Commands that have no settings, or whose argument they are."""
 
 

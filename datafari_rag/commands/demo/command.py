@@ -176,5 +176,5 @@ def _print_addresses(port: int, place: Path, *, is_demo: bool) -> None:
         click.echo("\nOr over HTTP, as")
         for who, header, question in TRIES:
             click.echo(f"\n# {who}\ncurl -s {header}'{address}/search/select?action=rag&q={question}'")
-    click.echo(f"\nAgents (MCP): {address}/mcp; what they see: datafari-rag mcp-probe {address}/mcp")
+    click.echo(f"\nAgents (MCP): {address}/mcp")
     click.echo("\nCtrl-C stops it.")
