@@ -119,7 +119,7 @@ def test_our_model_answers_from_documents_whole_and_streamed(client: OpenAI, saw
     saw(cited.url_citation.url)
     assert message.content[cited.url_citation.start_index : cited.url_citation.end_index] == "[1]"
     assert whole.model == last.model == "datafari"
-    assert whole.model_extra["search_results"][0]["title"] == cited.url_citation.title
+    assert whole.model_extra["citations"][0]["label"] == cited.url_citation.title
 
 
 def test_responses_are_the_same_answer(client: OpenAI) -> None:
@@ -132,7 +132,7 @@ def test_responses_are_the_same_answer(client: OpenAI) -> None:
     assert len(kinds) == 10
     assert response.output_text == last.output_text == whole.choices[0].message.content
     assert message.content[0].annotations == last.output[0].content[0].annotations
-    assert [one.filename for one in search.results] == [one["title"] for one in whole.model_extra["search_results"]]
+    assert [one.filename for one in search.results] == [one["label"] for one in whole.model_extra["citations"]]
     assert response.usage.total_tokens == whole.usage.total_tokens
 
 

@@ -275,13 +275,13 @@ def _places_of(citations: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _response_seen(body: Body, times_sources: int = 1) -> Seen:
-    (message,) = body["output"]
+    search, message = body["output"]
     (part,) = message["content"]
     assert [one["start_index"] for one in part["annotations"]] == _places_of(body["citations"])
     details = body["incomplete_details"]
     assert (body["status"] == "completed") == (details is None)
     finish_reason = "stop" if details is None else {"max_output_tokens": "length"}[details["reason"]]
-    labels = tuple(one["title"] for one in body["search_results"])
+    labels = tuple(one["filename"] for one in search["results"])
     return Seen(part["text"], labels, tuple(body["citations"]), finish_reason, times_sources)
 
 
@@ -301,9 +301,10 @@ def events_of(raw: bytes) -> list[Body]:
 def _response_stream_seen(raw: bytes) -> Seen:
     events = events_of(raw)
     last = events[-1]["response"]
-    seen = _response_seen(last, sum("search_results" in event.get("response", {}) for event in events))
+    done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    seen = _response_seen(last, sum("results" in item for item in done))
     assert "".join(event["delta"] for event in events if event["type"].endswith(".delta")) == seen.text
-    (part,) = last["output"][0]["content"]
+    (part,) = last["output"][1]["content"]
     assert [event["annotation"] for event in events if "annotation" in event] == part["annotations"]
     return seen
 
@@ -386,7 +387,8 @@ def _responder(**always: object) -> Callable[[FlaskClient, str, Mapping[str, obj
     def asked(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
         # What is unknown is refused here by its name.
         known = {name: value for name, value in more.items() if name in ("user", "stream", "model", "documents")}
-        return client.post("/v1/responses", json={"input": question, **always, **known})
+        body = {"input": question, "include": ["file_search_call.results"], **always, **known}
+        return client.post("/v1/responses", json=body)
 
     return asked
 

@@ -54,7 +54,6 @@ from datafari_rag.protocols.openai.renderings import (
     nested_citations,
     nodes_of,
     our_model,
-    search_results,
     source_events,
     status_event,
     upstream_names,
@@ -585,7 +584,6 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         "system_fingerprint": extras.get("system_fingerprint"),
         "source_nodes": nodes_of(answer.sources.extracts),
         "citations": [citation(mark) for mark in finished.citations],
-        "search_results": search_results(cited),
         **partial(answer.sources),
         **support(finished),
         **activity(finished),
@@ -615,7 +613,6 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 extras = {
                     "source_nodes": nodes_of(event.extracts),
                     "citations": [citation(mark) for mark in event.citations],
-                    "search_results": search_results(cited),
                     **partly,
                     **support(event),
                     **activity(event),

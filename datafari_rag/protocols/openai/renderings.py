@@ -62,19 +62,6 @@ def nested_citations(cited: Cited) -> list[Json]:
     ]
 
 
-def search_results(cited: Cited) -> list[Json]:
-    """Return the documents that the model saw, best first, as Perplexity's clients know them."""
-    return [
-        {
-            "title": title_of(extract.document),
-            "url": document_link(extract.document, cited.base),
-            "date": extract.document.last_modified,
-            "snippet": extract.text[:SNIPPET_CHARS],
-        }
-        for extract in cited.extracts
-    ]
-
-
 def source_events(cited: Cited) -> Iterator[Json]:
     """
     Yield Open WebUI's `source` event of each document, in the order of their numbers.

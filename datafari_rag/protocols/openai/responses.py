@@ -41,7 +41,7 @@ from datafari_rag.protocols.openai.chat_completions import (
     split,
     styled,
 )
-from datafari_rag.protocols.openai.renderings import Cited, our_model, search_results, url_citations
+from datafari_rag.protocols.openai.renderings import Cited, our_model, url_citations
 from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.overrides import read_steps
 from datafari_rag.protocols.records import about
@@ -268,7 +268,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
-    """Return the whole response, with `citations` and `search_results` in addition to its output."""
+    """Return the whole response, with `citations` in addition to its output."""
     finished, sources = answer.finished, answer.sources
     return _ended(_Draft(context, _id(context, finished.text), sources), finished)
 
@@ -370,7 +370,6 @@ def _ended(draft: _Draft, finished: Finished) -> Json:
         "usage": _usage(finished.facts.extras.get("usage")),
         "completed_at": int(draft.context.now_s),
         "citations": [citation(mark) for mark in finished.citations],
-        "search_results": search_results(_cited(draft.context, finished, draft.sources.extracts)),
         **partial(draft.sources),
         **support(finished),
         **activity(finished),
@@ -427,8 +426,8 @@ def _result(extract: Extract) -> Json:
     }
 
 
-def _cited(context: ReplyContext, finished: Finished, extracts: Sequence[Extract] = ()) -> Cited:
-    return Cited(finished.citations, extracts, context.base_url)
+def _cited(context: ReplyContext, finished: Finished) -> Cited:
+    return Cited(finished.citations, (), context.base_url)
 
 
 def _status(finished: Finished) -> str:

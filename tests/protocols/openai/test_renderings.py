@@ -10,7 +10,6 @@ from datafari_rag.core.documents import Document, Extract, OffsetMap, OffsetRun,
 from datafari_rag.protocols.openai.renderings import (
     Cited,
     nested_citations,
-    search_results,
     source_events,
     status_event,
     url_citations,
@@ -63,17 +62,6 @@ def test_each_citation_says_what_it_speaks_for() -> None:
         "Dogs sleep all day long.",
         "It was blue.",
     ]
-
-
-def test_search_results_are_what_the_model_saw() -> None:
-    shown = search_results(CITED)
-    assert [one["title"] for one in shown] == ["Dogs", "Ferry", "Cats"]
-    assert shown[0] == {
-        "title": "Dogs",
-        "url": f"{BASE}/documents?id=id-1",
-        "date": "2026-01-02T03:04:05Z",
-        "snippet": "Dogs sleep all day long.",
-    }
 
 
 # What Open WebUI 0.12.4 makes of them (its middleware, and the page's lists of sources).

@@ -229,7 +229,7 @@ def test_the_whole_response() -> None:
     assert part["annotations"][0]["url"].startswith("https://rag.example.org/documents?id=doc-1&")
     assert (reply["metadata"], reply["instructions"], reply["store"]) == ({"a": "b"}, "Be brief.", False)
     assert reply["usage"]["input_tokens"] + reply["usage"]["output_tokens"] == reply["usage"]["total_tokens"] == 8
-    assert [one["label"] for one in reply["citations"]] == [one["title"] for one in reply["search_results"]]
+    assert [one["label"] for one in reply["citations"]] == ["Rabbits.txt"]
 
 
 @pytest.mark.parametrize("usage", [None, "x", {}, {"prompt_tokens": "5"}])
