@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flask import Response, current_app, request
+from flask import Response, request
 
 from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, ragapi
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, AiAction
@@ -19,7 +19,6 @@ from datafari_rag.web.api import documents, grounding
 from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.models import MODELS, relay
-from datafari_rag.web.api.openapi import openapi_page
 from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT, TITLES
 from datafari_rag.web.pages.demo import choose, drop, is_of_script, progress
 from datafari_rag.web.pages.feedback import give
@@ -125,7 +124,6 @@ PAGES = (
         "/feedback", "POST", _row(give, lambda _: request.mimetype == "application/json", is_shown=False), _row(give)
     ),
     _route("/widget.json", "GET", _row(widget_setup, is_shown=False)),
-    _route("/docs", "GET", _row(lambda exchange: openapi_page(exchange.worker, current_app.url_map))),
     _route("/admin", "GET", _row(page.admin_page)),
     _route("/admin", "POST", _row(page.save)),
     _route("/admin/now", "GET", _row(page.now, is_shown=False)),

@@ -59,7 +59,6 @@ STATES: dict[str, Callable[[Surfer], None]] = {
     "a comparison of chosen results": lambda reader: reader.compare(COPY),
     "a document": document,
     "the settings": settings,
-    "the description of the API": lambda reader: reader.open("/docs"),
 }
 
 

@@ -1,6 +1,6 @@
 """
-`/openapi.json`, and `/docs` as a page: every path of the service, made of its routes, the records of what callers send,
-settings, errors, and what is written down in `resources/openapi.json`.
+`/openapi.json`: every path of the service, made of its routes, the records of what callers send, settings, errors, and
+what is written down in `resources/openapi.json`.
 
 Pages are listed without their forms. A stream's media type names the schema of a line: OpenAPI 3.1 has no word for it.
 """
@@ -32,7 +32,6 @@ from datafari_rag.protocols.overrides import Overrides
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.protocols.retrieval import RetrieveRequest
 from datafari_rag.web.api.exchange import WorkerContext
-from datafari_rag.web.pages.rendering import page, reader_of
 from datafari_rag.web.responses import json_response, plain
 
 Json = dict[str, Any]
@@ -48,37 +47,6 @@ _OF_CHAT = tuple(status for status in _EVERY if status != 422)
 def openapi_view(worker: WorkerContext, rules: Map) -> Response:
     """Return the description under the settings of now."""
     return json_response(plain(description(rules, worker.snapshot().settings)))
-
-
-def openapi_page(worker: WorkerContext, rules: Map) -> Response:
-    """Return the page of all paths in *rules* and of all schemas, under the settings of now."""
-    described = description(rules, worker.snapshot().settings)
-    operations = [
-        {**operation, "path": path, "method": method.upper()}
-        for path, methods in described["paths"].items()
-        for method, operation in methods.items()
-    ]
-    groups = [
-        (tag, [operation for operation in operations if tag["name"] in operation["tags"]]) for tag in described["tags"]
-    ]
-    values = {"groups": groups, "schemas": described["components"]["schemas"], "kind_of": kind_of}
-    return page(worker, reader_of(worker), "openapi.html", values)
-
-
-def kind_of(schema: Json) -> str:
-    """Return the type of *schema* in a few words; a reference is the name of its schema."""
-    if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
-    for several in ("anyOf", "oneOf", "allOf"):
-        if several in schema:
-            return " or ".join(dict.fromkeys(map(kind_of, schema[several])))
-    if "const" in schema or "enum" in schema:
-        return ", ".join(
-            "null" if value is None else repr(value) for value in schema.get("enum", [schema.get("const")])
-        )
-    kinds = schema.get("type", "any")
-    named = kinds if isinstance(kinds, str) else " or ".join(kinds)
-    return f"{named} of {kind_of(schema['items'])}" if schema.get("items") else named
 
 
 def description(rules: Map, settings: Settings) -> Json:

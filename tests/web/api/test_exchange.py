@@ -101,7 +101,6 @@ DOORS = (
     Door("page", "/?q=When+does+the+plane+take+off%3F"),
     Door("results of the page", "/found?q=plane", form={}, asks=False),
     Door("first page", "/", asks=False),
-    Door("description", "/docs", asks=False),
     tool("answer", {"question": QUESTION}, QUESTION),
     tool("search", {"query": QUESTION}, QUESTION),
     tool("fetch", {"id": FLIGHT.id}),
