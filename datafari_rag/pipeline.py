@@ -43,9 +43,6 @@ from datafari_rag.core.events import (
     Finished,
     ModelFacts,
     Sources,
-    StepBegun,
-    StepEnded,
-    StepEvent,
     Stopwatch,
     Thought,
     taken_until,
@@ -62,7 +59,7 @@ from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
-from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, stepped
+from datafari_rag.stepping import StepParts, accounted, rewritten, stepped
 
 log = logging.getLogger(__name__)
 
@@ -138,28 +135,13 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     A failure before the model is called is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: other users' events have none, whatever a dialect makes of them.
     """
-    return _without_steps(answer_with_steps(ask, user, settings=settings, dependencies=dependencies))
-
-
-def _without_steps(events: Generator[Event | StepEvent, None, None]) -> Generator[Event, None, None]:
-    with closing(events):
-        for event in events:
-            if not isinstance(event, StepBegun | StepEnded):
-                yield event
-
-
-def answer_with_steps(
-    ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies
-) -> Generator[Event | StepEvent, None, None]:
-    """Yield what `answer` yields, and before it each step of the search as it begins and ends."""
     stopwatch = Stopwatch(dependencies.clock)
-    # What an open stream holds is what its own steps still need: the user's tokens end with the first of them.
-    preparing = prepare(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+    preparing = partial(prepare, ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     events = _answered(ask, preparing, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     return events if user.is_admin else _ranked(events)
 
 
-def _ranked(events: Generator[Event | StepEvent, None, None]) -> Generator[Event | StepEvent, None, None]:
+def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
         for event in events:
             yield ranked(event) if isinstance(event, Sources | Finished) else event
@@ -167,14 +149,14 @@ def _ranked(events: Generator[Event | StepEvent, None, None]) -> Generator[Event
 
 def _answered(
     ask: Ask,
-    preparing: Generator[StepEvent, None, Prepared],
+    preparing: Callable[[], Prepared],
     *,
     settings: Settings,
     dependencies: Dependencies,
     stopwatch: Stopwatch,
-) -> Generator[Event | StepEvent, None, None]:
+) -> Generator[Event, None, None]:
     try:
-        prepared = yield from preparing
+        prepared = preparing()
         yield prepared.sources
         prompt = prepared.required_prompt()
         words = speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
@@ -217,7 +199,7 @@ def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depende
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
     access, language = _access(user, settings.security), question_language_for(ask)
     steps = stepped(ask, access, language=language, settings=settings, parts=_parts(dependencies))
-    return returned_by(steps).searched.result
+    return steps.searched.result
 
 
 def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Sources:
@@ -229,8 +211,7 @@ def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depen
         RagError: the search or the rights failed.
     """
     stopwatch = Stopwatch(dependencies.clock)
-    steps = prepare(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
-    prepared = returned_by(steps)
+    prepared = prepare(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     prepared.required_prompt()
     return prepared.sources if user.is_admin else ranked(prepared.sources)
 
@@ -239,11 +220,9 @@ def _access(user: User, security: SecuritySettings) -> Filter:
     return filter_for(user, mode=security.mode, anonymous=security.anonymous)
 
 
-def prepare(
-    ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
-) -> Generator[StepEvent, None, Prepared]:
+def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch) -> Prepared:
     """
-    Search and choose for *ask*: yield each step of the search, return what the answer will be made of.
+    Search and choose for *ask*; return what the answer will be made of.
 
     Raises:
         RagError: the rights or the search failed, or the conversation leaves no room for a document.
@@ -254,7 +233,7 @@ def prepare(
     dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))
     parts = _parts(dependencies)
     ask = rewritten(ask, language, settings=settings, parts=parts)
-    steps = yield from stepped(ask, access, language=asked_in, settings=settings, parts=parts)
+    steps = stepped(ask, access, language=asked_in, settings=settings, parts=parts)
     ask, result = steps.ask, steps.searched
     reply, tried = result.result, result.tried
     ask = ask if result.last is None else replace(ask, search_text=result.last.question)

@@ -15,8 +15,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-Effort = Literal["none", "minimal", "low", "medium"]
-EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium")
+Effort = Literal["none", "minimal", "low"]
+EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low")
+
+WantedEffort = Literal["none", "minimal", "low", "medium"]
+"""What a request may say: medium, a level of other services, is answered as low."""
 
 MAX_WHOLE = 2**53 - 1
 """Largest whole number that every JSON reader takes as it is."""
@@ -49,8 +52,8 @@ NO_LIMITS = StepLimits()
 class StepBudget:
     """What the steps of one answer may take at most; see `StepLimits` for what is counted."""
 
-    searches: int = 12
-    model_calls: int = 6
+    searches: int = 7
+    model_calls: int = 1
     tokens: int = 12_000
     seconds: float = 20.0
 
@@ -72,12 +75,8 @@ LEVELS: Mapping[Effort, Level] = {
     "none": Level(0, 0, 0),
     "minimal": Level(3, 0, 2),
     "low": Level(7, 1, 2),
-    "medium": Level(12, 2, 3),
 }
-"""minimal: by rules alone. low: the model plans once. medium: it plans, and again when it has seen what was found."""
-
-TOOL_CALLS = 6
-"""Most calls of the model where it may use tools: then each call is one of them."""
+"""minimal: by rules alone. low: the model plans once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +95,12 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
 
-def budget_for(effort: Effort, limits: StepLimits, allowed: StepBudget, *, has_tools: bool = False) -> StepBudget:
+def budget_for(effort: Effort, limits: StepLimits, allowed: StepBudget) -> StepBudget:
     """Return the least of what the level takes, the caller's *limits* and what the settings *allowed*."""
     level = LEVELS[effort]
-    calls = TOOL_CALLS if has_tools else level.model_calls
     return StepBudget(
         searches=_least(level.searches, limits.searches, allowed.searches),
-        model_calls=_least(calls, limits.model_calls, allowed.model_calls),
+        model_calls=_least(level.model_calls, limits.model_calls, allowed.model_calls),
         tokens=_least(allowed.tokens, limits.tokens),
         seconds=min(allowed.seconds, math.inf if limits.seconds is None else limits.seconds),
     )
@@ -112,8 +110,8 @@ def _least(first: int, *others: int | None) -> int:
     return min((first, *(other for other in others if other is not None)))
 
 
-StepKind = Literal["search", "plan", "tool", "answer"]
-"""A search of the index, the model's plan, a call of a tool, the answer itself."""
+StepKind = Literal["search", "plan", "answer"]
+"""A search of the index, the model's plan, the answer itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +119,13 @@ class ActivityStep:
     """
     One step that has ended.
 
-    *text* is what was searched for, or given to the tool *name*; *count* how many documents came back, None where
-    nothing is counted. *queries* are what a plan wants to search for. *searches* and *model_calls* say what the step
-    counts in the budget. *failure* is the label of the error with which it ended, None for success.
+    *text* is what was searched for; *count* how many documents came back, None where nothing is counted. *queries* are
+    what a plan wants to search for. *searches* and *model_calls* say what the step counts in the budget. *failure* is
+    the label of the error with which it ended, None for success.
     """
 
     kind: StepKind
     text: str = ""
-    name: str = ""
     count: int | None = None
     queries: tuple[str, ...] = ()
     searches: int = 0
@@ -323,9 +320,14 @@ class Ask:
     """How many steps the search may take; None is as `rag.effort` says."""
     limits: StepLimits = NO_LIMITS
     """What the caller allows for these steps; the settings' own limits count as well."""
-    wants_tools: bool = False
-    """Whether the model chooses the steps itself, with tools, where the effort is medium."""
     conversation: str | None = None
     """The stored conversation that the answer belongs to, "" for a new one; None where none is stored."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""
+
+
+def with_effort(ask: Ask, wanted: WantedEffort | None) -> Ask:
+    """Return *ask* with the effort that its caller *wanted*; medium is low, and named among what had no effect."""
+    if wanted == "medium":
+        return replace(ask, effort="low", ignored=(*ask.ignored, "effort"))
+    return replace(ask, effort=wanted)

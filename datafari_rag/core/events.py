@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from datafari_rag.core.ask import Activity, ActivityStep, StepKind
+from datafari_rag.core.ask import Activity
 from datafari_rag.core.documents import Citation, Extract, Reranking, Retrieval
 from datafari_rag.core.errors import RagError
 
@@ -203,38 +203,7 @@ class Failed:
     facts: ModelFacts = UNKNOWN_MODEL
 
 
-@dataclass(frozen=True, slots=True)
-class StepBegun:
-    """
-    A step of the search begins; a `StepEnded` with the same *id* follows, unless the answer fails or the reader stops.
-
-    *id* is unique within the answer. *kind* says what is done, *name* is the tool's where a tool is called (search,
-    fetch, readNext, check), and *text* is what is searched for or given to the tool.
-    """
-
-    id: str
-    kind: StepKind
-    name: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StepEnded:
-    """
-    The step *id* has ended: *step* says what it found and took; its `failure` is a label where it went wrong.
-
-    *result* is what a tool gave back to the model, in one line; empty for other steps.
-    """
-
-    id: str
-    step: ActivityStep
-    result: str = ""
-
-
 Event = Sources | Delta | Finished | Failed
-
-StepEvent = StepBegun | StepEnded
-"""Events of the search in steps, all before `Sources`: `pipeline.answer` leaves them out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,9 @@ COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
 ACTIVITY_TYPES: Mapping[StepKind, str] = {
     "search": "searchIndex",
     "plan": "modelQueryPlanning",
-    "tool": "toolCall",
     "answer": "answerSynthesis",
 }
-"""What each kind of step is called in a reply; the first, second and last as agentic retrieval services do."""
+"""What each kind of step is called in a reply; as agentic retrieval services do."""
 
 _CITATION_KEYS = tuple(field.name for field in fields(Citation))
 _TOO_LARGE = "Left out: too large for one event of a stream."
@@ -99,8 +98,6 @@ def _activity_step(step: ActivityStep) -> Json:
     keys: Json = {"type": ACTIVITY_TYPES[step.kind]}
     if step.kind == "search":
         keys |= {"query": step.text, "count": step.count, "searches": step.searches}
-    if step.kind == "tool":
-        keys |= {"tool": step.name, "input": step.text, "count": step.count, "searches": step.searches}
     if step.kind == "plan":
         keys |= {"queries": list(step.queries)}
     if step.model_calls:

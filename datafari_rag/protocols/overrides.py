@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, inspect
 
-from datafari_rag.core.ask import MAX_WHOLE, Ask, MaxCount, MaxSearches, MaxSeconds, Restriction
+from datafari_rag.core.ask import (
+    MAX_WHOLE,
+    Ask,
+    MaxCount,
+    MaxSearches,
+    MaxSeconds,
+    Restriction,
+    WantedEffort,
+    with_effort,
+)
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
@@ -42,8 +51,8 @@ class SearchSteps(Struct, frozen=True, kw_only=True):
         about("In use: only these documents are searched; none where the list is empty.", extra={"field": "documents"}),
     ] = None
     effort: Annotated[
-        Literal["none", "minimal", "low", "medium", ""] | None,
-        about("In use: in how many steps is searched, and who plans them."),
+        WantedEffort | Literal[""] | None,
+        about("In use: in how many steps is searched, and who plans them; medium is as low."),
     ] = None
     max_searches: Annotated[MaxSearches | None, about(_PLANS)] = None
     max_model_calls: Annotated[MaxCount | None, about(_PLANS)] = None
@@ -224,7 +233,7 @@ EFFECTS: Mapping[str, Effect] = {
     "documents": lambda ask, value, settings: replace(ask, documents=distinct(value)),
     "language": lambda ask, value, settings: replace(ask, language=language_code(value)),
     "seed": lambda ask, value, settings: replace(ask, sampling={**ask.sampling, "seed": value}),
-    "effort": _set("effort"),
+    "effort": lambda ask, value, settings: with_effort(ask, value),
     "max_searches": _limit("searches"),
     "max_model_calls": _limit("model_calls"),
     "max_tokens": _limit("tokens"),

@@ -11,7 +11,7 @@ import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from datafari_rag.core.answer.reasoning_steps import thinking_in
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, StepLimits
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, StepLimits, with_effort
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
@@ -47,7 +47,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         raise NoQuery
     if not is_unicode(text):
         raise BadRequest("The parameter q is not valid Unicode text.")
-    return Ask(
+    ask = Ask(
         question=text,
         language=parameters.language,
         accept_language=incoming.headers.get("accept-language"),
@@ -55,7 +55,6 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         linebreaks=parameters.linebreaks,
         is_streamed=parameters.is_streamed,
         wants_trace=parameters.wants_trace,
-        effort=parameters.effort,
         limits=StepLimits(
             parameters.max_searches, parameters.max_model_calls, parameters.max_tokens, parameters.max_seconds
         ),
@@ -63,6 +62,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         documents=parameters.documents,
         ignored=(*parameters.ignored, *parameters.for_search),
     )
+    return with_effort(ask, parameters.effort)
 
 
 def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:

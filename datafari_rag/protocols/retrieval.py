@@ -8,11 +8,11 @@ of any. Each has its place in the stored text, so that it can be quoted and open
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
 from msgspec import Struct
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, WantedEffort, with_effort
 from datafari_rag.core.citations.labels import file_name, title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
@@ -51,8 +51,8 @@ class RetrieveRequest(Struct, frozen=True):
         None
     )
     effort: Annotated[
-        Literal["none", "minimal", "low", "medium"] | None,
-        about("How many steps the search takes; none and minimal call no model. Default: none."),
+        WantedEffort | None,
+        about("How many steps the search takes; none and minimal call no model, medium is as low. Default: none."),
     ] = None
 
 
@@ -73,10 +73,9 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]
         restrictions=restrictions_of(record.filters, facets_of(settings.solr)),
         documents=None if record.documents is None else distinct(record.documents),
         max_documents=record.passages,
-        effort=record.effort or "none",
         ignored=tuple(unknown_names(RetrieveRequest, incoming.body)),
     )
-    return record, ask
+    return record, with_effort(ask, record.effort or "none")
 
 
 def reply(record: RetrieveRequest, sources: Sources, *, is_admin: bool) -> Json:

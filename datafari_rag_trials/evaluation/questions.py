@@ -226,7 +226,7 @@ COLLECTIONS = ("merged", *ALONE)
 PACKAGED = {"structure": ("tts-handbook", "debian-docs", "tech-docs")}
 """Sets that come with the package, and the sets of the folder that are indexed with them: they ask about these too."""
 
-IN_STEPS: Mapping[tuple[str, ...], tuple[str, ...]] = {("multihop",): ("minimal", "medium")}
+IN_STEPS: Mapping[tuple[str, ...], tuple[str, ...]] = {("multihop",): ("minimal",)}
 """Sets that are measured with search in steps as well, unless something is varied, and the values of `rag.effort`."""
 
 BY_LANGUAGE, BY_KIND, BY_EVIDENCE = "xquad", "structure", "scifact"

@@ -366,8 +366,6 @@ READERS: dict[str, Reader] = {
         leads=(steps.Lead(Document("a", ""), ("Paris",), ("noon",)),),
         language="en",
     ),
-    "core.steps.call_in": steps.call_in,
-    "core.steps.is_done": steps.is_done,
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
     "core.query.filter_queries.restriction_of": lambda text: [
         (filter_queries.restriction_of(one, ("source",)), filter_queries.misread_field(one, ("source",)))

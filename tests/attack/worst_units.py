@@ -137,8 +137,6 @@ WORST = {
     "core.steps.lead_from": "'~~~x\\n'",
     "core.steps.queries_in": "'`a\\n'",
     "core.steps.pooled": "'|-|-\\n'",
-    "core.steps.call_in": "'\\n' up to ' x'",
-    "core.steps.is_done": "'\\n' up to ' x'",
     "core.query.plan.has_own_words": "'\\tA'",
     "core.query.plan.plain_step": "'|\\u4e2d'",
     "core.query.plan.steps_for": "'\\u201d\\u4e2d'",

@@ -55,14 +55,14 @@ def test_nothing_but_a_thought_is_a_failure_by_name(dialect: Dialect, reply: str
     assert b"WELL" not in raw
 
 
-def test_plans_and_calls_of_tools_are_read_behind_the_thoughts() -> None:
-    """The thought names a tool and a search; the model's own calls come back to it, its thoughts never do."""
-    calls = iter(["search: rabbit", "DONE"])
+def test_plans_are_read_behind_the_thoughts() -> None:
+    """The thought names a search; it is never made."""
+    calls = iter(["rabbit"])
 
     def texts(body: Mapping[str, Any]) -> Sequence[str]:
-        is_loop = "You look for the documents" in body["messages"][0]["content"]
-        text = next(calls, "DONE") if is_loop else ANSWER
-        return said_by(f"<think>search: WELL\n{THOUGHT}</think>\n{text}")
+        is_plan = "You plan searches" in body["messages"][0]["content"]
+        text = next(calls) if is_plan else ANSWER
+        return said_by(f"<think>WELL\n{THOUGHT}</think>\n{text}")
 
     with model_server(texts=texts) as server:
         line = fake_snapshot(settings=SETTINGS)
@@ -70,8 +70,7 @@ def test_plans_and_calls_of_tools_are_read_behind_the_thoughts() -> None:
         client = app_of(replace(line, dependencies=parts)).test_client()
         asked = {"action": "agentic", "query": QUESTION}
         raw = client.post("/Datafari/rest/v2.0/ai/stream", json=asked).get_data()
-    assert len(server.bodies) == 3
+    assert len(server.bodies) == 2
     assert b"WELL" not in raw
     assert "WELL" not in json.dumps(server.bodies)
-    assert "search: rabbit" in json.dumps(server.bodies[1])
     assert b"15h50" in raw

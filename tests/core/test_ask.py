@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -19,7 +18,6 @@ from datafari_rag.core.ask import (
     ActivityStep,
     Ask,
     DocumentWork,
-    Effort,
     MaxCount,
     MaxSearches,
     MaxSeconds,
@@ -42,9 +40,9 @@ WIDE = StepBudget(100, 20, 10_000, 60.0)
     [
         pytest.param("minimal", NO_LIMITS, WIDE, StepBudget(3, 0, 10_000, 60.0), id="the level is the least"),
         pytest.param("low", StepLimits(2, 9, 50, 1.5), WIDE, StepBudget(2, 1, 50, 1.5), id="the caller's is the least"),
-        pytest.param("medium", NO_LIMITS, StepBudget(4, 1, 8, 2.0), StepBudget(4, 1, 8, 2.0), id="ours is the least"),
+        pytest.param("low", NO_LIMITS, StepBudget(4, 0, 8, 2.0), StepBudget(4, 0, 8, 2.0), id="ours is the least"),
         pytest.param(
-            "medium", StepLimits(10**9, 10**9, 10**9, math.inf), WIDE, StepBudget(12, 2, 10_000, 60.0), id="huge wishes"
+            "low", StepLimits(10**9, 10**9, 10**9, math.inf), WIDE, StepBudget(7, 1, 10_000, 60.0), id="huge wishes"
         ),
         pytest.param("low", StepLimits(1, 0, 0, 0.0), WIDE, StepBudget(1, 0, 0, 0.0), id="nothing beyond one search"),
     ],
@@ -56,24 +54,17 @@ def test_the_least_of_level_caller_and_settings_counts(
     assert budget_for(known, limits, allowed) == expected
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_with_tools_every_level_has_six_calls_of_the_model(effort: Effort) -> None:
-    with_tools, without = (budget_for(effort, NO_LIMITS, WIDE, has_tools=has_tools) for has_tools in (True, False))
-    assert with_tools == replace(without, model_calls=6)
-
-
 def test_the_levels_take_what_dialects_md_says() -> None:
     """The second and third search of minimal are follows, and each level but none may follow."""
     assert {effort: (level.searches, level.model_calls, level.follows) for effort, level in LEVELS.items()} == {
         "none": (0, 0, 0),
         "minimal": (3, 0, 2),
         "low": (7, 1, 2),
-        "medium": (12, 2, 3),
     }
 
 
 def test_the_settings_as_shipped_leave_every_level_what_it_takes() -> None:
-    assert Settings().rag.effort_limits == StepBudget(12, 6, 12_000, 20.0)
+    assert Settings().rag.effort_limits == StepBudget(7, 1, 12_000, 20.0)
     for effort in EFFORTS:
         taken, level = budget_for(effort, NO_LIMITS, StepBudget()), LEVELS[effort]
         assert (taken.searches, taken.model_calls) == (level.searches, level.model_calls)
@@ -115,8 +106,8 @@ def test_the_bounds_of_a_request_are_those_of_the_contract() -> None:
 
 def test_what_nobody_asks_for_is_off() -> None:
     ask = Ask("What is a lantern?")
-    flags = (ask.is_streamed, ask.wants_trace, ask.wants_followups, ask.wants_captions, ask.wants_tools)
-    assert flags == (False,) * 5 and ask.has_whole_history is False
+    flags = (ask.is_streamed, ask.wants_trace, ask.wants_followups, ask.wants_captions)
+    assert flags == (False,) * 4 and ask.has_whole_history is False
     assert DocumentWork("summarize").is_estimate is False
     assert Restriction("language").is_excluded is NamedDocuments(()).is_excluded is False
 

@@ -12,12 +12,12 @@ from datafari_rag.core.access import ANONYMOUS, Filter, User
 from datafari_rag.core.ask import LEVELS, Activity, Ask, StepLimits
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NoDocuments, SearchUnavailable
-from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources, StepBegun, StepEnded, StepEvent
+from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import Dependencies, answer, answer_with_steps, collect, found_for
+from datafari_rag.pipeline import Dependencies, answer, found_for
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, parts_of
 from tests.settings import settings_with
@@ -94,20 +94,20 @@ def events_of(
     *,
     settings: Settings = SETTINGS,
     clock: Clock | None = None,
-) -> list[Event | StepEvent]:
+) -> list[Event]:
     dependencies: Dependencies = parts_of(shelf, model)
     if clock is not None:
         dependencies = replace(dependencies, clock=clock)
-    return list(answer_with_steps(ask, ANN, settings=settings, dependencies=dependencies))
+    return list(answer(ask, ANN, settings=settings, dependencies=dependencies))
 
 
-def activity_in(events: Sequence[Event | StepEvent]) -> Activity:
+def activity_in(events: Sequence[Event]) -> Activity:
     ended = events[-1]
     assert isinstance(ended, Finished) and ended.activity is not None
     return ended.activity
 
 
-def ids_in(events: Sequence[Event | StepEvent]) -> list[str]:
+def ids_in(events: Sequence[Event]) -> list[str]:
     sources = next(event for event in events if isinstance(event, Sources))
     return [extract.document.id for extract in sources.extracts]
 
@@ -117,7 +117,6 @@ def test_without_effort_one_search_is_made_and_nothing_is_told() -> None:
     events = events_of(Ask(QUESTION), shelf, FakeModel("In 1951."))
 
     assert len(shelf.searches) == 1
-    assert not any(isinstance(event, StepBegun | StepEnded) for event in events)
     assert isinstance(events[-1], Finished) and events[-1].activity is None
 
 
@@ -143,7 +142,7 @@ def test_the_setting_is_the_effort_of_whoever_names_none() -> None:
 
 def test_every_step_has_the_same_filter() -> None:
     shelf = Shelf(SONG, TYLER)
-    events_of(Ask(QUESTION, effort="medium"), shelf, ScriptedModel("Bonnie Tyler birth date\nGaynor Hopkins"))
+    events_of(Ask(QUESTION, effort="low"), shelf, ScriptedModel("Bonnie Tyler birth date\nGaynor Hopkins"))
 
     assert len(shelf.searches) > 3
     assert {access.tokens for _, access in shelf.searches} == {("s1",)}
@@ -160,42 +159,21 @@ def test_low_plans_once_and_searches_for_what_the_model_names() -> None:
     assert activity.spent.model_calls == 2
 
 
-def test_medium_looks_at_what_was_found_and_plans_again() -> None:
-    model = ScriptedModel("Diamond Cut album", "Gaynor Hopkins", "In 1951 [2].")
-    events = events_of(Ask(QUESTION, effort="medium"), Shelf(SONG, TYLER), model)
+@pytest.mark.parametrize("said", ["Done.", "DONE", "**done**", "- Done!\n"])
+def test_a_planner_that_says_that_it_is_done_is_not_searched_for(said: str) -> None:
+    shelf = Shelf(SONG)
+    activity = activity_in(events_of(Ask(QUESTION, effort="low"), shelf, ScriptedModel(said, "In 1951.")))
 
-    assert [extract.document.id for extract in model.prompts[1].extracts] == ["song"]
-    assert [step.kind for step in activity_in(events).steps][:5] == ["search", "plan", "search", "plan", "search"]
-
-
-def test_medium_ends_when_the_model_has_enough() -> None:
-    model = ScriptedModel("DONE", "In 1951.")
-    kinds = [step.kind for step in activity_in(events_of(Ask(QUESTION, effort="medium"), Shelf(SONG), model)).steps]
-    assert kinds.count("plan") == 1
+    assert not any("done" in word.lower() for search, _ in shelf.searches for word in search.step.words)
+    assert [step.queries for step in activity.steps if step.kind == "plan"] == [()]
 
 
 def test_the_built_in_model_plans_nothing() -> None:
     model = ScriptedModel("Bonnie")
-    events = events_of(Ask(QUESTION, effort="medium"), Shelf(SONG, TYLER), model, settings=BUILT_IN)
+    events = events_of(Ask(QUESTION, effort="low"), Shelf(SONG, TYLER), model, settings=BUILT_IN)
 
     assert len(model.prompts) == 1
     assert ids_in(events) == ["song", "tyler"]
-
-
-def test_steps_are_told_as_they_begin_and_end() -> None:
-    events = events_of(Ask(QUESTION, effort="low"), Shelf(SONG, TYLER), ScriptedModel("Gaynor Hopkins"))
-    steps = [event for event in events if isinstance(event, StepBegun | StepEnded)]
-
-    assert [type(event) for event in steps] == [StepBegun, StepEnded] * (len(steps) // 2)
-    assert [event.id for event in steps[::2]] == [event.id for event in steps[1::2]]
-    assert len({event.id for event in steps}) == len(steps) // 2
-    assert events.index(steps[-1]) < next(at for at, event in enumerate(events) if isinstance(event, Sources))
-
-
-def test_answers_leave_the_steps_out() -> None:
-    dependencies = parts_of(Shelf(SONG, TYLER), FakeModel("In 1951."))
-    whole = collect(answer(Ask(QUESTION, effort="minimal"), ANN, settings=SETTINGS, dependencies=dependencies))
-    assert whole.finished.activity is not None
 
 
 def test_found_for_takes_the_same_steps() -> None:
@@ -224,13 +202,18 @@ def test_the_first_search_that_fails_is_the_answers_failure() -> None:
 
 
 def test_a_planner_that_fails_is_told_and_rules_go_on() -> None:
-    model = FakeModel("x", failure=ModelUnavailable())
-    dependencies = parts_of(Shelf(SONG, TYLER), model)
-    events = list(answer_with_steps(Ask(QUESTION, effort="low"), ANN, settings=SETTINGS, dependencies=dependencies))
-    ended = [event.step for event in events if isinstance(event, StepEnded)]
+    class Planless(ScriptedModel):
+        def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+            if self.prompts:
+                yield from super().generate(prompt, is_streamed=is_streamed)
+                return
+            self.prompts.append(prompt)
+            yield Ending("stop", failure=ModelUnavailable())
 
-    assert [(step.kind, step.failure) for step in ended][:2] == [("search", None), ("plan", "modelUnavailable")]
-    assert ended[2].text == "Bonnie Tyler singer born"
+    steps = activity_in(events_of(Ask(QUESTION, effort="low"), Shelf(SONG, TYLER), Planless("", "In 1951."))).steps
+
+    assert [(step.kind, step.failure) for step in steps][:2] == [("search", None), ("plan", "modelUnavailable")]
+    assert steps[2].text == "Bonnie Tyler singer born"
 
 
 def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thoughts_count() -> None:
@@ -260,7 +243,7 @@ def test_nothing_found_by_the_question_may_be_found_by_the_plan() -> None:
 
 
 def test_nothing_found_at_all_is_no_documents() -> None:
-    events = events_of(Ask("Welsh husky voice", effort="medium"), Shelf(SONG), ScriptedModel("no such thing"))
+    events = events_of(Ask("Welsh husky voice", effort="low"), Shelf(SONG), ScriptedModel("no such thing"))
     assert isinstance(events[-1], Failed) and isinstance(events[-1].error, NoDocuments)
 
 
@@ -275,17 +258,16 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("said", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("effort", ["low", "medium"])
-def test_what_a_planner_says_is_words_and_bounded(said: str, effort: str) -> None:
+def test_what_a_planner_says_is_words_and_bounded(said: str) -> None:
     shelf = Shelf(SONG, TYLER)
-    ask = Ask(QUESTION, effort="low" if effort == "low" else "medium")
+    ask = Ask(QUESTION, effort="low")
     activity = activity_in(events_of(ask, shelf, ScriptedModel(said)))
 
     assert len(shelf.searches) <= LEVELS[ask.effort or "none"].searches
     assert {access.tokens for _, access in shelf.searches} == {("s1",)}
     words = {word for search, _ in shelf.searches for word in search.step.words}
     assert all(any(map(str.isalnum, word)) for word in words)
-    assert sum(step.output_tokens for step in activity.steps if step.kind == "plan") <= 2 * 160
+    assert sum(step.output_tokens for step in activity.steps if step.kind == "plan") <= 160
 
 
 def _spent_before_the_answer(activity: Activity) -> Activity:
@@ -298,13 +280,12 @@ def test_no_budget_is_ever_exceeded_by_a_slow_and_chatty_model(seed: int) -> Non
     limits = StepLimits(chance.randint(1, 9), chance.randint(0, 4), chance.randint(0, 900), chance.uniform(0, 6))
     clock = Clock(chance.uniform(0, 1))
     model = ScriptedModel("Bonnie Tyler\nGaynor Hopkins\n" * 200, size=chance.randint(1, 40), tick=clock.tick)
-    effort = chance.choice(("minimal", "low", "medium"))
+    effort = chance.choice(("minimal", "low"))
     shelf = Shelf(SONG, TYLER)
     ask = Ask(QUESTION, effort=effort, limits=limits)
     events = events_of(ask, shelf, model, clock=clock)
 
-    steps = [event.step for event in events if isinstance(event, StepEnded)]
-    spent = _spent_before_the_answer(Activity(effort, tuple(steps))).spent
+    spent = _spent_before_the_answer(activity_in(events)).spent
     assert spent.searches == len(shelf.searches) <= min(limits.searches or 0, LEVELS[effort].searches)
     assert spent.model_calls <= min(limits.model_calls or 0, LEVELS[effort].model_calls)
     assert spent.tokens <= (limits.tokens or 0)
@@ -329,5 +310,5 @@ def test_a_count_that_is_none_is_not_taken(usage: object) -> None:
 def test_an_anonymous_reader_searches_as_nobody_at_every_step() -> None:
     shelf = Shelf(SONG, TYLER)
     dependencies = parts_of(shelf, ScriptedModel("Gaynor Hopkins"))
-    list(answer_with_steps(Ask(QUESTION, effort="medium"), ANONYMOUS, settings=SETTINGS, dependencies=dependencies))
+    list(answer(Ask(QUESTION, effort="low"), ANONYMOUS, settings=SETTINGS, dependencies=dependencies))
     assert {access.tokens for _, access in shelf.searches} == {()}

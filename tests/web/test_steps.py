@@ -108,13 +108,22 @@ def test_ragapi_takes_no_limit_that_does_not_fit(value: str) -> None:
     assert response.get_json()["content"]["spent"]["searches"] == len(shelf.searches) == 3
 
 
+@ALL
+def test_medium_is_answered_as_low_and_named_as_ignored(
+    ask: Callable[[FlaskClient, Steps], TestResponse], part: Callable[[Any], Any]
+) -> None:
+    response = ask(client_of(Shelf(SONG, TYLER)), {"effort": "medium"})
+    assert part(response.get_json())["spent"]["effort"] == "low"
+    assert "effort" in response.headers["X-RAG-Ignored"]
+
+
 def test_a_limit_is_kept_to() -> None:
     shelf = Shelf(SONG, TYLER)
-    told = _ragapi(client_of(shelf), {"effort": "medium", "max_searches": 2, "max_model_calls": 0}).get_json()
+    told = _ragapi(client_of(shelf), {"effort": "low", "max_searches": 2, "max_model_calls": 0}).get_json()
     assert told["content"]["spent"]["searches"] == len(shelf.searches) == 2
 
 
-def test_agents_take_one_of_the_four_efforts() -> None:
+def test_agents_take_one_of_the_efforts() -> None:
     body = _mcp(client_of(Shelf(SONG)), {"effort": "high"}).get_json()
     assert "effort" in json.dumps(body)
 

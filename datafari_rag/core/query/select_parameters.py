@@ -21,12 +21,12 @@ from datafari_rag.core.ask import (
     MAX_DOCUMENTS,
     MAX_ID_CHARS,
     AnswerFormat,
-    Effort,
     LineBreaks,
     MaxCount,
     MaxSearches,
     MaxSeconds,
     Restriction,
+    WantedEffort,
     narrowings,
 )
 from datafari_rag.core.errors import BadRequest, TooManyValues
@@ -74,7 +74,7 @@ class SelectParameters:
     language: str | None = None
     is_streamed: bool = False
     wants_trace: bool = False
-    effort: Effort | None = None
+    effort: WantedEffort | None = None
     max_searches: int | None = None
     max_model_calls: int | None = None
     max_tokens: int | None = None
@@ -323,7 +323,9 @@ READERS: Mapping[str, _Reader] = {
     "stream": _Reader("is_streamed", _flag, "true: events, one per line."),
     "trace": _Reader("wants_trace", _flag, "true: the answer shows how it was made."),
     "effort": _Reader(
-        "effort", _choice(Effort), "none, minimal, low or medium: in how many steps is searched; absent: rag.effort."
+        "effort",
+        _choice(WantedEffort),
+        "none, minimal or low: in how many steps is searched; medium is as low; absent: rag.effort.",
     ),
     "max_searches": _Reader(
         "max_searches", _value(MaxSearches), "Most searches of these steps, from 1; the settings have their own limit."

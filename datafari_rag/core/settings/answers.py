@@ -130,10 +130,10 @@ class RagSettings:
     effort: Effort = setting(
         "rag.effort",
         "none",
-        check=checks.choice("none", "minimal", "low", "medium"),
+        check=checks.choice("none", "minimal", "low"),
         help="How many steps a search may take if the request does not set it: none is one search; minimal searches "
         "again for the names that the first passages bring, without the model; low lets the model plan the searches "
-        "once; medium lets it plan again when it has seen what was found. Each step costs time.",
+        "once. Each step costs time.",
         browser=True,
     )
     effort_limits: StepBudget = setting(
@@ -142,7 +142,7 @@ class RagSettings:
         check=checks.members(
             StepBudget,
             searches=checks.integer(1, 100),
-            model_calls=checks.integer(0, 20),
+            model_calls=checks.integer(0, 1),
             tokens=checks.integer(0, 10_000_000),
             seconds=checks.number(0, 3600),
         ),

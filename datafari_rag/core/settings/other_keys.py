@@ -35,7 +35,7 @@ ELSEWHERE: Mapping[str, str] = {
 """Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
-    "agentic.*": "here, rag.effort.limits limits the searches and calls of the action agentic",
+    "agentic.*": "here, rag.effort.limits limits the searches of the action agentic",
     "assistant.*": "Datafari's own page reads it; here, chat.store.folder stores conversations",
     "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
     "chunking.chunk.size": "here, documents are split into passages at question time",

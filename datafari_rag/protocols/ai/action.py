@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from datafari_rag.core.answer.conversations import KEY
 from datafari_rag.core.ask import MAX_ID_CHARS, Ask, DocumentWork, Restriction, WorkKind
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValues
-from datafari_rag.core.events import Answer
+from datafari_rag.core.events import Answer, WorkEvent
 from datafari_rag.core.query.filter_queries import facets_of, restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.search import SolrSettings
@@ -124,8 +124,9 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str) -> Ask:
 
 
 def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
-    """Return the ask of a question whose searches the model chooses itself, with tools. Raises: as `question_ask`."""
-    return replace(question_ask(incoming, settings, action="agentic"), effort="medium", wants_tools=True)
+    """Return the ask of a question whose searches the model plans, and no more than that. Raises: as `question_ask`."""
+    ask = question_ask(incoming, settings, action="agentic")
+    return replace(ask, effort="low", ignored=(*ask.ignored, "action"))
 
 
 def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
@@ -234,7 +235,7 @@ class AiAction:
         content = {**replies.content_of(answer, context), "memoryId": replies.memory_id(context)}
         return {"status": "OK", "content": content}
 
-    def stream(self, answering: Iterator[replies.AiEvent], context: ReplyContext) -> Iterator[Json]:
+    def stream(self, answering: Iterator[WorkEvent], context: ReplyContext) -> Iterator[Json]:
         """Yield the events of the answer; a failure is the last but one."""
         return replies.stream(answering, context, phases=self.phases, subject=self.subject)
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.answer.conversations import KEY, title_from
-from datafari_rag.core.ask import ActivityStep
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
@@ -32,9 +31,6 @@ from datafari_rag.core.events import (
     Finished,
     Progress,
     Sources,
-    StepBegun,
-    StepEnded,
-    StepEvent,
     WorkEvent,
 )
 from datafari_rag.core.settings.answers import RagSettings
@@ -193,9 +189,6 @@ def conversation(context: ReplyContext, finished: Finished) -> Json:
     return {"conversationId": issued, "title": title_from(context.ask.question)}
 
 
-AiEvent = WorkEvent | StepEvent
-"""Besides an answer's events: the progress of work on whole documents, and the steps of a search with tools."""
-
 MEMORY_ID_CHARS = 15
 
 
@@ -234,7 +227,7 @@ class Phases:
         return f"{self.subject}:{name} ({progress.count}/{progress.total})"
 
 
-def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
+def stream(events: Iterator[WorkEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
     """Yield the events of one answer, the first before anything is searched."""
     yield dated_event("stream.started", {}, context)
     yield dated_event("memory", {"memoryId": memory_id(context)}, context)
@@ -246,10 +239,6 @@ def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, 
             case Sources():
                 sources = event
                 yield from _opened(sources, context, phases)
-            case StepBegun(kind="tool") | StepEnded(step=ActivityStep(kind="tool")):
-                yield _tool(event, context)
-            case StepBegun() | StepEnded():
-                pass  # the reply's activity has them
             case Progress():
                 yield _phase(phases.step(event), context)
             case Delta():
@@ -261,16 +250,6 @@ def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, 
             case _:  # Failed
                 yield dated_event("error", error_of(event.error, subject), context)
                 yield dated_event("stream.completed", {"status": "ERROR"}, context)
-
-
-def _tool(event: StepBegun | StepEnded, context: ReplyContext) -> Json:
-    """Return a tool that the model calls, or what came of it."""
-    if isinstance(event, StepBegun):
-        return dated_event("tool.call", {"id": event.id, "toolName": event.name, "label": event.text}, context)
-    ended: Json = {"id": event.id, "durationMs": round(event.step.elapsed_ms)}
-    if event.step.failure is not None:
-        return dated_event("tool.error", ended | {"error": event.step.failure}, context)
-    return dated_event("tool.result", ended | {"result": event.result}, context)
 
 
 def memory_id(context: ReplyContext) -> str:

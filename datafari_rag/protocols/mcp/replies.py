@@ -20,7 +20,7 @@ from msgspec import UNSET
 
 import datafari_rag
 from datafari_rag.core.answer.text_check import CheckedSentence
-from datafari_rag.core.ask import Ask, DocumentWork
+from datafari_rag.core.ask import Ask, DocumentWork, with_effort
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Citation, Document, Extract
@@ -410,9 +410,9 @@ def _question(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
     turns = [*arguments.history, Turn("user", arguments.question)]
     body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
-    effort = None if arguments.effort is UNSET else arguments.effort
     narrowed = restrictions_of(arguments.filters, facets_of(settings.solr))
-    return replace(ask, restrictions=narrowed, documents=arguments.basket, effort=effort)
+    ask = replace(ask, restrictions=narrowed, documents=arguments.basket)
+    return ask if arguments.effort is UNSET else with_effort(ask, arguments.effort)
 
 
 def _summary(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:

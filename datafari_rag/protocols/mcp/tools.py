@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import UNSET, Struct, UnsetType
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction, WantedEffort
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.search_request import STORED
@@ -100,11 +100,11 @@ class Turn(Struct, frozen=True):
 class AnswerArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
     question: Annotated[Question, about("The question.")]
     effort: Annotated[
-        Literal["none", "minimal", "low", "medium"] | UnsetType,
+        WantedEffort | UnsetType,
         about(
             "How many steps the search takes. none: one search. minimal: up to three searches, no model; the answer "
-            "consists of sentences from the documents. low: a model plans the searches. medium: the model plans again "
-            "after it has seen the first results. Default: the service's setting."
+            "consists of sentences from the documents. low: a model plans the searches. medium: as low. Default: the "
+            "service's setting."
         ),
     ] = UNSET
     history: Annotated[

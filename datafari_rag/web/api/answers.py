@@ -22,7 +22,7 @@ from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import StartedAnswer, answer, answer_at_once, answer_with_steps, collect, started, worded
+from datafari_rag.pipeline import StartedAnswer, answer, answer_at_once, collect, started, worded
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.conversations import talk_of
@@ -183,10 +183,7 @@ class AnswerRun:
             # Only the dialects that ask for works read their progress; to all others they never come.
             begun_works = begun_in(place, cast("Generator[Event, None, None]", works))
             return AnswerEvents(while_held(begun_works, require_held), worker.new_id)
-        # The steps of a search are sent if the dialect asked for tools and reads their events.
-        answering = answer_with_steps if ask.wants_tools and ask.is_streamed else answer
-        plain_events = answering(ask, user, settings=settings, dependencies=snapshot.dependencies)
-        events = begun_in(place, cast("Generator[Event, None, None]", plain_events))
+        events = begun_in(place, answer(ask, user, settings=settings, dependencies=snapshot.dependencies))
         events = events if self.incoming.memory is None else self.incoming.memory.stored_events(ask, events)
         softened = exchange.row.softened(ask, settings) if exchange.row.softened is not None else ()
         if softened:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, with_effort
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.query.select_parameters import read
@@ -33,16 +33,16 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
     ask = ask_of(incoming, settings, is_streamed=True)
     acl_fields = fields_of(settings.solr.fields).acl.values()
     wished = read(incoming.query, facets=settings.solr.facets, acl_fields=acl_fields)
-    return replace(
+    ask = replace(
         ask,
         answer_format=wished.answer_format,
         language=wished.language or ask.language,
         restrictions=wished.restrictions,
-        effort=wished.effort or ask.effort,
         wants_trace=True,
         wants_followups=True,
         ignored=wished.ignored,
     )
+    return ask if wished.effort is None else with_effort(ask, wished.effort)
 
 
 def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:

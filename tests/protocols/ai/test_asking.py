@@ -42,7 +42,7 @@ def test_history_language_and_ids_are_read() -> None:
     ask = asked({"query": "When does it leave?", "history": history, "lang": "fr", "id": "doc 1", "action": "agentic"})
     assert [turn.text for turn in ask.history] == ["Which ferry?", "The blue one."]
     assert (ask.language, ask.document_ids, ask.work) == ("fr", ("doc 1",), None)
-    assert (ask.effort, ask.wants_tools) == ("medium", True)
+    assert (ask.effort, ask.ignored) == ("low", ("action",))
     for named, documents in ((["a", "b", "a"], ("a", "b")), ("a", ("a",)), ([], ()), (None, None)):
         ask = asked({"query": "x", "filters": {"id": named, "fq": None}})
         assert (ask.documents, ask.document_ids) == (documents, ())

@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 from datafari_rag.core.access import Filter, User
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
-from datafari_rag.core.events import Delta, Event, ModelFacts, Sources, StepBegun
+from datafari_rag.core.events import Delta, Event, ModelFacts, Sources
 from datafari_rag.core.settings.records import RequestRates, ServerLimits
 from datafari_rag.ports import Ending
 from datafari_rag.protocols import ragapi
@@ -315,9 +315,9 @@ def test_a_place_is_held_until_the_documents_are_known() -> None:
         yield
         held.append("given back")
 
-    events: list[Event] = [StepBegun("1", "search"), Sources(()), Delta("x")]
+    events: list[Event] = [Sources(()), Delta("x")]
     seen = [(type(event), len(held)) for event in begun_in(place, (one for one in events))]
-    assert seen == [(StepBegun, 1), (Sources, 1), (Delta, 2)]
+    assert seen == [(Sources, 1), (Delta, 2)]
 
 
 @pytest.mark.parametrize("name", ["select", "select by form", "titles", "grounding", "mcp check"])
