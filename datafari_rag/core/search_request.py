@@ -19,8 +19,8 @@ STORED: Mapping[Content, str] = {
 }
 """The field that a document's text is read from whole; snippets are of the same text as the exact content."""
 
-Match = Literal["word", "near", "prefix"]
-"""How a word is searched: exactly, words spelled similarly, or words of a title that begin with it."""
+Match = Literal["word", "near"]
+"""How a word is searched: exactly, or words spelled similarly."""
 
 
 ANY_WORD = 1

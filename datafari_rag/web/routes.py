@@ -19,7 +19,7 @@ from datafari_rag.web.api import documents, grounding
 from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.models import MODELS, relay
-from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT, TITLES
+from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT
 from datafari_rag.web.pages.demo import choose, drop, is_of_script, progress
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.rendering import failure_page, widget_setup
@@ -117,7 +117,6 @@ PAGES = (
     _route("/found", "POST", FOUND_PAGE),
     _route("/talk", "POST", PAGE, takes=TALK_TAKES),
     _route("/demo/user", "POST", _row(choose)),
-    _route("/search/titles", "GET", TITLES),
     _route("/demo/progress", "GET", _row(progress, is_shown=False)),
     _route("/demo/files", "POST", _row(drop, lambda _: is_of_script(), is_shown=False), _row(drop)),
     _route(

@@ -227,17 +227,6 @@ TYPED: Mapping[str, str] = {
     "nothing": "",
 }
 
-
-def test_no_word_that_is_typed_is_a_defect(service: Service, record_property: Record) -> None:
-    holes = [
-        f"{name}: {response.status_code} {response.get_data()[:200]!r}"
-        for name, typed in TYPED.items()
-        if (response := service.get("/search/titles", [("q", typed)])).status_code not in (200, 400, 413, 414)
-        or hole_in(response)
-    ]
-    judge(record_property, "words that are typed", against="embedded", tried=len(TYPED), holes=holes)
-
-
 CONVERSATIONS = "/rest/v2.0/users/conversations"
 
 

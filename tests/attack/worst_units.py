@@ -23,7 +23,6 @@ WORST = {
     "core.query.proposals.topics_of": "'\\u201ca\\n\\n'",
     "core.query.proposals.near_word": "'a#'",
     "core.query.proposals.respelled": "'a#'",
-    "core.query.proposals.titles_search": "'a#'",
     "core.query.plan.content_words": "'|\\u4e2d'",
     "core.citations.links.passage_link": "'\\U000e0041'",
     "core.answer.audit_record.keys_by_id": "'\\u2026'",

@@ -90,7 +90,6 @@ PATHS: Mapping[str, tuple[str, str, object]] = {
     "one document": ("GET", "/documents?id=doc-1", None),
     "the page": ("GET", f"/?{urlencode({'q': QUESTION})}", None),
     "the page, a follow-up question": ("POST", "/talk", _messages()),
-    "suggestions": ("GET", f"/search/titles?{urlencode({'q': 'the ' + SECRET})}", None),
     "grounding check": ("POST", "/grounding/check", {"answerCandidate": TEXT, "documentIds": ["doc-1"]}),
     "MCP search": _tool("search", {"query": QUESTION}),
     "MCP fetch": _tool("fetch", {"id": "doc-1"}),
@@ -99,7 +98,7 @@ PATHS: Mapping[str, tuple[str, str, object]] = {
 }
 """Every path on which a reader can reach a document."""
 
-WORDS = {"grounding check": '"status":"verified"', "MCP check": '"status":"verified"', "suggestions": SECRET}
+WORDS = {"grounding check": '"status":"verified"', "MCP check": '"status":"verified"'}
 """What proves on a path that the document was reached, where that is not its text."""
 
 

@@ -96,17 +96,14 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
 
 
 def _fuzzy_query(step: Step, vocabulary: Vocabulary) -> Query | None:
-    """Return the query for words spelled similarly to those of *step*, or for titles with words that begin so."""
-    is_prefix = step.match == "prefix"
-    fields = ("exactTitle",) if is_prefix else ("exactContent", "exactTitle")
+    """Return the query for words spelled similarly to those of *step*."""
     terms = [term for word in usable_words(step.words, "") for term in vocabulary.terms("exactTitle", word)]
     # One change alone: tantivy does not rank by distance, and two would bring far more documents in no order.
-    distance = 0 if is_prefix else 1
     parts = [
         Query.boolean_query(
             [
-                (Occur.Should, Query.fuzzy_term_query(vocabulary.schema, field, term, distance, True, is_prefix))
-                for field in fields
+                (Occur.Should, Query.fuzzy_term_query(vocabulary.schema, field, term, 1))
+                for field in ("exactContent", "exactTitle")
             ]
         )
         for term in terms

@@ -31,10 +31,7 @@ SHORTEST_SPELT = 4
 SIMILAR = 0.72
 """How much of two words must be the same, in difflib's measure: hotl and hotel are 0.89, cat and dog 0."""
 
-NEAR_ROWS, LATEST_ROWS, TITLE_ROWS = 5, 3, 6
-
-SHORTEST_TYPED, MAX_TYPED_CHARS, MAX_TYPED_WORDS = 3, 200, 8
-"""Fewest and most characters for suggestions: titles are not typed beyond these."""
+NEAR_ROWS, LATEST_ROWS = 5, 3
 
 _MARKED = re.compile(f"{re.escape(MARK_START)}([^<>]{{1,60}}){re.escape(MARK_END)}")
 
@@ -94,17 +91,6 @@ def near_search(browse: Browse, word: str) -> Browse | None:
 def latest_search() -> Browse:
     """Return the search for the documents that changed last."""
     return Browse(None, rows=LATEST_ROWS, sort=("last_modified", True), fields=("id", "title"))
-
-
-def titles_search(typed: str) -> Browse | None:
-    """Return the search for titles with words that begin as those *typed*, None where too little or much is typed."""
-    words = [word.text for word in words_of(typed[: MAX_TYPED_CHARS + 1], "")]
-    if not words or max(map(len, words)) < SHORTEST_TYPED or len(words) > MAX_TYPED_WORDS:
-        return None
-    if len(typed) > MAX_TYPED_CHARS:
-        return None
-    step = Step("titles", tuple(words), match="prefix")
-    return Browse(typed, rows=TITLE_ROWS, fields=("id", "title"), step=step)
 
 
 def near_word(word: str, page: Mapping[str, Any]) -> str | None:

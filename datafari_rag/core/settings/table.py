@@ -86,8 +86,8 @@ class ServerSettings:
             work=checks.integer(0, 1_000_000),
         ),
         help="Maximum per minute; 0: no limit. user: questions, checks and opened documents of one user. client: "
-        "requests of one client address. work: units of work of one caller (user, else address) for plain searches, "
-        "suggestions and /grounding/check: a search is one unit, a check one for each 100,000 characters compared.",
+        "requests of one client address. work: units of work of one caller (user, else address) for plain searches "
+        "and /grounding/check: a search is one unit, a check one for each 100,000 characters compared.",
         browser=True,
     )
     limits: ServerLimits = setting(

@@ -283,9 +283,6 @@ def words_params(
     cut into many pieces are left out when there would be more than *clauses*.
     """
     searched = searched_fields(language, schema)
-    if step.match == "prefix":
-        titles = (*schema.titles(language), schema.fields.title)
-        searched = tuple((name, weight) for name, weight in searched if name in titles)
     # Each piece may be a clause in each field, and in the one of pairs.
     words = words_within(usable_words(step.words, language), clauses // (len(searched) + 1))
     # Without a field to look in, the parser would take the handler's own.
@@ -454,5 +451,5 @@ def merged(*parts: Params) -> dict[str, str | list[str]]:
     return merged | ({"fq": filters} if filters else {})
 
 
-_SPELT: Mapping[Match, str] = {"word": "", "near": "~2", "prefix": "*"}
+_SPELT: Mapping[Match, str] = {"word": "", "near": "~2"}
 """What follows an escaped word in Lucene's syntax."""

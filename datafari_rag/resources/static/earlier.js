@@ -1,6 +1,8 @@
 // @ts-check
 /** What this reader asked earlier, kept in his browser alone: nothing of it is on the server, and one click clears it. */
+import { element } from "./element.js";
 import { Kept } from "./kept.js";
+import { straight } from "./prose.js";
 
 const MOST = 50;
 const LONGEST = 200;
@@ -23,6 +25,18 @@ export class Earlier {
     if (question.length > LONGEST) return;
     const others = this.all().filter((one) => one.toLowerCase() !== question.toLowerCase());
     this.kept.write([question, ...others].slice(0, MOST));
+  }
+
+  /** Suggests them while something is typed; the box is a combobox only while there is something to choose. */
+  /** @param {HTMLInputElement} box @param {HTMLElement} list the box's datalist */
+  suggest(box, list) {
+    box.addEventListener("input", () => {
+      const typed = box.value.trim();
+      const like = typed.length > LONGEST ? [] : this.like(typed).map(straight);
+      list.replaceChildren(...like.map((text) => element("option", { value: text })));
+      if (like.length) box.setAttribute("list", list.id);
+      else box.removeAttribute("list");
+    });
   }
 
   /** Those that have, for each word of *typed*, one that begins like it; the latest first. @param {string} typed */

@@ -10,7 +10,6 @@ import { openPassage } from "./passage.js";
 import { straight } from "./prose.js";
 import { proposalsOf } from "./proposals.js";
 import { thumbsOf } from "./thumbs.js";
-import { suggest } from "./titles.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 
@@ -348,7 +347,7 @@ again.addEventListener("submit", (event) => {
 document.cookie = "datafari_rag_script=1; path=/; SameSite=Strict";
 document.body.classList.add("scripted");
 app.append(spoken);
-suggest(box, byId("titles"), (typed) => earlier.like(typed));
+earlier.suggest(box, byId("earlier"));
 forget.hidden = !earlier.all().length;
 ofBasket();
 if (app.dataset.answer && !basket.ids()) {

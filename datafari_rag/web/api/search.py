@@ -1,4 +1,4 @@
-"""Search without an answer, under the same rights: hits as Solr has them, passages for an answer, suggested titles."""
+"""Search without an answer, under the same rights: hits as Solr has them, or passages for an answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from flask import Response
 
 from datafari_rag.core.errors import NoDocuments
 from datafari_rag.core.events import Sources
-from datafari_rag.core.query.proposals import documents_on, titles_search
-from datafari_rag.core.text.folding import is_unicode, without_invisible
 from datafari_rag.pipeline import browse, sources_for
 from datafari_rag.protocols import retrieval, solr_select
 from datafari_rag.protocols.request import Incoming, Questionless
@@ -53,19 +51,3 @@ def retrieved(exchange: Exchange) -> Response:
 
 
 RETRIEVE = DialectRoute("retrieve", Questionless(retrieval.failure), NDJSON, work=retrieved)
-
-
-def titles(exchange: Exchange) -> Response:
-    """Return `{"titles": […]}` for the words in `q`, best first; none for a word that has only begun."""
-    typed, snapshot = exchange.incoming.param("q") or "", exchange.snapshot
-    search = titles_search(typed) if is_unicode(typed) else None
-    if search is None:
-        return json_response(b'{"titles":[]}')
-    exchange.charge()
-    page = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    names = (without_invisible(title) for identity, title in documents_on(page) if title != identity)
-    return json_response(plain({"titles": list(dict.fromkeys(names))}))
-
-
-TITLES = DialectRoute("titles", Questionless(solr_select.failure), NDJSON, work=titles, is_question=False)
-"""No question: one is typed in ten looks."""

@@ -16,7 +16,6 @@ from datafari_rag.core.query.proposals import (
     near_search,
     near_word,
     respelled,
-    titles_search,
     total_of,
     without_rarest,
 )
@@ -113,17 +112,6 @@ def test_what_a_reply_says_of_its_relaxation() -> None:
         "proposals": ["hotel?"],
         "latest": [{"id": "a", "title": "A"}],
     }
-
-
-@pytest.mark.parametrize("typed", ["", "?", "ab", "a b c", "x" * 201, "one two three four five six seven eight nine"])
-def test_too_little_or_too_much_is_typed(typed: str) -> None:
-    assert titles_search(typed) is None
-
-
-def test_titles_are_searched_for_by_the_beginnings_of_their_words() -> None:
-    assert titles_search("Tra po") == Browse(
-        "Tra po", rows=6, fields=("id", "title"), step=Step("titles", ("Tra", "po"), match="prefix")
-    )
 
 
 def test_the_latest_documents_are_those_that_changed_last() -> None:

@@ -455,20 +455,10 @@ def test_a_document_is_looked_up_by_a_parameter() -> None:
     assert "exactContent" in str(params["fl"]).split(",")
 
 
-def test_near_words_and_beginnings_are_marks_of_ours_behind_an_escaped_word() -> None:
+def test_near_words_are_marks_of_ours_behind_an_escaped_word() -> None:
     near = words_params(Step("near", ("hot~le",), match="near"), "en", SCHEMA)
-    typed = words_params(Step("titles", ("tra*", "pol"), match="prefix"), "en", SCHEMA)
 
     assert near["words"] == "hot\\~le~2"
-    assert typed["words"] == "tra\\** pol*"
-    fields = str(typed["q"]).partition(" qf='")[2].partition("'")[0]
-    assert "content" not in fields.lower() and "title_en" in fields
-
-
-def test_a_collection_without_titles_has_no_titles_that_begin_so() -> None:
-    bare = Schema(kinds={"id": "text", "exactContent": "text"})
-
-    assert words_params(Step("titles", ("tra",), match="prefix"), "en", bare)["q"] == "-*:*"
 
 
 def test_named_documents_are_a_filter_beside_the_rights_and_never_part_of_the_query() -> None:

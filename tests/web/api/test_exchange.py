@@ -77,7 +77,6 @@ DOORS = (
     Door("select rag, a stream", "/search/select?action=rag&stream=true&q=When+does+the+plane+take+off%3F"),
     Door("select", "/search/select?q=plane", asks=False),
     Door("select by form", "/search/select", form={"q": "plane"}, asks=False),
-    Door("titles", "/search/titles?q=plane", asks=False),
     Door("chat", "/chat", CHAT),
     Door("chat stream", "/chat/stream", CHAT),
     Door("published", "/api/chat", CHAT),
@@ -320,7 +319,7 @@ def test_a_place_is_held_until_the_documents_are_known() -> None:
     assert seen == [(Sources, 1), (Delta, 2)]
 
 
-@pytest.mark.parametrize("name", ["select", "select by form", "titles", "grounding", "mcp check"])
+@pytest.mark.parametrize("name", ["select", "select by form", "grounding", "mcp check"])
 def test_a_caller_has_so_many_units_of_work_a_minute(name: str) -> None:
     door = next(one for one in DOORS if one.name == name)
     client = client_of(fake_snapshot(settings=settings_with(server_rate=RequestRates(work=3))))

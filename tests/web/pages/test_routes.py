@@ -34,7 +34,6 @@ from tests.fakes import (
     FakeIdentity,
     FakeModel,
     FakeRetriever,
-    FakeRights,
     FakeService,
     app_of,
     fake_snapshot,
@@ -710,30 +709,3 @@ def test_without_a_folder_there_is_no_progress() -> None:
 
     assert client.get("/demo/progress").status_code == 404
     assert 'id="progress"' not in client.get("/").get_data(as_text=True)
-
-
-def test_suggestions_are_a_search_as_the_user_who_types() -> None:
-    retriever = FakeRetriever(FLIGHT, RABBIT)
-    client = app_of(fake_snapshot(retriever, rights=FakeRights({"ann": ["s1"]}))).test_client()
-    reply = client.get("/search/titles?q=boar", headers={"X-User": "ann"})
-
-    # The pages of this retriever have ids alone, and an id is no title.
-    assert reply.get_json() == {"titles": []}
-    assert reply.headers["Cache-Control"] == "no-store"
-    assert [access.tokens for _, access in retriever.browsed] == [("s1",)]
-
-
-@pytest.mark.parametrize("typed", ["", "ab", "%ED%A0%80", "x" * 300])
-def test_what_nobody_types_as_a_title_is_not_searched_for(typed: str) -> None:
-    retriever = FakeRetriever(FLIGHT)
-
-    assert app_of(fake_snapshot(retriever)).test_client().get(f"/search/titles?q={typed}").status_code == 200
-    assert retriever.browsed == []
-
-
-def test_suggestions_fail_as_a_search_does() -> None:
-    client = app_of(fake_snapshot(FakeRetriever(error=SearchUnavailable()))).test_client()
-
-    assert client.get("/search/titles?q=boar").status_code == SearchUnavailable.code
-    refused = app_of(fake_snapshot(identity=FakeIdentity(error=NotAuthenticated()))).test_client()
-    assert refused.get("/search/titles?q=boar").status_code == 401
