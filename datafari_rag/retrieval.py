@@ -44,17 +44,12 @@ from datafari_rag.core.passages.reranking import scaled
 from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.query.plan import content_words, steps_for
 from datafari_rag.core.query.proposals import (
-    MAX_SPELT,
     Relaxation,
     count_of_all,
     counts_of_each,
     documents_on,
     latest_search,
-    near_search,
-    near_word,
-    respelled,
     total_of,
-    without_rarest,
 )
 from datafari_rag.core.search_request import STORED, Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.settings.answers import RetrievalSettings
@@ -179,8 +174,8 @@ def browsed(plain: Browse, access: Filter, *, settings: Settings, engines: Engin
     Return the page of a plain search, relaxed step by step as an answer's search is where *plain* wants that.
 
     Its first hits are in the order of words and meaning together, where there are vectors; documents that meaning alone
-    finds are counted under `meaning`. A relaxed page says under `relaxation` how it was searched, and what could be
-    asked where no document has all words. Raises: SearchError.
+    finds are counted under `meaning`. A relaxed page says under `relaxation` how it was searched, and which words no
+    document has. Raises: SearchError.
     """
     text, language, retriever = plain.text, plain.language, engines.retriever
     arrange = _arranger(plain, access, settings, engines.meaning)
@@ -277,19 +272,8 @@ def _has_all_words(page: Mapping[str, object], step: Step, plain: Browse, access
 def _relaxation(total: int, step: Step, plain: Browse, access: Filter, retriever: Retriever) -> Relaxation:
     counts = {word: total_of(retriever.browse(query, access)) for word, query in counts_of_each(plain).items()}
     missing = tuple(word for word, count in counts.items() if not count)
-    corrected: dict[str, str] = {}
-    for word in missing[:MAX_SPELT]:
-        near = near_search(plain, word)
-        correction = None if near is None else near_word(word, retriever.browse(near, access))
-        if correction is not None:
-            corrected[word] = correction
-    better = respelled(plain.text or "", corrected, plain.language) if corrected else None
-    # What was found without a word is found already.
-    shorter = None if total else without_rarest(counts)
-    proposals = tuple(proposal for proposal in (better, shorter) if proposal is not None)
-    is_lost = not total and not proposals
-    latest = documents_on(retriever.browse(latest_search(), access)) if is_lost else ()
-    return Relaxation(step.name, total > 0, missing, proposals, latest)
+    latest = () if total else documents_on(retriever.browse(latest_search(), access))
+    return Relaxation(step.name, total > 0, missing, latest)
 
 
 def _by_words(plan: Sequence[Search], access: Filter, retriever: Retriever) -> Searched:

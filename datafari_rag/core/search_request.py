@@ -19,9 +19,6 @@ STORED: Mapping[Content, str] = {
 }
 """The field that a document's text is read from whole; snippets are of the same text as the exact content."""
 
-Match = Literal["word", "near"]
-"""How a word is searched: exactly, or words spelled similarly."""
-
 
 ANY_WORD = 1
 """The share of the words, in percent, that one word always is: a question has at most 60."""
@@ -58,7 +55,6 @@ class Step:
     words: tuple[str, ...]
     operator: Operator = "AND"
     min_match: int | None = None
-    match: Match = "word"
 
     @property
     def rule(self) -> str:

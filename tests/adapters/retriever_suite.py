@@ -21,7 +21,6 @@ from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filt
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.plan import steps_for
-from datafari_rag.core.query.proposals import near_search, near_word
 from datafari_rag.core.search_request import Browse, Content, Operator, Search, Step
 from datafari_rag.ports import Retriever
 from tests.attack.syntaxes import ALL
@@ -769,26 +768,3 @@ def test_the_same_question_finds_the_same_documents_whatever_is_read_of_them(
     load([doc(f"d{number}", "pump " * number + "water") for number in range(1, 9)])
 
     assert ids(retriever, asked("pump", content=content)) == ids(retriever, asked("pump"))
-
-
-# --- words spelled similarly ------------------------------------------------------------------------------------------
-
-
-def test_near_words_are_those_of_documents_that_the_user_may_see(retriever: Retriever, load: Load) -> None:
-    load([doc("open", "The hotel has a pump."), doc("hers", "The hostel is closed.", allow_token_document=["s1"])])
-    near = near_search(Browse("hotle hoste"), "hoste")
-
-    assert near is not None
-    assert near_word("hoste", browsed(retriever, near)) in ("hotel", None)
-    assert near_word("hoste", browsed(retriever, near, who("s1"))) == "hostel"
-    assert "hostel" not in json.dumps(browsed(retriever, near))
-
-
-@pytest.mark.parametrize(
-    "word", ["*", "a*", "pum*", "~2", "pump~", "p?mp", "[a TO z]", "_query_:x", "\\", "title:pump", "/.*/"]
-)
-def test_syntax_in_such_a_word_is_text(retriever: Retriever, load: Load, word: str) -> None:
-    load([doc("a", "zebra", title="Zebra"), doc("hers", "pump", title="Pump", allow_token_document=["s1"])])
-
-    found = listed(retriever, Browse(word, step=Step("near", (word,), match="near")))
-    assert "hers" not in found and ("a" not in found or word == "a*")

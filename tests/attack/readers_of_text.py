@@ -281,8 +281,7 @@ READERS: dict[str, Reader] = {
     ],
     "core.query.dates.moment_of": lambda text: (dates.moment_of(text), dates.date_math_of(f"NOW{text}")),
     "core.query.proposals.topics_of": lambda text: proposals.topics_of([(text, text), (text, f"## {text}")]),
-    "core.query.proposals.near_word": lambda text: proposals.near_word("holidays", hits_with(text)),
-    "core.query.proposals.respelled": lambda text: proposals.respelled(text, {"holidays": "holiday"}, "en"),
+    "core.query.proposals.documents_on": lambda text: proposals.documents_on(hits_with(text)),
     "core.query.plan.content_words": lambda text: plan.content_words(text, "en"),
     "core.passages.term_matching.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in term_matching.CUES

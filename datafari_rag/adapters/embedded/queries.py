@@ -81,8 +81,6 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     Words without content in *language* are left out when others remain. Each word is looked for in all fields and
     counts once, however many hold it.
     """
-    if step.match != "word":
-        return _fuzzy_query(step, vocabulary)
     words = [word for word in usable_words(step.words, language) if vocabulary.terms("exactContent", word)]
     if not words:
         return None
@@ -93,22 +91,6 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     needed = max(1, len(parts) * (step.min_match or 0) // 100)
     query = Query.boolean_query([(Occur.Should, part) for part in parts], minimum_number_should_match=needed)
     return Query.boolean_query([(Occur.Must, query), *pairs]) if pairs else query
-
-
-def _fuzzy_query(step: Step, vocabulary: Vocabulary) -> Query | None:
-    """Return the query for words spelled similarly to those of *step*."""
-    terms = [term for word in usable_words(step.words, "") for term in vocabulary.terms("exactTitle", word)]
-    # One change alone: tantivy does not rank by distance, and two would bring far more documents in no order.
-    parts = [
-        Query.boolean_query(
-            [
-                (Occur.Should, Query.fuzzy_term_query(vocabulary.schema, field, term, 1))
-                for field in ("exactContent", "exactTitle")
-            ]
-        )
-        for term in terms
-    ]
-    return Query.boolean_query([(Occur.Must, part) for part in parts]) if parts else None
 
 
 def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:

@@ -10,7 +10,6 @@ import datetime
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from tantivy import Document as Stored
@@ -20,7 +19,6 @@ from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_F
 from datafari_rag.core.documents import PLACES_FIELD, Document
 from datafari_rag.core.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 from datafari_rag.core.text.sentences import bounds_around, index_at
-from datafari_rag.core.text.words import words_of
 
 JOINT = " … "
 """Separates different snippets of one document, as with Solr."""
@@ -35,9 +33,6 @@ HIGHLIGHTED_CHARS, MOST_OF_ONE = 2_000_000, 250_000
 How many characters of all hits of one search, and of one hit, are looked through for stretches: 25 ms of work for one.
 Solr's own default is 51,200 for each.
 """
-
-NEAR_CHARS = 20_000
-"""How far into a text similarly spelled words are searched."""
 
 COUNTED_FIELDS = (*RAW_FIELDS, "last_modified")
 
@@ -170,14 +165,6 @@ def iso_of(stored: Mapping[str, Sequence[Any]]) -> str | None:
         return None
     text = moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
     return text.replace("+00:00", "Z")
-
-
-def near_words_marked(words: Sequence[str], text: str) -> dict[str, list[str]]:
-    """Return the words of *text* that resemble one of *words*, each marked, as Solr's highlighter does."""
-    texts = {word.text.lower(): word.text for word in words_of(text[:NEAR_CHARS], "") if word.text.isalpha()}
-    near = (match for word in words for match in get_close_matches(word.lower(), list(texts), n=3))
-    snippets = [f"{MARK_START}{html.escape(texts[match])}{MARK_END}" for match in near]
-    return {"exactContent": snippets} if snippets else {}
 
 
 def _value_of(stored: Mapping[str, Sequence[Any]], name: str) -> str | None:

@@ -30,7 +30,6 @@ from datafari_rag.adapters.embedded.replies import (
     Snippets,
     document_of,
     facet_counts,
-    near_words_marked,
     row_of,
     stored_of,
     text_of,
@@ -52,7 +51,7 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.passages.stored_parts import with_parts
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
-from datafari_rag.core.search_request import Browse, Search, SearchResult, Step
+from datafari_rag.core.search_request import Browse, Search, SearchResult
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""
@@ -129,7 +128,7 @@ class EmbeddedRetriever:
                 identity: str = stored["id"][0]
                 rows.append(room.fitted(identity, row_of(stored, browse, score)))
                 if browse.wants_highlighting:
-                    marks[identity] = _marked(stored, snippets, browse.step)
+                    marks[identity] = _marked(stored, snippets)
             reply: dict[str, object] = {
                 "responseHeader": {"status": 0, "QTime": int((time.perf_counter() - began) * 1000)},
                 "response": {
@@ -279,10 +278,7 @@ def _document(stored: dict[str, list[Any]], search: Search, snippets: Snippets) 
     return document_of(stored, field="highlighting", text=cut or "", score=0.0)
 
 
-def _marked(stored: dict[str, list[Any]], snippets: Snippets, step: Step | None) -> dict[str, list[str]]:
-    if step is not None and step.match == "near":
-        # tantivy's snippets know nothing of a fuzzy query's words.
-        return near_words_marked(step.words, text_of(stored, "exactContent") or "")
+def _marked(stored: dict[str, list[Any]], snippets: Snippets) -> dict[str, list[str]]:
     return snippets.marked(text_of(stored, "exactContent") or "", _language(stored))
 
 

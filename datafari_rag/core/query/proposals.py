@@ -1,8 +1,8 @@
 """
-The sentence of a plain search if no document has all the words, and the searches that it proposes.
+What a plain search says if no document has all the words, and what could be asked of some documents.
 
-Everything proposed is made of the question's own words and of words in documents that the user may see: it is read
-from pages of searches under their filter, and from nothing else.
+Everything is made of the question's own words and of documents that the user may see: it is read from pages of
+searches under their filter, and from nothing else.
 """
 
 from __future__ import annotations
@@ -10,30 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.query.plan import content_words
-from datafari_rag.core.search_request import MARK_END, MARK_START, Browse, Step
+from datafari_rag.core.search_request import Browse, Step
 from datafari_rag.core.text.structure import headings_in
-from datafari_rag.core.text.words import words_of
 
 MAX_CHECKED = 6
 """Words of a question that are looked for one by one; each of them is a search."""
 
-MAX_SPELT = 3
-"""Missing words for which similarly spelled words are searched; each of them is a search."""
-
-SHORTEST_SPELT = 4
-"""A shorter word is near to too many others."""
-
-SIMILAR = 0.72
-"""How much of two words must be the same, in difflib's measure: hotl and hotel are 0.89, cat and dog 0."""
-
-NEAR_ROWS, LATEST_ROWS = 5, 3
-
-_MARKED = re.compile(f"{re.escape(MARK_START)}([^<>]{{1,60}}){re.escape(MARK_END)}")
+LATEST_ROWS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +27,13 @@ class Relaxation:
     """
     How a search was relaxed: the *step* that found something, and whether that is less than all the words.
 
-    *missing* are words that no document has that this user may see; *proposals* are questions to ask instead;
-    *latest* are documents to open, as (id, title), where there is no other way on.
+    *missing* are words that no document has that this user may see; *latest* are documents to open, as (id, title),
+    where nothing was found.
     """
 
     step: str
     is_relaxed: bool = False
     missing: tuple[str, ...] = ()
-    proposals: tuple[str, ...] = ()
     latest: tuple[tuple[str, str], ...] = ()
 
     def wire(self) -> dict[str, object]:
@@ -58,7 +43,6 @@ class Relaxation:
             "step": self.step,
             "isRelaxed": self.is_relaxed,
             "missing": list(self.missing),
-            "proposals": list(self.proposals),
             "latest": latest,
         }
 
@@ -80,47 +64,9 @@ def counts_of_each(browse: Browse) -> dict[str, Browse]:
     return {word: _bare(browse, Step("one word", (word,))) for word in words}
 
 
-def near_search(browse: Browse, word: str) -> Browse | None:
-    """Return the search for words spelled similarly to *word*, None when it is too short or not all letters."""
-    if len(word) < SHORTEST_SPELT or not word.isalpha():
-        return None
-    search = _bare(browse, Step("near", (word,), match="near"))
-    return replace(search, rows=NEAR_ROWS, fields=("id", "title"), wants_highlighting=True)
-
-
 def latest_search() -> Browse:
     """Return the search for the documents that changed last."""
     return Browse(None, rows=LATEST_ROWS, sort=("last_modified", True), fields=("id", "title"))
-
-
-def near_word(word: str, page: Mapping[str, Any]) -> str | None:
-    """Return the word on *page* with the spelling most similar to *word*, None when there is none."""
-    texts = {text.lower(): text for text in _words_on(page)}
-    texts.pop(word.lower(), None)
-    return next((texts[match] for match in get_close_matches(word.lower(), sorted(texts), n=1, cutoff=SIMILAR)), None)
-
-
-def respelled(question: str, corrected: Mapping[str, str], language: str) -> str:
-    """Return *question* with each word of *corrected* in the spelling of the documents."""
-    parts, at, text = [], 0, question[:MAX_QUESTION_CHARS]
-    corrections = {old.casefold(): new for old, new in corrected.items()}
-    for word in words_of(text, language):
-        if word.text.casefold() in corrections:
-            parts += [text[at : word.start], corrections[word.text.casefold()]]
-            at = word.start + len(word.text)
-    return " ".join("".join([*parts, text[at:]]).split())
-
-
-def without_rarest(counts: Mapping[str, int]) -> str | None:
-    """
-    Return the words of *counts* but those that no document has, or but the rarest; None when nothing is left.
-
-    Only words: without one of its words, a sentence is no longer a sentence.
-    """
-    least = min(counts.values(), default=0)
-    rarest = [word for word, count in counts.items() if count == least]
-    left_out = rarest if not least else rarest[:1]
-    return " ".join(word for word in counts if word not in left_out) or None
 
 
 def documents_on(page: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -132,15 +78,6 @@ def documents_on(page: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def _bare(browse: Browse, step: Step) -> Browse:
     narrowed = Browse(browse.text, rows=0, restrictions=browse.restrictions, fields=("id",))
     return replace(narrowed, language=browse.language, step=step)
-
-
-def _words_on(page: Mapping[str, Any]) -> Iterator[str]:
-    marked = page.get("highlighting") or {}
-    for fields in marked.values():
-        for cuts in fields.values():
-            yield from (word for cut in cuts for word in _MARKED.findall(cut) if word.isalpha())
-    for row in page["response"]["docs"]:
-        yield from (word.text for title in _titles(row) for word in words_of(title[:200], "") if word.text.isalpha())
 
 
 def _titles(row: Mapping[str, Any]) -> Iterator[str]:

@@ -26,7 +26,6 @@ from datafari_rag.core.search_request import (
     OTHER_LANGUAGE,
     PAIR_SLOP,
     Browse,
-    Match,
     Search,
     Step,
 )
@@ -299,7 +298,7 @@ def words_params(
     return {
         **basics(schema),
         "q": f"{{!edismax {local(parser)} v=$words}}",
-        "words": " ".join(f"{escaped(word)}{_SPELT[step.match]}" for word in words),
+        "words": " ".join(f"{escaped(word)}" for word in words),
     }
 
 
@@ -449,7 +448,3 @@ def merged(*parts: Params) -> dict[str, str | list[str]]:
     for part in parts:
         merged |= {name: value if isinstance(value, str) else list(value) for name, value in part.items()}
     return merged | ({"fq": filters} if filters else {})
-
-
-_SPELT: Mapping[Match, str] = {"word": "", "near": "~2"}
-"""What follows an escaped word in Lucene's syntax."""

@@ -333,7 +333,6 @@ def relaxed_words(_: Translate) -> Mapping[str, object]:
         "missing": [_("No document contains the word {words}."), _("No document contains the words {words}.")],
         "not_all": _("No document contains all of these words."),
         "some_words": _("These documents contain the other words, or some of them."),
-        "did_you_mean": _("Did you mean"),
         "latest": _("The latest documents"),
     }
 

@@ -50,10 +50,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Why not all words were found, proposed searches, and documents to open: texts with addresses."""
+    """Why not all words were found, and documents to open: titles with addresses."""
 
     reason: str
-    proposals: list[tuple[str, str]]
     latest: list[tuple[str, str]]
 
 
@@ -85,9 +84,7 @@ def choices_of(reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]])
     return {name: choices for name, choices in chosen.items() if choices}
 
 
-def notes_of(
-    reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]], words: Mapping[str, Any]
-) -> Notes | None:
+def notes_of(reply: Mapping[str, Any], words: Mapping[str, Any]) -> Notes | None:
     """Return the sentence above the hits if no document has all the words, None if some document has them."""
     relaxation, total = reply.get("relaxation"), int(reply["response"]["numFound"])
     if relaxation is None or (total and not relaxation["isRelaxed"]):
@@ -96,7 +93,6 @@ def notes_of(
     reason = words["missing"][len(missing) != 1].format(words=", ".join(missing)) if missing else words["not_all"]
     return Notes(
         f"{reason} {words['some_words']}" if total else reason,
-        [(without_directions(text), address_with(arguments, q=[text], start=[])) for text in relaxation["proposals"]],
         [
             (without_directions(row["title"]), f"/documents?{urlencode({'id': row['id']})}")
             for row in relaxation["latest"]

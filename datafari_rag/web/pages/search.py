@@ -195,7 +195,7 @@ def _hits(reply: Mapping[str, Any], reader: PageReader, arguments: Arguments) ->
         "hits": hits_of(reply),
         "choices": choices_of(reply, arguments),
         "total": total,
-        "notes": notes_of(reply, arguments, relaxed_words(reader.translate)),
+        "notes": notes_of(reply, relaxed_words(reader.translate)),
         "previous": address_with(arguments, start=[str(max(0, start - ROWS))]) if start else None,
         "following": address_with(arguments, start=[str(start + ROWS)]) if start + ROWS < total else None,
     }

@@ -455,12 +455,6 @@ def test_a_document_is_looked_up_by_a_parameter() -> None:
     assert "exactContent" in str(params["fl"]).split(",")
 
 
-def test_near_words_are_marks_of_ours_behind_an_escaped_word() -> None:
-    near = words_params(Step("near", ("hot~le",), match="near"), "en", SCHEMA)
-
-    assert near["words"] == "hot\\~le~2"
-
-
 def test_named_documents_are_a_filter_beside_the_rights_and_never_part_of_the_query() -> None:
     named = browse_params(Browse("pump", ids=("a", 'b" OR *:*', "c\x1fd", "\ud800")), who("t"), SCHEMA)
     plain = browse_params(Browse("pump"), who("t"), SCHEMA)
