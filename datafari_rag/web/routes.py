@@ -20,7 +20,7 @@ from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange, WorkerCo
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.models import MODELS, relay
 from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT
-from datafari_rag.web.pages.demo import choose, drop, is_of_script, progress
+from datafari_rag.web.pages.demo import choose, progress
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.rendering import failure_page, widget_setup
 from datafari_rag.web.pages.search import FOUND_PAGE, PAGE, TALK_TAKES, search_page
@@ -118,7 +118,6 @@ PAGES = (
     _route("/talk", "POST", PAGE, takes=TALK_TAKES),
     _route("/demo/user", "POST", _row(choose)),
     _route("/demo/progress", "GET", _row(progress, is_shown=False)),
-    _route("/demo/files", "POST", _row(drop, lambda _: is_of_script(), is_shown=False), _row(drop)),
     _route(
         "/feedback", "POST", _row(give, lambda _: request.mimetype == "application/json", is_shown=False), _row(give)
     ),

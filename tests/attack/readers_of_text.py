@@ -46,7 +46,6 @@ from datafari_rag.protocols.mcp import replies as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
 from datafari_rag.protocols.openai import chat_completions, renderings, responses
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web import dropped_files
 from datafari_rag.web.pages import results
 from tests.settings import settings_with
 
@@ -253,10 +252,6 @@ READERS: dict[str, Reader] = {
     "core.citations.verification.CheckedExtract.finding": lambda text: checked_extract(text).finding(CLAIM),
     "core.citations.verification.CheckedExtract.finding, its own words": lambda text: checked_extract(text).finding(
         text[:700]
-    ),
-    "web.dropped_files.file_name_of": lambda text: (
-        dropped_files.file_name_of(text),
-        dropped_files.file_name_of(f"{text}.md"),
     ),
     "core.identity.authority_of": lambda text: (identity.authority_of(text), identity.authority_of(f"http://{text}")),
     "core.identity.bracketed": identity.bracketed,

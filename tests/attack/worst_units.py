@@ -71,7 +71,6 @@ WORST = {
     "core.citations.verification.ComparedText.states": "'*'",
     "core.citations.verification.CheckedExtract.finding": "'*' up to ')'",
     "core.citations.verification.CheckedExtract.finding, its own words": "'./'",
-    "web.dropped_files.file_name_of": "compatible",
     "core.identity.authority_of": "'\\uff3d'",
     "core.identity.bracketed": "':'",
     "core.identity.is_known": "'a' up to '\\u201d'",

@@ -33,9 +33,7 @@ def test_progress_says_what_is_read_and_ends(tmp_path: Path) -> None:
 
     known = {"folder": str(tmp_path), "isReading": True, "reading": "travel.md", "percent": 25, "runs": 0}
     told = json.loads(path.read_text())
-    assert {".md", ".docx", ".pdf", ".zip"} < set(told["endings"])
-    assert ".jsonl" not in told["endings"]
-    known |= {"endings": told["endings"], "problems": []}
+    known |= {"problems": []}
     assert told == known
     listener.ended()
     assert json.loads(path.read_text()) == known | {"isReading": False, "reading": "", "runs": 1}
@@ -79,7 +77,6 @@ def test_without_its_parent_it_reads_nothing(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "rag.properties").write_text("solr.url=embedded:index\n")
     options = ["--conf", str(tmp_path / "rag.properties"), "--progress", str(tmp_path / "p.json"), "--parent", "0"]
-    options += ["--dropped", str(tmp_path / "dropped")]
     result = CliRunner().invoke(demo_watch, [str(tmp_path / "files"), *options])
 
     assert result.exit_code == 0
@@ -92,7 +89,7 @@ PARENT = """
 import os, subprocess, sys
 from tests.waiting import until
 place = sys.argv[1]
-options = ["--conf", f"{place}/rag.properties", "--progress", f"{place}/p.json", "--dropped", f"{place}/dropped"]
+options = ["--conf", f"{place}/rag.properties", "--progress", f"{place}/p.json"]
 run = [sys.executable, "-m", "datafari_rag", "demo-watch", f"{place}/files", *options, "--parent", str(os.getpid())]
 watcher = subprocess.Popen(run)
 until(lambda: os.path.exists(f"{place}/p.json") and '"runs": 1' in open(f"{place}/p.json").read())
@@ -108,8 +105,7 @@ def is_running(process: int) -> bool:
 
 
 def test_it_ends_soon_after_its_parent(tmp_path: Path) -> None:
-    for name in ("files", "dropped"):
-        (tmp_path / name).mkdir()
+    (tmp_path / "files").mkdir()
     (tmp_path / "files" / "note.md").write_text("# Note")
     (tmp_path / "rag.properties").write_text(f"solr.url=embedded:{tmp_path / 'index'}\n")
     parent = subprocess.run(
@@ -142,11 +138,11 @@ def test_a_demo_begins_whatever_the_one_before_left(
         (tmp_path / "index" / VERSION_FILE).write_text("{}")
     options = command._watched(tmp_path / "files", tmp_path)
 
-    assert json.loads(options["demo.folder"])["dropped"] == str(tmp_path / "dropped")
+    assert json.loads(options["demo.folder"])["progress"] == str(tmp_path / "progress.json")
     # Also over settings that a demo of before wrote, in which `demo.users` was a key of its own.
     (tmp_path / "rag.properties").write_text("demo.users=true\n")
     overrides = {"demo.folder": str(options["demo.folder"])}
     snapshot = snapshot_of(tmp_path / "rag.properties", environ={}, overrides=overrides)
-    assert snapshot.settings.demo.folder.dropped and not snapshot.settings.demo.folder.users
+    assert snapshot.settings.demo.folder.progress and not snapshot.settings.demo.folder.users
     assert start.commands[-1][-1] == str(os.getpid())
     created(tmp_path / "index")

@@ -34,9 +34,6 @@ TRIES = (
     ("bob, who may not", "-H 'X-Remote-User: bob' ", "How+are+Enums+and+Flags+different%3F"),
 )
 
-MAX_DROPPED_BYTES = 50_000_000
-"""Largest file that can be dropped on the page of a demo over one's own files."""
-
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -55,8 +52,7 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
       datafari-rag demo --meaning
       datafari-rag demo --model http://127.0.0.1:11434/v1
     \b
-    Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds; so are files
-    that are dropped on the page, which are kept beside the index, never in FOLDER.
+    Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds.
     --meaning needs a model, once: `datafari-rag model get bge-small-en` for the shipped documents, whose vectors come
     with the package, `datafari-rag model get e5-small-multilingual` for FOLDER.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves. With
@@ -143,10 +139,8 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     from datafari_rag.adapters.embedded.schema import created
     from datafari_rag.core.errors import SearchUnavailable
 
-    progress, conf, dropped = place / "progress.json", place / "rag.properties", place / "dropped"
+    progress, conf = place / "progress.json", place / "rag.properties"
     progress.unlink(missing_ok=True)
-    # What is dropped on the page is for who runs the demo; FOLDER itself is never written to.
-    dropped.mkdir(mode=0o700, exist_ok=True)
     # Pages can be asked for before the first file is read; nothing is written, since a watcher that ends may still be.
     try:
         created(place / "index")
@@ -155,12 +149,11 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
         shutil.rmtree(place / "index")
         created(place / "index")
     command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), "--conf", str(conf)]
-    options = ["--progress", str(progress), "--dropped", str(dropped)]
+    options = ["--progress", str(progress)]
     subprocess.Popen([*command, *options, "--parent", str(os.getpid())])  # noqa: S603 # our own program
     return {
         "security.identity": "anonymous",
-        "demo.folder": json.dumps({"users": False, "progress": str(progress), "dropped": str(dropped)}),
-        "server.limits": f'{{"body_bytes": {MAX_DROPPED_BYTES}}}',
+        "demo.folder": json.dumps({"users": False, "progress": str(progress)}),
     }
 
 

@@ -7,13 +7,12 @@ network drives; a look costs one status of each file, at most `MAX_LOOKED_AT` of
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -25,7 +24,6 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.files import File, files_of
 from datafari_rag.ingest.manifest import ManifestError
-from datafari_rag.ingest.parsers.registry import PARSERS, is_readable
 
 EVERY_S = 1.0
 MAX_LOOKED_AT = 20_000
@@ -46,8 +44,6 @@ class ProgressFile(ProblemListener):
         self._problems: list[dict[str, str]] = []
         self._failures: frozenset[tuple[str, str]] = frozenset()
         self._said_before = self._failures
-        # What the page may be given: a parser may need a library that is not installed.
-        self._endings = [ending for ending in PARSERS if is_readable(f"a{ending}")]
 
     def started(self, total_bytes: int) -> None:
         """Begin a new run."""
@@ -85,7 +81,7 @@ class ProgressFile(ProblemListener):
         self._told_s = self._clock()
         percent = min(100, 100 * self._progress // self._total) if self._total else 0
         fields = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
-        state = {**fields, "runs": self._runs, "endings": self._endings, "problems": self._problems}
+        state = {**fields, "runs": self._runs, "problems": self._problems}
         write_whole(self._path, json.dumps(state))
 
 
@@ -93,25 +89,22 @@ class ProgressFile(ProblemListener):
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--conf", required=True, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--progress", required=True, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--dropped", required=True, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--parent", required=True, type=int, help="Process whose end ends this one.")
-def demo_watch(folder: Path, conf: Path, progress: Path, dropped: Path, parent: int) -> None:
-    """Read FOLDER and what was dropped on the page, again whenever they change; `demo FOLDER` starts this."""
+def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
+    """Read FOLDER, again whenever it changes; `demo FOLDER` starts this."""
     # Users wait for the server that runs beside this process.
     os.nice(NICE)
     listener, last = ProgressFile(progress, folder), None
-    # Dropped files first: the user is watching the page.
-    folders = (dropped, folder)
     if os.getppid() != parent:
         return
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         while os.getppid() == parent:
             began = time.monotonic()
-            state = state_of(*folders)
+            state = state_of(folder)
             looked_s = time.monotonic() - began
             if state != last:
-                last = state if _is_read(folders, conf, listener) else None
+                last = state if _is_read(folder, conf, listener) else None
             time.sleep(max(EVERY_S, 10 * looked_s))
     except KeyboardInterrupt:
         return
@@ -124,19 +117,18 @@ def _end_with(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def state_of(*folders: Path) -> int:
-    """Return a number that changes with any of the first `MAX_LOOKED_AT` files of *folders*."""
-    entries = itertools.chain.from_iterable(files_of(folder.resolve()) for folder in folders)
-    files = (entry for entry in entries if isinstance(entry, File))
+def state_of(folder: Path) -> int:
+    """Return a number that changes with any of the first `MAX_LOOKED_AT` files of *folder*."""
+    files = (entry for entry in files_of(folder.resolve()) if isinstance(entry, File))
     return hash(tuple((file.key, file.stamp) for _, file in zip(range(MAX_LOOKED_AT), files, strict=False)))
 
 
-def _is_read(folders: Sequence[Path], conf: Path, listener: ProgressFile) -> bool:
+def _is_read(folder: Path, conf: Path, listener: ProgressFile) -> bool:
     listener.began()
     try:
-        indexed(folders, settings=settings_for(conf), rights=Rights(), listener=listener)
+        indexed((folder,), settings=settings_for(conf), rights=Rights(), listener=listener)
     except (RagError, ManifestError) as error:
-        listener.failed(str(folders[-1]), str(error))
+        listener.failed(str(folder), str(error))
         return False
     listener.ended()
     return True

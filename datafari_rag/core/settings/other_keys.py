@@ -95,7 +95,7 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
     "security.jwt.tokens_claim": ("security.jwt.claims", "tokens"),
     **{f"mcp.{tool}.description": ("mcp.descriptions", tool) for tool in MCP_TOOLS},
     "mcp.instructions": ("mcp.descriptions", "instructions"),
-    **{f"demo.{name}": ("demo.folder", name) for name in ("users", "progress", "dropped")},
+    **{f"demo.{name}": ("demo.folder", name) for name in ("users", "progress")},
     "answer.min_support": ("answer.support", "min"),
     "answer.below": ("answer.support", "below"),
     **{

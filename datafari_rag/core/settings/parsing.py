@@ -147,11 +147,6 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("No users are expected, because server.host is not a loopback address."),
     )
     yield (
-        bool(settings.demo.folder.dropped) and not (_is_loopback(settings.server.host) and settings.server.hosts),
-        "demo.folder",
-        message("No folder is expected, unless server.host is this machine alone and server.hosts names it."),
-    )
-    yield (
         settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS > settings.llm.context_window,
         "rag.maxTokens",
         message("Together with openai.limits, it leaves no room for documents in llm.context.window."),

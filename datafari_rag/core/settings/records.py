@@ -54,11 +54,10 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True)
 class DemoFolder:
-    """Whether a demo has *users*, where its watcher reports *progress*, and where files *dropped* are kept."""
+    """Whether a demo has *users*, and where its watcher reports *progress*."""
 
     users: bool = False
     progress: str = ""
-    dropped: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,11 +252,9 @@ class DemoSettings:
     folder: DemoFolder = setting(
         "demo.folder",
         DemoFolder(),
-        check=checks.members(DemoFolder, users=checks.flag(), progress=checks.path(), dropped=checks.path()),
+        check=checks.members(DemoFolder, users=checks.flag(), progress=checks.path()),
         help="Set by `datafari-rag demo`. users: show a menu of demo users on the page; refused unless server.host is "
-        "a loopback address. progress: file in which the watcher "
-        "reports its progress. dropped: folder for the files that are dropped on the page; refused unless "
-        "server.host is the machine itself and server.hosts names it.",
+        "a loopback address. progress: file in which the watcher reports its progress.",
     )
 
 

@@ -7,22 +7,13 @@ const place = /** @type {HTMLElement} */ (document.getElementById("progress"));
 const state = /** @type {HTMLElement} */ (place.querySelector("[data-state]"));
 const box = /** @type {HTMLInputElement} */ (document.getElementById("q"));
 
-/** Reads the page again, and hands on what it says of files that were refused (`drop.js`). */
-function again() {
-  const refused = [...document.querySelectorAll("#dropped [data-refused]")];
-  const told = refused.map((item) => [item.querySelector("bdi")?.textContent, item.querySelector("span")?.textContent]);
-  if (told.length) sessionStorage.setItem("refused", JSON.stringify(told));
-  location.reload();
-}
-
 async function look() {
   // A hidden page sends no requests; a page with a question is a different page.
   if (!document.hidden && !new URLSearchParams(location.search).get("q")) {
     try {
       const response = await fetch("/demo/progress");
       const { isReading, reading, percent, runs } = await response.json();
-      const isBusy = box.value || document.body.dataset.sending;
-      if (String(runs) !== place.dataset.runs && !isBusy) return again();
+      if (String(runs) !== place.dataset.runs && !box.value) return location.reload();
       state.hidden = !isReading;
       state.textContent = `${filled(place.dataset.sentence ?? "", { percent })} ${reading}`;
     } catch {

@@ -1,5 +1,5 @@
 """
-What only the demo's page has: a menu of users, and the folder that it watches and takes files for.
+What only the demo's page has: a menu of users, and the folder that it watches.
 
 The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with `users` of
 `demo.folder`, which is refused unless the server listens to this machine alone. The cookie is signed, and believed only
@@ -14,21 +14,18 @@ from typing import Any
 
 import orjson
 from flask import Response, request
-from werkzeug.exceptions import RequestEntityTooLarge
 
 from datafari_rag.core.documents import first_value
-from datafari_rag.core.errors import BodyTooLarge, NotAllowed, NotFound
-from datafari_rag.core.identity import is_trusted, networks
+from datafari_rag.core.errors import NotAllowed, NotFound
 from datafari_rag.core.query.proposals import ExampleTopic, topics_of
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.api.search import searched
-from datafari_rag.web.dropped_files import keep
 from datafari_rag.web.pages.messages import Translate
 from datafari_rag.web.pages.rendering import DEMO_USERS, reader_of
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response, plain
-from datafari_rag.web.user import TOKEN_FIELD, TOKEN_HEADER
+from datafari_rag.web.user import TOKEN_FIELD
 
 QUESTIONS = (
     "How do I copy a file in Python?",
@@ -76,15 +73,12 @@ MAX_PROGRESS_BYTES = 10_000
 DOCUMENTS = 10
 """Documents that questions are made from, the latest ones."""
 
-LOOPBACK = networks(("127.0.0.0/8", "::1/128"))
-
 UNKNOWN: Mapping[str, Any] = {
     "folder": "",
     "isReading": True,
     "reading": "",
     "percent": 0,
     "runs": 0,
-    "endings": [],
     "problems": [],
 }
 """What is known before the watcher has said anything."""
@@ -96,37 +90,6 @@ def progress(exchange: Exchange) -> Response:
     if not path:
         raise NotFound
     return json_response(plain(_progress(path)))
-
-
-def drop(exchange: Exchange) -> Response:
-    """Keep dropped or chosen files; our script gets JSON, a plain form the first page. Raises: RagError."""
-    worker = exchange.worker
-    settings = worker.snapshot().settings
-    headers = headers_of(request)
-    if not settings.demo.folder.dropped:
-        raise NotFound
-    # A proxy in front of the demo would open it to others.
-    if "x-forwarded-for" in headers or not is_trusted(request.remote_addr or "", LOOPBACK):
-        raise NotAllowed
-    name = reader_of(worker).name or ""
-    # The token of a script is checked before its files are read.
-    if is_of_script() and not worker.signer.is_own_form(name, headers[TOKEN_HEADER], headers):
-        raise NotAllowed
-    try:
-        files, token = request.files.getlist("file"), headers.get(TOKEN_HEADER) or request.form.get(TOKEN_FIELD)
-    except RequestEntityTooLarge as error:
-        raise BodyTooLarge from error
-    if not worker.signer.is_own_form(name, token, headers):
-        raise NotAllowed
-    names = keep(Path(settings.demo.folder.dropped), files, _progress(settings.demo.folder.progress)["endings"])
-    if is_of_script():
-        return json_response(plain({"kept": names}))
-    return Response(status=303, headers={"Location": "/"})
-
-
-def is_of_script() -> bool:
-    """Return whether the page's script sent these files: a plain form cannot send this header."""
-    return TOKEN_HEADER in request.headers
 
 
 def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, object]:

@@ -337,16 +337,6 @@ def relaxed_words(_: Translate) -> Mapping[str, object]:
     }
 
 
-def drop_words(_: Translate) -> Mapping[str, str]:
-    """Return what the page says of files that are dropped on it."""
-    return {
-        "sending": _("Sending…"),
-        "kept": _("It is being read; you can ask about it in a moment."),
-        "empty": _("This file is empty."),
-        "too_many": _("The others were not sent: at most {count} files at a time."),
-    }
-
-
 def field_names(_: Translate) -> Mapping[str, str]:
     """Return what the usual fields of a filter are called; others keep the name of the schema."""
     return {

@@ -26,7 +26,6 @@ from datafari_rag.web.api.search import SELECT, search_of, searched
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo import QUESTIONS, folder_values
 from datafari_rag.web.pages.messages import (
-    drop_words,
     field_names,
     relaxed_words,
     replacements,
@@ -112,8 +111,6 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo.folder.users else (),
         "has_feedback": bool(settings.feedback.file),
-        "takes_files": settings.demo.folder.dropped,
-        "drop_words": orjson.dumps(drop_words(reader.translate)).decode(),
         "statuses": statuses(reader.translate),
         "shapes": SHAPES,
         "setup": orjson.dumps(setup).decode(),

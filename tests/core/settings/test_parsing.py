@@ -103,8 +103,6 @@ def test_mapped_fields_are_gathered() -> None:
     assert [problem.key for problem in problems] == []
 
 
-DROPPED = '{"dropped": "d"}'
-
 JWT = {"security.identity": "jwt"}
 
 CONTRADICTIONS = [
@@ -145,12 +143,6 @@ CONTRADICTIONS = [
     pytest.param(
         {"demo.folder": '{"users": true}', "server.host": "example.org"}, "demo.folder", id="demo users on a name"
     ),
-    pytest.param(
-        {"demo.folder": DROPPED, "server.host": "0.0.0.0", "server.hosts": "localhost"},
-        "demo.folder",
-        id="dropped files from the network",
-    ),
-    pytest.param({"demo.folder": DROPPED}, "demo.folder", id="dropped files under any name"),
     pytest.param({"llm.fallback.models": "a"}, "llm.fallback.models", id="a model without an endpoint"),
     pytest.param({"llm.fallback.tokens": "a"}, "llm.fallback.tokens", id="a token without an endpoint"),
 ]
@@ -170,7 +162,6 @@ AGREEMENTS = [
     pytest.param({"demo.users": "true"}, id="demo users on loopback"),
     pytest.param({"demo.users": "true", "server.host": "localhost"}, id="demo users on localhost"),
     pytest.param({"demo.users": "true", "server.host": "[::1]"}, id="demo users on loopback of IPv6"),
-    pytest.param({"demo.folder": DROPPED, "server.hosts": "localhost"}, id="dropped files at this machine"),
     pytest.param(
         {"llm.fallback": "http://a/", "llm.fallback.models": "m", "llm.fallback.tokens": "t"}, id="a fallback"
     ),

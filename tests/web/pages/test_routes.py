@@ -699,7 +699,7 @@ def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_pat
     client = app_of(fake_snapshot(settings=settings_with(demo_folder=demo))).test_client()
     told = client.get("/demo/progress").get_json()
 
-    assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "endings", "problems"}
+    assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "problems"}
     assert told["runs"] == (2 if b"runs" in written else 0)
     assert 'id="progress"' in client.get("/").get_data(as_text=True)
 
