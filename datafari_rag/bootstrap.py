@@ -24,7 +24,7 @@ from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.reranker import reranker_for
 from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch, rights_source
-from datafari_rag.adapters.settings.file import SettingsEditor, SettingsFile, SettingsSnapshot, unusable
+from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot, unusable
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import meaning_for
@@ -35,7 +35,7 @@ from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.answers import TokenSettings
 from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.search import SecuritySettings
-from datafari_rag.core.settings.table import ANSWER_GROUPS, AuditSettings, ReportSettings, Settings
+from datafari_rag.core.settings.table import AuditSettings, ReportSettings, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
 from datafari_rag.pipeline import Dependencies
@@ -186,6 +186,7 @@ class Runtime:
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
+            written=snapshot.written,
             identity=part(
                 "identity",
                 (security, settings.demo, settings.server.api_keys),
@@ -214,25 +215,6 @@ class Runtime:
         return built
 
 
-class AdminSettings(SettingsEditor):
-    """The settings file for the administration, with what it takes to try a change (`web.runtime.EditableSettings`)."""
-
-    def trial(self, changes: Mapping[str, str | None], present: ServiceSnapshot) -> ServiceSnapshot:
-        """Return *present* with *changes* of answer settings alone; whatever else changes has no part in it."""
-        of_answers = {key: text for key, text in changes.items() if key.partition(".")[0] in ANSWER_GROUPS}
-        snapshot = self.preview(of_answers)
-        dependencies = dataclasses.replace(
-            present.dependencies,
-            model=model_for(snapshot.settings),
-            counter=counter_for(snapshot.settings.token),
-            instructions=snapshot.instructions,
-            endpoint=host_of(snapshot.settings.rag.api_endpoint),
-        )
-        return dataclasses.replace(
-            present, settings=snapshot.settings, dependencies=dependencies, bad_setting=snapshot.bad_setting, relay=None
-        )
-
-
 class Application(Flask):
     """The Flask application, with the calls that a server makes besides requests."""
 
@@ -255,7 +237,7 @@ class Application(Flask):
         for name in ("solr", "llm", "embeddings", "rerank"):
             if not getattr(used.tls, name).is_checked:
                 log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", name)
-        self.worker = register(self, self.runtime, signer, AdminSettings(file, self.runtime.clock))
+        self.worker = register(self, self.runtime, signer)
         self.runtime.note_rights_age = self.worker.metrics.freshness.note_rights_age
         if tracing is not None:
             self._trace(tracing)

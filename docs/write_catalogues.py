@@ -11,8 +11,6 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
 from datafari_rag.core.errors import ModelError, SearchError, leaves
-from datafari_rag.core.settings.reference import GROUPS
-from datafari_rag.core.settings.table import ROWS
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCALES = ROOT / "datafari_rag" / "resources" / "locale"
@@ -29,7 +27,7 @@ def sentences() -> set[str]:
     """Return every sentence of the pages, as the code has it."""
     found = extract_from_dir(ROOT / "datafari_rag", METHODS, keywords=KEYWORDS)
     of_parts = {kind.sentence for root in (SearchError, ModelError) for kind in leaves(root)}
-    return {str(text) for _, _, text, _, _ in found} | of_parts | set(GROUPS.values()) | {row.help for row in ROWS}
+    return {str(text) for _, _, text, _, _ in found} | of_parts
 
 
 def compiled(source: Path) -> bytes:

@@ -32,9 +32,3 @@ def translated(text: str, translate: Callable[[str], str]) -> str:
         return translate(text.template)
     values = {name: translated(value, translate) for name, value in text.values.items()}
     return translate(text.template).format_map(values)
-
-
-def message_of(error: ValueError) -> str:
-    """Return the message that *error* was raised with; `str` of it would forget its template."""
-    first = error.args[0] if error.args else ""
-    return first if isinstance(first, str) else str(error)

@@ -52,7 +52,7 @@ from datafari_rag.web.request_values import (
 )
 from datafari_rag.web.responses import failure, json_response, plain, with_error_headers
 from datafari_rag.web.routes import OPENAI, PAGES, ROUTES, Route
-from datafari_rag.web.runtime import EditableSettings, Service
+from datafari_rag.web.runtime import Service
 from datafari_rag.web.user import Signer
 
 log = logging.getLogger(__name__)
@@ -165,14 +165,11 @@ _BY_STATUS: dict[int, type[RagError]] = {
 }
 
 
-def register(
-    app: Flask, service: Service, signer: Signer | None = None, keeper: EditableSettings | None = None
-) -> WorkerContext:
+def register(app: Flask, service: Service, signer: Signer | None = None) -> WorkerContext:
     """
     Add every path over *service* to *app*; return what its requests need of this worker.
 
-    *signer* signs forms and cookies; None makes one of this worker's own. *keeper* is the settings file, for the
-    administration; None leaves that page out.
+    *signer* signs forms and cookies; None makes one of this worker's own.
     """
     app.request_class = CountedRequest
     app.url_map.strict_slashes = False
@@ -189,7 +186,6 @@ def register(
         lambda: g.request_id,
         service.clock,
         signer=signer or Signer(),
-        keeper=keeper,
         failures=failures,
         came_at=lambda: g.get("came_at"),
     )

@@ -161,7 +161,7 @@ FORM_BYTES = 1_000_000
 """Largest form, and largest field of a multipart one; files may be as large as the body."""
 
 MAX_PAIRS = 1000
-"""Most pairs of a query or a form: the settings page, the largest form, sends about 200."""
+"""Most pairs of a query or a form."""
 
 MAX_PARTS = 100
 """Most fields and files of a multipart form."""

@@ -12,7 +12,7 @@ from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, AiAction
 from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web import conversations as view
-from datafari_rag.web.admin import page
+from datafari_rag.web.admin.page import admin_page
 from datafari_rag.web.admin.revoke import revoke
 from datafari_rag.web.admin.usage import costs, evaluation_file, questions
 from datafari_rag.web.api import documents, grounding
@@ -122,15 +122,10 @@ PAGES = (
         "/feedback", "POST", _row(give, lambda _: request.mimetype == "application/json", is_shown=False), _row(give)
     ),
     _route("/widget.json", "GET", _row(widget_setup, is_shown=False)),
-    _route("/admin", "GET", _row(page.admin_page)),
-    _route("/admin", "POST", _row(page.save)),
-    _route("/admin/now", "GET", _row(page.now, is_shown=False)),
+    _route("/admin", "GET", _row(admin_page)),
     _route("/admin/costs", "GET", _row(costs)),
     _route("/admin/questions", "GET", _row(questions)),
     _route("/admin/questions.jsonl", "GET", _row(evaluation_file)),
-    _route("/admin/check", "POST", _row(page.check, is_shown=False)),
-    _route("/admin/try", "POST", _row(page.attempt, is_shown=False)),
-    _route("/admin/probe", "POST", _row(page.probe, is_shown=False)),
     _route("/admin/revoke", "POST", _row(revoke, is_shown=False)),
 )
 """Its rows read what their forms send themselves; a failure for a script is JSON, any other one a page."""

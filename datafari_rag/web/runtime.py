@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from datafari_rag.core.access import NEVER, Revocation
 from datafari_rag.core.answer.conversations import ConversationStore
 from datafari_rag.core.errors import AuthorityUnavailable
-from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Ledger, Model, QuestionStore, Relay, Revocations, RightsSource, Trail
@@ -43,6 +42,8 @@ class ServiceSnapshot:
     dependencies: Dependencies
     identity: Identity
     rights: RightsSource
+    written: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The texts of the settings by key, as the file and the command line have them: references are unresolved."""
     relay: Relay | None = None
     bad_setting: str | None = None
     audit: Trail | None = None
@@ -58,53 +59,6 @@ class ServiceSnapshot:
     """Where questions are kept for the report; None where they are not."""
     conversations: ConversationStore | None = None
     """Where conversations of signed-in users are kept; None where they are not."""
-
-
-class SettingsPreview(Protocol):
-    """The settings that some changes would give, and every problem with them."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings; a bad value has left its default."""
-        ...
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """All problems of the file, as `datafari-rag check` says them."""
-        ...
-
-
-class EditableSettings(Protocol):
-    """The settings file as the administration sees it; changes are key → text, None for the default."""
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        ...
-
-    def file_values(self) -> Mapping[str, str]:
-        """Return the texts of the file by key, references unresolved; it contains secrets as the file does."""
-        ...
-
-    def fixed(self) -> Collection[str]:
-        """Return the keys that the command line decides."""
-        ...
-
-    def preview(self, changes: Mapping[str, str | None]) -> SettingsPreview:
-        """Return what the file would give after *changes*; nothing is written."""
-        ...
-
-    def save(self, changes: Mapping[str, str | None], who: str) -> tuple[Problem, ...]:
-        """Write *changes*, logged under *who*; return what stopped it, nothing when it is done. Raises: OSError."""
-        ...
-
-    def history(self) -> Sequence[Mapping[str, object]]:
-        """Return the latest savings, the newest first, without secrets."""
-        ...
-
-    def trial(self, changes: Mapping[str, str | None], present: ServiceSnapshot) -> ServiceSnapshot:
-        """Return *present* with *changes* of answer settings alone, for one answer; rights and search stay."""
-        ...
 
 
 class Service(Protocol):

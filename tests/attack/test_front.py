@@ -31,7 +31,7 @@ MULTIPART = "multipart/form-data; boundary=b"
 
 PATHS = (
     "/search/select", "/Datafari/rest/v2.0/search/select", *POSTED, "/api/chat/stream", "/v1/models", "/talk",
-    "/feedback", "/admin", "/admin/check", "/admin/try", "/admin/probe", "/demo/user", "/", "/documents", "/nowhere",
+    "/feedback", "/admin", "/admin/revoke", "/demo/user", "/", "/documents", "/nowhere",
     "/health/live", "/metrics", "/static/page.css",
 )  # fmt: skip
 
@@ -188,7 +188,7 @@ def test_an_announced_body_over_the_limit_is_refused_before_it_is_sent(
 def test_no_body_over_the_limit_is_kept_in_memory(server: Running, record_property: Record) -> None:
     (worker,) = server.workers()
     before, holes, tried = memory_kb(worker), [], 0
-    for path in ("/feedback", "/admin", "/demo/user", "/nowhere", "/search/select", "/chat"):
+    for path in ("/feedback", "/admin/revoke", "/demo/user", "/nowhere", "/search/select", "/chat"):
         for kind in (FORM, MULTIPART):
             for length in ("Content-Length: 60000000", "Transfer-Encoding: chunked"):
                 first = head("POST", path, f"Content-Type: {kind}", length)

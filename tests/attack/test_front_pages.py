@@ -147,7 +147,7 @@ def test_no_page_of_another_site_makes_the_service_work_for_its_reader(
                 tried += 1
                 if status_of(answer) != 403 or b"zkopen" in answer:
                     holes.append(f"{path} {kind} {name}: {answer[:100]!r}")
-    for path in ("/talk", "/feedback", "/admin", "/admin/check", "/admin/try", "/admin/probe"):
+    for path in ("/talk", "/feedback", "/admin/revoke"):
         for name, headers in CROSS.items():
             answer = post(named, path, JSON if path == "/talk" else FORM, MESSAGES, "X-Remote-User: root", *headers)
             tried += 1
@@ -176,6 +176,6 @@ def test_programs_our_own_pages_and_friends_are_answered(named: Running, record_
     friend = ("Origin: https://friend.example", "Sec-Fetch-Site: cross-site", "Cookie: session=1")
     answer = post(named, "/chat", JSON, MESSAGES, *friend)
     holes += [] if status_of(answer) == 200 else [f"a friend: {answer[:100]!r}"]
-    answer = post(named, "/admin/check", FORM, b"", "X-Remote-User: root", *friend)
-    holes += [] if status_of(answer) == 403 else [f"a friend at /admin: {answer[:100]!r}"]
+    answer = post(named, "/admin/revoke", FORM, b"", "X-Remote-User: root", *friend)
+    holes += [] if status_of(answer) == 403 else [f"a friend at /admin/revoke: {answer[:100]!r}"]
     judge(record_property, "those who may", against="HTTP", tried=3 * len(WELCOME) + 2, holes=holes)

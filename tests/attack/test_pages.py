@@ -105,7 +105,7 @@ def harm_in(page: str) -> list[str]:
 PAGES = {
     "/": ("q", "fq", "format", "lang", "ui", "start", "sort", "answer", "user", "here"),
     "/documents": ("id", "field", "start", "end", "ui"),
-    "/admin": ("saved", "later", "ui", "q"),
+    "/admin": ("ui", "q"),
     "/nowhere": ("q", "ui"),
     "/static/none.js": ("v",),
 }
@@ -319,7 +319,7 @@ def test_the_menu_leads_nowhere_else(record_property: Record, client: FlaskClien
 
 
 PRIVATE = [
-    *("/", f"/?q={WORD}", "/documents?id=none", "/admin", "/admin/now", f"/search/select?q={WORD}", "/v1/models"),
+    *("/", f"/?q={WORD}", "/documents?id=none", "/admin", f"/search/select?q={WORD}", "/v1/models"),
     *(f"/search/select?action=rag&q={WORD}", "/nowhere", "/health/ready", "/feedback", "/talk"),
 ]
 

@@ -68,41 +68,6 @@ def settings(reader: Surfer) -> None:
     for question in (COPY, "copy a file"):
         reader.ask(question)
     reader.open("/admin")
-    reader.page.wait_for_selector("#find:not([hidden])")
-    reader.page.wait_for_selector("#rates p")
-
-
-def live(reader: Surfer) -> None:
-    """The settings page while questions arrive: each question is one tick of its clock."""
-    page = reader.open()
-    reader.be("admin")
-    page.clock.install()
-    reader.open("/admin")
-    page.wait_for_selector("#rates p")
-    for place in range(40):
-        for _ in range((place * 7) % 5):
-            form = {"action": "rag", "q": COPY if place % 3 else "xylophone quarantine", "stream": "true"}
-            page.request.post(f"{reader.home}/search/select", form=form)
-        with page.expect_response("**/admin/now"):
-            page.clock.run_for(5_000)
-
-
-def trial(reader: Surfer) -> None:
-    settings(reader)
-    reader.page.get_by_label("rag.maxFiles", exact=True).fill("1")
-    reader.page.get_by_text("1 change, not saved yet").wait_for()
-    reader.page.get_by_role("button", name="Ask with these settings").click()
-    reader.page.fill("#try", COPY)
-    reader.page.press("#try", "Enter")
-    reader.page.wait_for_selector("#changed .counts")
-
-
-def bad_value(reader: Surfer) -> None:
-    settings(reader)
-    reader.page.get_by_label("Find a setting").fill("rag.temp")
-    reader.page.get_by_label("rag.temperature", exact=True).fill("9")
-    reader.page.wait_for_selector(".problem:not(:empty)")
-    reader.page.locator(".groups").scroll_into_view_if_needed()
 
 
 def failing(reader: Surfer) -> None:
@@ -122,10 +87,8 @@ OF_DEMO: tuple[Shot, ...] = (
     ("comparison", DESK, comparison),
     ("how-made", DESK, made),
     ("first-phone", PHONE, first),
-    ("settings", DESK, live),
+    ("settings", DESK, settings),
     ("settings-dark", DESK | DARK | {"locale": "fr-FR"}, settings),
-    ("settings-trial", DESK, trial),
-    ("settings-bad-value", DESK, bad_value),
 )
 OF_ZOO: tuple[tuple[str, tuple[Shot, ...]], ...] = (
     ("status-429", (("model-busy", DESK, failing),)),

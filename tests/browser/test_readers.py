@@ -250,31 +250,6 @@ def test_a_kept_conversation_with_attacks_stays_text(zoo_service: Zoo, come: Com
         assert page.evaluate(HARM, zoo_service.url) == []
 
 
-def test_attacks_in_the_dry_run_stay_text(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("cite")
-    reader = come(zoo_service.url)
-    reader.open()
-    page = reader.be("admin")
-    reader.open("/admin")
-    page.wait_for_selector("#rates p")
-    page.get_by_role("button", name="Ask with these settings").click()
-    page.fill("#try", f"zebra rule stripes {ATTACK}")
-    page.press("#try", "Enter")
-    page.wait_for_selector("#changed .counts")
-    assert ATTACK in page.locator("#changed .sources").inner_text()
-    assert page.evaluate(HARM, zoo_service.url) == []
-    for texts in groups():
-        every = " ".join(texts)
-        answer = {"content": content(*texts), "model": every, "id": "1"}
-        page.unroute_all()
-        both = {"present": answer, "changed": {"error": {"label": every, "reason": every}}}
-        page.route("**/admin/try", replying(both, "application/json"))
-        page.locator("#present > *").evaluate("card => card.remove()")
-        page.press("#try", "Enter")
-        page.wait_for_selector("#present .counts")
-        assert page.evaluate(HARM, zoo_service.url) == []
-
-
 PLANTED = (
     "<img src=x>",
     "<a href='javascript:0'>a</a>",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datafari_rag.core.messages import message, message_of, translated
+from datafari_rag.core.messages import message, translated
 
 FRENCH = {
     "The {thing} is {state}.": "{state} : {thing}.",
@@ -32,8 +32,3 @@ def test_a_value_with_places_of_its_own_fills_none() -> None:
 
 def test_any_other_text_stays_as_it_is() -> None:
     assert translated("own", french) == "own"
-
-
-def test_an_error_gives_its_message_back() -> None:
-    assert translated(message_of(ValueError(message("small"))), french) == "petit"
-    assert (message_of(ValueError()), message_of(ValueError(5))) == ("", "5")

@@ -49,7 +49,6 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
     "openapi": ("/openapi.json", {}),
     "ready": ("/health/ready", {}),
     "admin": ("/admin", {}),
-    "admin, saved": ("/admin", {"method": "POST"}),
     "feedback": ("/feedback", {"json": {}}),
     "demo user": ("/demo/user", {"method": "POST"}),
     "agents": ("/mcp", {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}),

@@ -1,5 +1,5 @@
 """
-The properties file under watch: taken up when it changes, written back from the admin page.
+The properties file under watch: taken up when it changes.
 
 A request takes one `SettingsSnapshot`; it never changes under the request. A bad file never replaces a good one.
 """
@@ -7,8 +7,6 @@ A request takes one `SettingsSnapshot`; it never changes under the request. A ba
 from __future__ import annotations
 
 import codecs
-import fcntl
-import json
 import logging
 import os
 import re
@@ -16,8 +14,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -25,41 +22,24 @@ from pathlib import Path
 import javaproperties
 
 from datafari_rag.core.access import BadUsers, users_in
-from datafari_rag.core.messages import message
-from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.checks import valid
 from datafari_rag.core.settings.other_keys import ALIASES
 from datafari_rag.core.settings.parsing import Entry, Problem, bad_value, lint
 from datafari_rag.core.settings.row import SettingRow
-from datafari_rag.core.settings.table import HIDDEN, Settings, row_for, without_password
+from datafari_rag.core.settings.table import Settings, row_for
 
 _BAD_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?![0-9A-Fa-f]{4})")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_HEAD = re.compile(r"\s*[^\s=:\\]+\s*[=:][ \t\f]*")
 
 FLAW = "Write a backslash twice; \\u needs four hexadecimal digits."
 
 
-@dataclass(frozen=True, slots=True)
-class PropertiesText:
-    """A properties file's text, and what is needed to write it back as it was: encoding and byte order mark."""
-
-    text: str
-    encoding: str = "utf-8"
-    mark: bytes = b""
-
-    def encoded(self) -> bytes:
-        """Return the bytes of the file."""
-        return self.mark + self.text.encode(self.encoding)
-
-
-def decoded(data: bytes) -> PropertiesText:
+def decoded(data: bytes) -> str:
     """Return *data* as text: UTF-8 where it is that, else Latin-1 as Java reads properties files."""
-    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     try:
-        return PropertiesText(data[len(mark) :].decode("utf-8"), "utf-8", mark)
+        return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError:
-        return PropertiesText(data.decode("latin-1"), "latin-1")
+        return data.decode("latin-1")
 
 
 def entries_of(text: str) -> tuple[Entry, ...]:
@@ -78,31 +58,6 @@ def entries_of(text: str) -> tuple[Entry, ...]:
             text = _repaired(text, flawed)
 
 
-def edited(text: str, changes: Mapping[str, str | None]) -> str:
-    """
-    Return *text* with *changes* (key → value; None comments the key out): comments, order and spacing stay.
-
-    A new key goes behind its commented-out default where there is one, else to the end. Values are written in ASCII,
-    so that the file means the same in UTF-8 and in Latin-1.
-    """
-    end = match[0] if (match := _LINE_END.search(text)) else "\n"
-    parts = [(element, element.source) for element in javaproperties.parse(text)]
-    sources = [source for _, source in parts]
-    for key, value in changes.items():
-        places = [
-            i
-            for i, (element, _) in enumerate(parts)
-            if isinstance(element, javaproperties.KeyValue) and ALIASES.get(element.key, element.key) == key
-        ]
-        if places:
-            sources[places[-1]] = _rewritten(sources[places[-1]], key, value=value) + end
-            for place in places[:-1] if value is None else ():
-                sources[place] = _commented(sources[place])
-        elif value is not None:
-            _add(sources, key, line=_line(key, value) + end)
-    return "".join(sources)
-
-
 def _repaired(text: str, flawed: set[int]) -> str:
     """Double the first bad backslash, and note its line: every problem is reported, not only the first."""
     bad = [(match.end(1), _line_start(text, match.start())) for match in _BAD_ESCAPE.finditer(text)]
@@ -113,117 +68,6 @@ def _repaired(text: str, flawed: set[int]) -> str:
 
 def _line_start(text: str, place: int) -> int:
     return max(text.rfind("\n", 0, place), text.rfind("\r", 0, place)) + 1
-
-
-def _rewritten(source: str, key: str, *, value: str | None) -> str:
-    if value is None:
-        return _commented(source).rstrip("\r\n")
-    head = _HEAD.match(source)
-    if head is None or head[0].strip(" \t\f=:") != key:
-        return _line(key, value)
-    return head[0].lstrip("\r\n") + _line(key, value).partition("=")[2]
-
-
-def _commented(source: str) -> str:
-    return "".join("#" + line.lstrip() for line in source.splitlines(keepends=True))
-
-
-def _add(sources: list[str], key: str, *, line: str) -> None:
-    default = re.compile(rf"\s*[#!]\s*{re.escape(key)}\s*[=:]")
-    place = next((i for i, source in enumerate(sources) if default.match(source)), len(sources) - 1)
-    if sources and not sources[place].endswith(("\n", "\r")):
-        sources[place] += line[len(line.rstrip("\r\n")) :]
-    sources.insert(place + 1, line)
-
-
-def _line(key: str, value: str) -> str:
-    """Write one line as people do: of what the library escapes, only what would be read differently stays so."""
-    line: str = javaproperties.join_key_value(key, value, ensure_ascii=True)
-    return re.sub(r"\\(.)", lambda match: match[1] if match[1] in ":=#!" else match[0], line)
-
-
-HISTORY_BYTES = 200_000
-"""How much of the end of the log is read for the page."""
-
-
-class SettingsEditor:
-    """`web.runtime.EditableSettings` over one settings file; *wall* gives seconds since the epoch."""
-
-    def __init__(self, file: SettingsFile, wall: Callable[[], float]) -> None:
-        """Read nothing yet."""
-        self._file, self._wall = file, wall
-
-    @property
-    def name(self) -> str:
-        """Return the name of the file, without its folder."""
-        return self._file.path.name if self._file.path else ""
-
-    def file_values(self) -> Mapping[str, str]:
-        """Return the unresolved texts of the file by key; the last of several counts."""
-        return self._file.file_values()
-
-    def fixed(self) -> Collection[str]:
-        """Return the keys that the command line decides, whatever the file says."""
-        return self._file.fixed()
-
-    def preview(self, changes: Mapping[str, str | None]) -> SettingsSnapshot:
-        """Return the settings as the file would give them after *changes*; nothing is written."""
-        return self._file.preview(changes)
-
-    def save(self, changes: Mapping[str, str | None], who: str) -> tuple[Problem, ...]:
-        """
-        Write *changes* and log them under *who*; return the problems that stopped it, none when it is done.
-
-        Raises:
-            OSError: the file or its log cannot be written.
-        """
-        before = self.file_values()
-        try:
-            self._file.save(changes)
-        except SettingsRejected as rejected:
-            return rejected.problems
-        self._log(before, changes, who)
-        return ()
-
-    def history(self) -> Sequence[Mapping[str, object]]:
-        """Return the latest savings, the newest first: at, who, changes of {key, from, to}."""
-        path = self._log_path()
-        try:
-            with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - HISTORY_BYTES))
-                lines = file.read().decode("utf-8", "replace").splitlines()
-        except OSError:
-            return []
-        return [row for row in map(_row, reversed(lines)) if row is not None]
-
-    def _log(self, before: Mapping[str, str], changes: Mapping[str, str | None], who: str) -> None:
-        rows = [{"key": key, "from": _plain(key, before.get(key)), "to": _plain(key, changes[key])} for key in changes]
-        line = json.dumps({"at": iso_at(self._wall()), "who": who, "changes": rows}, ensure_ascii=False)
-        handle = os.open(self._log_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            os.write(handle, line.encode() + b"\n")
-        finally:
-            os.close(handle)
-
-    def _log_path(self) -> Path:
-        path = self._file.path or Path("rag.properties")
-        return path.with_name(f"{path.name}.changes.jsonl")
-
-
-def _plain(key: str, text: str | None) -> str | None:
-    row = row_for(key)
-    if text is None:
-        return None
-    return HIDDEN if row is None or row.is_secret else without_password(text)
-
-
-def _row(line: str) -> Mapping[str, object] | None:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) else None
 
 
 INSTRUCTIONS = "rag-instructions.txt"
@@ -250,7 +94,7 @@ class SettingsSnapshot:
 
     *instructions* is the text for the model. *problems* are those of the file these settings come from. *watched*
     are the files on which they depend, *signature* their state when they were read. *name* is the file as it was
-    named, for messages.
+    named, for messages. *written* are the texts by key, references unresolved.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -259,6 +103,7 @@ class SettingsSnapshot:
     name: str = ""
     watched: tuple[str, ...] = ()
     signature: Signature = ()
+    written: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def bad_setting(self) -> str | None:
@@ -351,22 +196,22 @@ class SettingsSource:
             try:
                 text = self.read(self.folder / named).decode("utf-8")
             except (OSError, ValueError):
-                raise ValueError(message("The file {name} cannot be read.", name=named)) from None
+                raise ValueError(f"The file {named} cannot be read.") from None
             if len(text) > MAX_SECRET_CHARS:
-                raise ValueError(message("The file {name} is too long for a secret.", name=named))
+                raise ValueError(f"The file {named} is too long for a secret.")
             return text.strip()
         return text
 
     def _variable(self, match: re.Match[str]) -> str:
         value = self.environ.get(match[1])
         if value is None:
-            raise ValueError(message("The environment variable {name} is not set.", name=match[1]))
+            raise ValueError(f"The environment variable {match[1]} is not set.")
         return value
 
 
 def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping[str, str]) -> SettingsSnapshot:
     """Return the settings of a file whose bytes are *data*; *overrides* win over it."""
-    entries = entries_of(decoded(data).text)
+    entries = entries_of(decoded(data))
     replaced = [Entry(0, key, text) for key, text in overrides.items()]
     own = [entry for entry in entries if entry.key not in overrides]
     settings, problems = lint([*own, *replaced], resolve=source.resolve, folder=str(source.folder))
@@ -379,19 +224,19 @@ def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping
     if failure is not None:
         problems += (failure,)
     ordered = tuple(sorted(problems, key=lambda problem: problem.line))
-    return SettingsSnapshot(
-        settings, ordered, instructions, name, tuple(source.watched), tuple(source.watched.values())
-    )
+    written = {ALIASES.get(entry.key, entry.key): entry.value for entry in (*own, *replaced)}
+    watched = source.watched
+    return SettingsSnapshot(settings, ordered, instructions, name, tuple(watched), tuple(watched.values()), written)
 
 
 def _instructions(source: SettingsSource) -> tuple[str, Problem | None]:
     path = source.folder / INSTRUCTIONS
     try:
-        return decoded(source.read(path)).text.strip(), None
+        return decoded(source.read(path)).strip(), None
     except FileNotFoundError:
         return packaged_instructions(), None
     except OSError:
-        expectation = valid(message("paths of text files that can be read"))
+        expectation = valid("paths of text files that can be read")
         problem = bad_value(INSTRUCTIONS, str(path), expectation=expectation)
         return packaged_instructions(), Problem(
             "rag.addInstructions", problem.message, sentence=problem.sentence, line=1
@@ -436,8 +281,6 @@ def _state(path: Path) -> tuple[int, ...] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
 
 
-__all__ = ["SettingsFile", "SettingsRejected", "SettingsSnapshot", "StartRefused"]
-
 LOOK_EVERY_S = 1.0
 """How often the file's state is looked at, at most."""
 
@@ -445,15 +288,6 @@ SETTLED_S = 0.2
 """How long a file must have been left alone: an editor empties it before it writes it."""
 
 _log = logging.getLogger("datafari_rag.settings")
-
-
-class SettingsRejected(Exception):
-    """A change was not saved: it would bring *problems* into the file."""
-
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        """Hold the problems."""
-        self.problems = problems
-        super().__init__("\n".join(problem.message for problem in problems))
 
 
 class SettingsFile:
@@ -509,48 +343,6 @@ class SettingsFile:
         """Return why the file is not used as it is now, without any value: those before it are in force; else None."""
         return self._rejected
 
-    def file_values(self) -> Mapping[str, str]:
-        """Return the file's texts by key with unresolved references; the last of several counts."""
-        entries = entries_of(decoded(self._bytes()).text)
-        return {ALIASES.get(entry.key, entry.key): entry.value for entry in entries}
-
-    def fixed(self) -> Collection[str]:
-        """Return the keys that win over the file."""
-        return self._overrides.keys()
-
-    def preview(self, changes: Mapping[str, str | None]) -> SettingsSnapshot:
-        """Return the settings as the file would give them after *changes*; nothing is written. Raises: OSError."""
-        text = decoded(self._bytes())
-        return self._parsed(type(text)(edited(text.text, changes), text.encoding, text.mark).encoded())
-
-    def save(self, changes: Mapping[str, str | None]) -> SettingsSnapshot:
-        """
-        Write *changes* (key → text; None: back to the default) into the file and return the settings in force then.
-
-        Comments, order, mode and owner stay. The file is replaced in one step: a reader sees the old or the new.
-
-        Raises:
-            SettingsRejected: a change would bring a new error into the file, which is left as it is.
-            OSError: the file cannot be written, or there is none.
-        """
-        if self.path is None:
-            raise FileNotFoundError("there is no settings file to save to")
-        path = self.path.resolve()
-        with self._lock, _only_writer(path.parent):
-            text = decoded(path.read_bytes())
-            new = type(text)(edited(text.text, changes), text.encoding, text.mark).encoded()
-            before = {(problem.key, problem.message) for problem in self._parsed(text.encoded()).problems}
-            added = tuple(
-                problem
-                for problem in self._parsed(new).problems
-                if problem.severity == "error" and (problem.key, problem.message) not in before
-            )
-            if added:
-                raise SettingsRejected(added)
-            _replace(path, new)
-            self._take()
-        return self._current
-
     def _look(self) -> None:
         self._due = self._clock() + LOOK_EVERY_S
         signature = signature_of(self._watched)
@@ -592,63 +384,25 @@ class SettingsFile:
         self._logged = frozenset(lines)
         _log.info("settings read from %s", snapshot.name)
 
-    def _bytes(self) -> bytes:
-        return b"" if self.path is None else self.path.read_bytes()
-
     def _read(self) -> SettingsSnapshot:
         return snapshot_of(self.path, environ=self._environ, overrides=self._overrides)
-
-    def _parsed(self, data: bytes) -> SettingsSnapshot:
-        folder = Path() if self.path is None else self.path.resolve().parent
-        return parsed(data, SettingsSource(folder, self._environ), name=str(self.path), overrides=self._overrides)
-
-
-@contextmanager
-def _only_writer(folder: Path) -> Iterator[None]:
-    """Hold off the other processes that would save: the folder is locked, since the file itself is replaced."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    old = path.stat()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
-            try:
-                os.fchown(file.fileno(), old.st_uid, old.st_gid)
-            except PermissionError:
-                _log.warning("the saved settings file belongs to another owner than before")
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def unusable(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the key and one sentence for each file or folder that cannot be written or read as it has to be."""
     if settings.log.file and not is_writable(Path(settings.log.file)):
-        yield "log.file", message("The log cannot be written to {path}: its folder must exist.", path=settings.log.file)
+        yield "log.file", f"The log cannot be written to {settings.log.file}: its folder must exist."
     for key, folder in (("audit.folder", settings.audit.folder), ("chat.store.folder", settings.chat.store_folder)):
         if folder and not is_writable_folder(Path(folder)):
-            yield key, message("This account cannot write to the folder {path}.", path=folder)
+            yield key, f"This account cannot write to the folder {folder}."
     is_read = settings.security.mode == "tokens" and settings.security.tokens == "file"
     if is_read and (path := settings.security.tokens_file):
         try:
             users_in(Path(path).read_bytes())
         except OSError:
-            yield "security.tokens.file", message("The file {path} cannot be read.", path=path)
+            yield "security.tokens.file", f"The file {path} cannot be read."
         except BadUsers as error:
-            why = message("The file {path} cannot be used: {cause}.", path=path, cause=str(error))
-            yield "security.tokens.file", why
+            yield "security.tokens.file", f"The file {path} cannot be used: {error}."
 
 
 def is_writable(file: Path) -> bool:

@@ -90,9 +90,12 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
 
 def _keep_endpoint(conf: Path, endpoint: str) -> None:
     """Write the embedding model, "" for none, where the watcher and other commands find it too; say what it costs."""
-    from datafari_rag.adapters.settings.file import SettingsFile
+    from datafari_rag.adapters.embedded.schema import write_whole
 
-    SettingsFile(conf).save({"embeddings.endpoint": endpoint or None})
+    lines = [line for line in conf.read_text("utf-8").splitlines() if not line.startswith("embeddings.endpoint=")]
+    if endpoint:
+        lines.append("embeddings.endpoint=" + endpoint.replace("\\", "\\\\"))
+    write_whole(conf, "\n".join(lines) + "\n")
     if endpoint:
         click.echo(SLOW, err=True)
 

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from datafari_rag.core.identity import bracketed, normalized
-from datafari_rag.core.messages import message
 from datafari_rag.core.settings.checks import CONTROL, Check, filled, flag, items_of, members, path, text, valid
 
 REDIS = ("redis://", "rediss://")
@@ -71,12 +70,12 @@ def tls() -> Check:
 
 def host() -> Check:
     """Return the check for an address to listen on; empty does not fit."""
-    return filled(text(message("host names and IP addresses"), _HOST))
+    return filled(text("host names and IP addresses", _HOST))
 
 
 def hosts() -> Check:
     """Return the check for a list of hosts that callers may name, each with or without a port."""
-    expectation = valid(message("lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]"))
+    expectation = valid("lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]")
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         items = [bracketed(item.lower()) for item in items_of(value)]
@@ -89,7 +88,7 @@ def hosts() -> Check:
 
 def path_or_url() -> Check:
     """Return the check for an http(s) address, or a file as `path` has it (`file:` in front is allowed)."""
-    expectation = valid(message("http(s) addresses and paths of files"))
+    expectation = valid("http(s) addresses and paths of files")
 
     def read(value: str, folder: str) -> str:
         if re.match(r"[a-z]+://", value) and not value.startswith("file://"):
@@ -104,7 +103,7 @@ def path_or_url() -> Check:
 
 def url(*, is_optional: bool = False) -> Check:
     """Return the check for one http(s) address."""
-    expectation = valid(message("http(s) addresses"))
+    expectation = valid("http(s) addresses")
 
     def read(value: str, folder: str) -> str:
         return "" if is_optional and not value else _http_url(value, expectation)
@@ -114,14 +113,14 @@ def url(*, is_optional: bool = False) -> Check:
 
 def endpoint() -> Check:
     """Return the check for where a model answers: an http(s) address, or the built-in one."""
-    expectation = valid(message("http(s) addresses and {quoted}", quoted=f'"{BUILTIN_MODEL}"'))
+    expectation = valid(f'http(s) addresses and "{BUILTIN_MODEL}"')
     return Check("text", lambda value, folder: _endpoint(value, expectation), expectation)
 
 
 def endpoints() -> Check:
     """Return the check for a list of `endpoint`s; the built-in one can only be the last, as it never fails."""
     last = f'"{BUILTIN_MODEL}"'
-    expectation = valid(message("lists of http(s) addresses, of which the last may be {quoted}", quoted=last))
+    expectation = valid(f"lists of http(s) addresses, of which the last may be {last}")
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         addresses = tuple(_endpoint(item, expectation) for item in items_of(value))
@@ -134,7 +133,7 @@ def endpoints() -> Check:
 
 def networks() -> Check:
     """Return the check for a list of IP networks; a single address is a network of one."""
-    expectation = valid(message("lists of IP networks such as 10.0.0.0/8"))
+    expectation = valid("lists of IP networks such as 10.0.0.0/8")
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         try:
@@ -147,7 +146,7 @@ def networks() -> Check:
 
 def origins() -> Check:
     """Return the check for a list of web origins, or "*" alone."""
-    expectation = valid(message("lists of origins such as https://search.example.org, and {quoted}", quoted='"*"'))
+    expectation = valid('lists of origins such as https://search.example.org, and "*"')
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         items = items_of(value)
@@ -174,7 +173,7 @@ def indexes() -> Check:
     A comma inside an address (several Solr or ZooKeeper hosts) is distinguished from one between items by what follows:
     a name has no colon and no slash.
     """
-    expectation = valid(message("lists of NAME and NAME=SOLR-URL, each name once"))
+    expectation = valid("lists of NAME and NAME=SOLR-URL, each name once")
 
     def read(value: str, folder: str) -> Mapping[str, str]:
         urls: dict[str, str] = {}
@@ -189,11 +188,8 @@ def indexes() -> Check:
 
 
 _SOLR_WANTED = valid(
-    message(
-        "http(s)://HOST/solr/COLLECTION, several of them separated by commas, {zookeeper} and {embedded}",
-        zookeeper=f"{ZOOKEEPER}HOST:2181/CHROOT#COLLECTION",
-        embedded=f"{EMBEDDED}FOLDER",
-    )
+    "http(s)://HOST/solr/COLLECTION, several of them separated by commas, "
+    f"{ZOOKEEPER}HOST:2181/CHROOT#COLLECTION and {EMBEDDED}FOLDER"
 )
 
 

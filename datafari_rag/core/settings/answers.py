@@ -16,7 +16,6 @@ from typing import Literal
 from datafari_rag.core.accounts import Price, prices_in
 from datafari_rag.core.ask import Effort, StepBudget
 from datafari_rag.core.events import UnsupportedPolicy
-from datafari_rag.core.messages import message
 from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.model.servers import AUTO, SERVERS, completed
 from datafari_rag.core.search_request import Content, Operator
@@ -41,7 +40,7 @@ _LANGUAGE = re.compile(r"[a-z]{2}")
 
 def model_endpoint(path: str) -> checks.Check:
     """Return the check for where a model is: an http(s) address that ends in *path*, or the folder of a local one."""
-    sentence = checks.valid(message("http(s) addresses of a {path}, and {folder}", path=path, folder=f"{ONNX}FOLDER"))
+    sentence = checks.valid(f"http(s) addresses of a {path}, and {ONNX}FOLDER")
     http = addresses.url(is_optional=True)
 
     def read(value: str, folder: str) -> object:
@@ -60,7 +59,7 @@ def model_endpoint(path: str) -> checks.Check:
 
 def languages() -> checks.Check:
     """Return the check for a list of two-letter codes of languages."""
-    expectation = checks.valid(message("lists of two-letter codes of languages such as en,fr"))
+    expectation = checks.valid("lists of two-letter codes of languages such as en,fr")
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         items = checks.items_of(value)
@@ -95,21 +94,18 @@ class RagSettings:
         "gpt-3.5-turbo",
         check=checks.text(),
         help="Name of the model. Empty: no model name is sent.",
-        browser=True,
     )
     template: Literal["openai", "datafari"] = setting(
         "rag.template",
         "openai",
         check=checks.choice("openai", "datafari"),
         help="Request format: openai for OpenAI-compatible services, datafari for a Datafari External LLM service.",
-        browser=True,
     )
     temperature: float | None = setting(
         "rag.temperature",
         0.7,
         check=checks.number(0, 2, is_optional=True),
         help="How freely the model words its answer: 0 is the most predictable, 2 the most random. Empty: not sent.",
-        browser=True,
     )
     max_tokens: int | None = setting(
         "rag.maxTokens",
@@ -117,7 +113,6 @@ class RagSettings:
         check=checks.integer(1, 10_000_000, is_optional=True),
         help="Maximum length of an answer, in tokens of the model (a token is about three quarters of a word). Empty: "
         "not sent; a quarter of llm.context.window is then kept free for the answer.",
-        browser=True,
     )
     max_files: int = setting(
         "rag.maxFiles",
@@ -125,7 +120,6 @@ class RagSettings:
         check=checks.integer(1, 1000),
         help="Maximum number of documents used for one answer. More documents cost more time and tokens. 5 instead of "
         "3 have the right document for 1 question in 100 more, and for 5 in 100 more of those in other words.",
-        browser=True,
     )
     effort: Effort = setting(
         "rag.effort",
@@ -134,7 +128,6 @@ class RagSettings:
         help="How many steps a search may take if the request does not set it: none is one search; minimal searches "
         "again for the names that the first passages bring, without the model; low lets the model plan the searches "
         "once. Each step costs time.",
-        browser=True,
     )
     effort_limits: StepBudget = setting(
         "rag.effort.limits",
@@ -155,7 +148,6 @@ class RagSettings:
         check=checks.integer(1, 2_000_000_000),
         help="Maximum number of characters in all document extracts of one request; the weakest extracts are cut or "
         "left out first.",
-        browser=True,
     )
     add_instructions: bool = setting(
         "rag.addInstructions",
@@ -163,7 +155,6 @@ class RagSettings:
         check=checks.flag(),
         help="Put the instructions before the documents: rag-instructions.txt beside this file, else the packaged "
         "ones. The openai template always does.",
-        browser=True,
     )
     solr_field: Content = setting(
         "rag.solrField",
@@ -171,7 +162,6 @@ class RagSettings:
         check=checks.choice("highlighting", "preview_content", "exactContent"),
         help="Which text of a document is used: exactContent (the full text, from which the best passages are "
         "chosen), preview_content (the beginning of the text) or highlighting (the search engine's snippets).",
-        browser=True,
     )
     hl_fragsize: int = setting(
         "rag.hl.fragsize",
@@ -179,7 +169,6 @@ class RagSettings:
         check=checks.integer(0, 100_000_000),
         help="Minimum length of a snippet in characters, for rag.solrField=highlighting; a snippet consists of whole "
         "sentences. 0: the whole field.",
-        browser=True,
     )
     operator: Operator = setting(
         "rag.operator",
@@ -188,7 +177,6 @@ class RagSettings:
         help="OR: a document needs any word of the question. AND: it needs all words. With relax of rag.search, AND "
         "requires all key words first, then a third of them, then any; a full sentence requires any of its own "
         "words, or a fifth of them if there are many. The trace shows which rule was used.",
-        browser=True,
     )
     search: SearchChoice = setting(
         "rag.search",
@@ -199,7 +187,6 @@ class RagSettings:
         help="How documents are looked for. candidates: how many search results are examined to choose the best "
         "rag.maxFiles documents. relax: if nothing is found, search again with fewer required words, step by step. "
         "min_score: least score of a search result, as the search engine returns it (higher is better). 0: off.",
-        browser=True,
     )
     extract: Literal["passages", "head"] = setting(
         "rag.extract",
@@ -207,7 +194,6 @@ class RagSettings:
         check=checks.choice("passages", "head"),
         help="What is taken from a text that is longer than its share of the prompt: passages (those that answer "
         "best) or head (the beginning).",
-        browser=True,
     )
     evidence_min: float | Literal["auto"] | None = setting(
         "rag.evidence.min",
@@ -215,7 +201,6 @@ class RagSettings:
         check=checks.number_or("auto", 0, 1),
         help="Minimum evidence in the documents, from 0 to 1, for a question to be answered; below it, the reply says "
         "that no document answers. 0: off. auto: the measured threshold. Empty: auto without a language model, else 0.",
-        browser=True,
     )
     clean: bool = setting(
         "rag.clean",
@@ -223,14 +208,12 @@ class RagSettings:
         check=checks.flag(),
         help="Replace line breaks, tabs and backslashes in the extracts with spaces and slashes. Invisible control "
         "characters are always removed.",
-        browser=True,
     )
     enable_logs: bool = setting(
         "rag.enable.logs",
         False,
         check=checks.flag(),
         help="Log one line for each step of an answer: ids, counts, sizes and milliseconds, never texts.",
-        browser=True,
     )
     reply: ReplyShape = setting(
         "rag.reply",
@@ -245,7 +228,6 @@ class RagSettings:
         "line breaks (newline) or <br/> in escaped HTML (html). documents: an array, or an object with the keys "
         '"0", "1"… http_errors: errors have their own HTTP status; false: always 200, as Datafari\'s callers '
         "expect.",
-        browser=True,
     )
 
     @property
@@ -267,7 +249,6 @@ class AnswerSettings:
         "these sentences. hold: each sentence is shown after its check, with a note if it is not proved. drop: it is "
         "left out, unless it is close to the documents; then it has the note. strict: it is left out. With hold, drop "
         "and strict, streams are about one sentence late.",
-        browser=True,
     )
     support: LeastSupport = setting(
         "answer.support",
@@ -277,7 +258,6 @@ class AnswerSettings:
         "prove. 0: off; otherwise streams wait for the end of the answer. below: what replaces a worse answer, "
         "extractive (sentences of the documents, as builtin:extractive gives them) or nothing (a note that the "
         "documents do not answer).",
-        browser=True,
     )
 
 
@@ -292,7 +272,6 @@ class RetrievalSettings:
         help="How documents are found: hybrid (words and meaning in one score), bm25 (words), vector (meaning), rrf "
         "(two lists, fused by rank as Datafari does). If there are no vectors, or they cannot be used, the search "
         "uses words.",
-        browser=True,
     )
 
 
@@ -370,7 +349,6 @@ class LlmSettings:
         check=checks.choice(*SERVERS),
         help="Which server answers at rag.api.endpoint, and so how requests to it are made (docs/models.md). auto: the "
         "one that its address names. Fallback endpoints are always auto.",
-        browser=True,
     )
     body: str = setting(
         "llm.body",
@@ -382,7 +360,7 @@ class LlmSettings:
     prices: Mapping[str, Price] = mapping(
         "llm.prices",
         {},
-        check=checks.json_made(prices_in, message("A JSON object of models with their prices is expected.")),
+        check=checks.json_made(prices_in, "A JSON object of models with their prices is expected."),
         help='Prices of a million tokens by model, as a JSON object with decimal texts: {"gpt-4o": {"input": "2.5", '
         '"cached": "1.25", "output": "10"}}. A name stands for its versions too (gpt-4o-2024-08-06).',
     )
@@ -391,7 +369,6 @@ class LlmSettings:
         16_384,
         check=checks.integer(256, 100_000_000),
         help="Size of the model's context window in tokens: question, documents and answer together.",
-        browser=True,
     )
     fallback: tuple[str, ...] = setting(
         "llm.fallback",
@@ -404,7 +381,6 @@ class LlmSettings:
         (),
         check=checks.plain_list(),
         help="Model names for the fallback endpoints, in the same order. An endpoint without a name uses rag.model.",
-        browser=True,
     )
     fallback_tokens: tuple[str, ...] = secret(
         "llm.fallback.tokens",
@@ -430,7 +406,6 @@ class LlmSettings:
         "tokens, and for a whole answer with its retries. retries: how often a request is repeated before its "
         "first token, after a refused connection and the statuses 429, 502, 503 and 504. After breaker_failures "
         "failures in a row (0: never) an endpoint is not used for breaker_reset_s.",
-        browser=True,
     )
     proxy: str = secret(
         "llm.proxy",
@@ -448,8 +423,7 @@ class TokenSettings:
     counter: str = setting(
         "token.counter",
         "estimate",
-        check=checks.text(message("estimate and tiktoken:ENCODING"), _COUNTER),
+        check=checks.text("estimate and tiktoken:ENCODING", _COUNTER),
         help="How tokens are counted: estimate (never much too low), or tiktoken:o200k_base and similar, which needs "
         "the extra tokens and its vocabulary on disk.",
-        browser=True,
     )

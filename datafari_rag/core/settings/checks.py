@@ -15,8 +15,6 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Literal
 
-from datafari_rag.core.messages import Message, message, message_of
-
 Kind = Literal["flag", "choice", "integer", "number", "text", "list", "path", "mapping", "json"]
 
 Reader = Callable[[str, str], object]
@@ -28,11 +26,11 @@ _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _COLLECTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HANDLER = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_INTEGER = message("An integer is expected.")
-_TEXTS = message("texts without control characters")
+_INTEGER = "An integer is expected."
+_TEXTS = "texts without control characters"
 _KEY = re.compile(r"[\x21-\x7e]{16,512}")
-_KEYS = message("lists of keys of at least 16 characters without spaces, separated by commas")
-_LISTS = message("lists of names, separated by commas")
+_KEYS = "lists of keys of at least 16 characters without spaces, separated by commas"
+_LISTS = "lists of names, separated by commas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,8 @@ class Check:
     """
     One rule for values: how to read one, and what to say when it does not fit.
 
-    *expectation* is the second sentence shown to callers and administrators. *choices*, *low* and *high* are for forms;
-    *is_optional*: the empty text is a separate value here.
+    *expectation* is the second sentence shown to callers and administrators. *choices*, *low* and *high* are for
+    documentation; *is_optional*: the empty text is a separate value here.
     """
 
     kind: Kind
@@ -102,9 +100,7 @@ def number(low: float, high: float, *, is_optional: bool = False) -> Check:
 def number_or(word: str, low: float, high: float) -> Check:
     """Return the check for a number of *low* to *high* or *word*; an empty one is None."""
     plain = number(low, high, is_optional=True)
-    expectation = message(
-        '"{word}" or a number between {low} and {high} is expected.', word=word, low=f"{low:g}", high=f"{high:g}"
-    )
+    expectation = f'"{word}" or a number between {low:g} and {high:g} is expected.'
 
     def read(text: str, folder: str) -> object:
         if text == word:
@@ -131,22 +127,22 @@ def text(phrase: str = _TEXTS, pattern: re.Pattern[str] | None = None) -> Check:
 
 def header_name() -> Check:
     """Return the check for the name of an HTTP header; empty does not fit."""
-    return filled(text(message("names of HTTP headers"), _HEADER))
+    return filled(text("names of HTTP headers", _HEADER))
 
 
 def search_handler() -> Check:
     """Return the check for the path of a request handler; empty does not fit, nor do steps upwards."""
-    return filled(text(message("paths of request handlers such as /select"), _HANDLER))
+    return filled(text("paths of request handlers such as /select", _HANDLER))
 
 
 def claim() -> Check:
     """Return the check for the name of a claim; empty does not fit."""
-    return filled(text(message("names of claims")))
+    return filled(text("names of claims"))
 
 
 def path() -> Check:
     """Return the check for a file or folder; a relative one starts at the folder of the properties file."""
-    expectation = valid(message("paths of files"))
+    expectation = valid("paths of files")
 
     def read(value: str, folder: str) -> str:
         if CONTROL.search(value):
@@ -182,13 +178,13 @@ def keys(phrase: str = _KEYS, pattern: re.Pattern[str] = _KEY) -> Check:
 
 def header_names() -> Check:
     """Return the check for a list of names of request headers, at least one."""
-    expectation = valid(message("lists of names of HTTP headers, separated by commas"))
+    expectation = valid("lists of names of HTTP headers, separated by commas")
     return _listed(expectation, _HEADER.fullmatch, is_optional=False)
 
 
 def plain_list() -> Check:
     """Return the check for a list whose places matter: doubles and empty items are kept."""
-    expectation = valid(message("lists, separated by commas"))
+    expectation = valid("lists, separated by commas")
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         if CONTROL.search(value):
@@ -200,23 +196,23 @@ def plain_list() -> Check:
 
 def field_name(*, is_optional: bool = False) -> Check:
     """Return the check for the name of a field of the search engine; empty does not fit unless *is_optional*."""
-    named = text(message("names of fields"), _FIELD_NAME)
+    named = text("names of fields", _FIELD_NAME)
     return named if is_optional else filled(named)
 
 
 def collection() -> Check:
     """Return the check for the name of a collection; empty does not fit."""
-    return filled(text(message("names of collections"), _COLLECTION))
+    return filled(text("names of collections", _COLLECTION))
 
 
 def field_names() -> Check:
     """Return the check for a list of field names."""
-    return _listed(valid(message("lists of names of fields, separated by commas")), _FIELD_NAME.fullmatch)
+    return _listed(valid("lists of names of fields, separated by commas"), _FIELD_NAME.fullmatch)
 
 
 def json_object(*, without: Sequence[str]) -> Check:
     """Return the check for a JSON object on one line, empty for none; it has none of the keys *without*."""
-    expectation = message("A JSON object without the keys {keys} is expected.", keys=", ".join(without))
+    expectation = f"A JSON object without the keys {', '.join(without)} is expected."
 
     def read(value: str, folder: str) -> str:
         try:
@@ -238,7 +234,7 @@ def json_made(construct: Callable[[object], object], about: str) -> Check:
             return construct(json.loads(value or "{}"))
         except (ValueError, RecursionError) as error:
             at = "" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
-            raise ValueError(message("{about} (not valid: {at})", about=about, at=at) if at else about) from None
+            raise ValueError(f"{about} (not valid: {at})" if at else about) from None
 
     return Check("json", read, about, is_optional=True)
 
@@ -249,7 +245,7 @@ def members(construct: Callable[..., object], **checks: Check) -> Check:
 
     The value is what *construct* makes of the members that are there, as keyword arguments.
     """
-    expectation = message("A JSON object with some of the members {names} is expected.", names=", ".join(checks))
+    expectation = f"A JSON object with some of the members {', '.join(checks)} is expected."
 
     def read(value: str, folder: str) -> object:
         try:
@@ -275,12 +271,12 @@ def _member(check: Check, name: str, value: object, *, folder: str) -> object:
     try:
         return check.read(value.strip() if isinstance(value, str) else json.dumps(value), folder)
     except ValueError as error:
-        raise ValueError(message("{name}: {problem}", name=name, problem=message_of(error))) from None
+        raise ValueError(f"{name}: {error}") from None
 
 
-def valid(values: str) -> Message:
+def valid(values: str) -> str:
     """Return the sentence that says which *values* are valid."""
-    return message("Valid values are {values}.", values=values)
+    return f"Valid values are {values}."
 
 
 def items_of(value: str) -> tuple[str, ...]:
@@ -305,11 +301,11 @@ def _require_within(value: float, *, low: float, high: float) -> None:
 
 
 def _between(low: float, high: float) -> str:
-    return message("A number between {low} and {high} is expected.", low=f"{low:.15g}", high=f"{high:.15g}")
+    return f"A number between {low:.15g} and {high:.15g} is expected."
 
 
 def _valid_values(names: Sequence[str]) -> str:
     quoted = [f'"{name}"' for name in names]
     if len(quoted) == 1:
         return valid(quoted[0])
-    return valid(message("{several} and {quoted}", several=", ".join(quoted[:-1]), quoted=quoted[-1]))
+    return valid(f"{', '.join(quoted[:-1])} and {quoted[-1]}")

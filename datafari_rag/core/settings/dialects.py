@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.records import ChatClient, ChatLimits, OpenaiClient, OpenaiLimits, StoreLimits
@@ -30,9 +29,7 @@ class OpenaiSettings:
         OpenaiClient(),
         check=checks.members(
             OpenaiClient,
-            model=checks.filled(
-                checks.text(message("names without spaces, slashes and commas"), re.compile(r"[^\s/,]{1,60}"))
-            ),
+            model=checks.filled(checks.text("names without spaces, slashes and commas", re.compile(r"[^\s/,]{1,60}"))),
             passthrough=checks.flag(),
             sources=checks.choice("auto", "annotations", "openwebui"),
         ),
@@ -40,7 +37,6 @@ class OpenaiSettings:
         "an index of openai.indexes. passthrough: requests that name no index, or for which no documents were found, "
         "go to the model unchanged. sources: how the documents are sent, as annotations or as Open WebUI events "
         "(openwebui); auto: events if the request has the header X-OpenWebUI-Chat-Id.",
-        browser=True,
     )
     indexes: Mapping[str, str] = mapping(
         "openai.indexes",
@@ -54,7 +50,6 @@ class OpenaiSettings:
         (),
         check=checks.names(),
         help="Models that callers of /v1 may request. Empty: any.",
-        browser=True,
     )
     limits: OpenaiLimits = setting(
         "openai.limits",
@@ -68,7 +63,6 @@ class OpenaiSettings:
         help="Budgets on /v1. files: maximum number of documents for an answer, 0 for as many as fit; absent: "
         "rag.maxFiles. node_tokens: maximum number of tokens in one passage. reserve_tokens: tokens reserved "
         "for labels, delimiters and instructions.",
-        browser=True,
     )
 
 
@@ -91,7 +85,6 @@ class ChatSettings:
         "the prompt, the filter and the timings. prompt_template: clients may replace or extend the instructions with "
         "overrides.prompt_template. system: keep a client's system messages; otherwise they are left out, and the "
         "thoughts say so.",
-        browser=True,
     )
     limits: ChatLimits = setting(
         "chat.limits",
@@ -107,21 +100,18 @@ class ChatSettings:
         "history_tokens: maximum number of tokens from earlier messages that are sent to the model; the oldest "
         "are left out first. memory_bytes: maximum size of session_state. memory_age_s: how long a "
         "session_state is accepted.",
-        browser=True,
     )
     memory_enabled: bool = setting(
         "chat.memory.enabled",
         False,
         check=checks.flag(),
         help="Return the last messages in a signed session_state, for clients that send only their new message.",
-        browser=True,
     )
     memory_history_size: int = setting(
         "chat.memory.history.size",
         6,
         check=checks.integer(1, 100),
         help="Maximum number of messages in session_state.",
-        browser=True,
     )
     store_folder: str = setting(
         "chat.store.folder",
@@ -149,7 +139,6 @@ class ChatSettings:
         check=checks.flag(),
         help="Let the model write the search query of a conversation. Costs one more request to the model for each "
         "question.",
-        browser=True,
     )
 
 
@@ -162,24 +151,21 @@ class AiSettings:
         True,
         check=checks.flag(),
         help="Answer the action rag of /rest/v2.0/ai (Datafari 7).",
-        browser=True,
     )
     enable_agentic: bool = setting(
-        "ai.enable.agentic", True, check=checks.flag(), help="Answer the action agentic of /rest/v2.0/ai.", browser=True
+        "ai.enable.agentic", True, check=checks.flag(), help="Answer the action agentic of /rest/v2.0/ai."
     )
     enable_summarization: bool = setting(
         "ai.enable.summarization",
         True,
         check=checks.flag(),
         help="Summarise whole documents: the action summarize of /rest/v2.0/ai.",
-        browser=True,
     )
     enable_synthesis: bool = setting(
         "ai.enable.synthesis",
         True,
         check=checks.flag(),
         help="Put several documents together: the action synthesize of /rest/v2.0/ai.",
-        browser=True,
     )
 
 
@@ -192,7 +178,6 @@ class SynthesisSettings:
         5,
         check=checks.integer(1, 20),
         help="Maximum number of documents in one synthesis; further ones are named as left out.",
-        browser=True,
     )
 
 
@@ -206,7 +191,6 @@ class SummarizationSettings:
         check=checks.integer(1, 100),
         help="Maximum number of pieces that a document is summarised in; each is one call of the model. For a longer "
         "document, representative sentences of each piece are sent.",
-        browser=True,
     )
 
 
@@ -220,7 +204,6 @@ class PromptSettings:
         check=checks.choice("refine", "mapreduce"),
         help="How a document of several pieces is summarised: piece after piece, each call going on from the summary "
         "so far (refine), or each piece for itself and the parts put together by one more call (mapreduce).",
-        browser=True,
     )
     max_request_size: int = setting(
         "prompt.max.request.size",
@@ -228,7 +211,6 @@ class PromptSettings:
         check=checks.integer(1_000, 10_000_000),
         help="Maximum number of characters of documents in one call for a summary or a synthesis; llm.context.window "
         "limits them, too.",
-        browser=True,
     )
 
 
@@ -264,5 +246,4 @@ class McpSettings:
         check=checks.members(checks.frozen_mapping, **dict.fromkeys(("instructions", *MCP_TOOLS), checks.text())),
         help="What agents are told, as a JSON object: instructions describes the whole service, and each tool's name "
         "the tool; models decide by it when to call the tool. What is absent has a built-in text.",
-        browser=True,
     )

@@ -2,8 +2,8 @@
 Texts of a properties file into `Settings`, and every way in which they do not fit.
 
 A bad value leaves its default in place, so that a service can say what is wrong with its settings instead of being
-silent. The linter has every problem with its line; it runs for `datafari-rag check`, at start, at reload and when an
-administrator saves. Pure: the lines come in as entries, and references are resolved by a function that is handed in.
+silent. The linter has every problem with its line; it runs for `datafari-rag check`, at start and at reload. Pure:
+the lines come in as entries, and references are resolved by a function that is handed in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.messages import Message, message, message_of
 from datafari_rag.core.model.servers import retired
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import EMBEDDED
@@ -82,7 +81,7 @@ def parse(
         try:
             settings = row.put_into(settings, value_of(row, text, folder=folder))
         except ValueError as error:
-            problems.append(bad_value(key, (written_as or values).get(key, text), expectation=message_of(error)))
+            problems.append(bad_value(key, (written_as or values).get(key, text), expectation=str(error)))
     return settings, (*problems, *contradictions(settings))
 
 
@@ -105,11 +104,9 @@ def bad_value(key: str, text: str, *, expectation: str) -> Problem:
     first = f"Invalid value for {key} property."
     is_shown = bool(text) and row is not None and not row.is_secret
     if is_shown:
-        whole = message(
-            "Invalid value for {key} property: {value}. {wanted}", key=key, value=_quoted(text), wanted=expectation
-        )
+        whole = f"Invalid value for {key} property: {_quoted(text)}. {expectation}"
     else:
-        whole = message("Invalid value for {key} property. {wanted}", key=key, wanted=expectation)
+        whole = f"Invalid value for {key} property. {expectation}"
     return Problem(key, _hinted(whole, text), sentence=f"{first} {expectation}")
 
 
@@ -127,13 +124,13 @@ def _quoted(text: str) -> str:
     return '"' + without_password(CONTROL.sub("�", short)) + '"'
 
 
-def _hinted(problem: Message, text: str) -> Message:
+def _hinted(problem: str, text: str) -> str:
     if CONTROL.search(text):
-        return message("{problem} Write a backslash twice.", problem=problem)
+        return f"{problem} Write a backslash twice."
     if re.search(r"\S\s+[#!]", text):
-        return message("{problem} Put the comment on its own line.", problem=problem)
+        return f"{problem} Put the comment on its own line."
     if text[:1] in ("'", '"') and text[-1:] == text[:1]:
-        return message("{problem} Leave out the quotation marks.", problem=problem)
+        return f"{problem} Leave out the quotation marks."
     return problem
 
 
@@ -144,22 +141,22 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         settings.demo.folder.users and not _is_loopback(settings.server.host),
         "demo.folder",
-        message("No users are expected, because server.host is not a loopback address."),
+        "No users are expected, because server.host is not a loopback address.",
     )
     yield (
         settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS > settings.llm.context_window,
         "rag.maxTokens",
-        message("Together with openai.limits, it leaves no room for documents in llm.context.window."),
+        "Together with openai.limits, it leaves no room for documents in llm.context.window.",
     )
     yield (
         len(settings.llm.fallback_models) > len(settings.llm.fallback),
         "llm.fallback.models",
-        message("At most one name for each endpoint of llm.fallback is expected."),
+        "At most one name for each endpoint of llm.fallback is expected.",
     )
     yield (
         len(settings.llm.fallback_tokens) > len(settings.llm.fallback),
         "llm.fallback.tokens",
-        message("At most one token for each endpoint of llm.fallback is expected."),
+        "At most one token for each endpoint of llm.fallback is expected.",
     )
 
 
@@ -170,22 +167,22 @@ def _identity_rules(security: SecuritySettings) -> Iterator[tuple[bool, str, str
     yield (
         is_jwt and not has_secret and not has_keys,
         "security.identity",
-        message("With jwt, security.jwt.jwks or security.jwt.secret is expected."),
+        "With jwt, security.jwt.jwks or security.jwt.secret is expected.",
     )
     yield (
         is_jwt and has_keys and all(is_hmac),
         "security.jwt.algorithms",
-        message('With security.jwt.jwks, "RS256" or a similar algorithm is expected.'),
+        'With security.jwt.jwks, "RS256" or a similar algorithm is expected.',
     )
     yield (
         is_jwt and not has_secret and has_keys and any(is_hmac) and not all(is_hmac),
         "security.jwt.algorithms",
-        message('"HS256" and similar algorithms need security.jwt.secret.'),
+        '"HS256" and similar algorithms need security.jwt.secret.',
     )
     yield (
         security.tokens == "claims" and security.mode == "tokens" and not is_jwt,
         "security.tokens",
-        message("With claims, security.identity=jwt is expected."),
+        "With claims, security.identity=jwt is expected.",
     )
 
 
@@ -194,25 +191,25 @@ def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         settings.security.mode == "plugin" and is_embedded,
         "security.mode",
-        message("The embedded index has no ManifoldCF component: tokens is expected."),
+        "The embedded index has no ManifoldCF component: tokens is expected.",
     )
     yield (
         settings.security.tokens == "authority"
         and settings.security.mode == "tokens"
         and not settings.security.authority_url,
         "security.tokens",
-        message("With authority, security.authority.url is expected."),
+        "With authority, security.authority.url is expected.",
     )
     rights = {*ACL_FIELDS, *fields_of(settings.solr.fields).acl.values()}
     yield (
         CATEGORY_FIELD in rights,
         "solr.fields",
-        message("Callers narrow on the field source: it cannot hold access rights."),
+        "Callers narrow on the field source: it cannot hold access rights.",
     )
     yield (
         bool(rights & set(settings.solr.facets)),
         "solr.facets",
-        message("Fields with access rights cannot be used as facets."),
+        "Fields with access rights cannot be used as facets.",
     )
 
 
@@ -221,24 +218,6 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def is_for_browsers(key: str) -> bool:
-    """Say whether administrators may change *key* on the settings page; unknown keys never."""
-    row = row_for(key)
-    return row is not None and row.is_for_browsers
-
-
-def refusals(changes: Mapping[str, str | None]) -> tuple[Problem, ...]:
-    """Return why *changes* (key → text, None for the default) may not be made from a browser; empty when they may."""
-    problems = []
-    for key, text in changes.items():
-        if not is_for_browsers(key):
-            problems.append(Problem(key, message("{key} can only be changed in the settings file.", key=key)))
-        elif text is not None and "${" in text:
-            reason = message("A reference in {key} can only be written in the settings file.", key=key)
-            problems.append(Problem(key, reason))
-    return tuple(problems)
 
 
 NEAR = 0.7
@@ -335,7 +314,7 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
             values[key] = resolve(row, entry.value) if row is not None else entry.value
         except ValueError as error:
             problem = bad_value(key, "", expectation=REFERENCE_WANTED)
-            reason = message("Invalid value for {key} property. {wanted}", key=key, wanted=message_of(error))
+            reason = f"Invalid value for {key} property. {error}"
             failures.append(replace(problem, message=reason, line=entry.line))
     return values, failures
 

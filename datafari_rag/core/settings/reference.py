@@ -109,7 +109,7 @@ def as_markdown() -> str:
         "- A file with an error is not used: the previous settings stay in effect, and `/health/ready` reports it.\n"
         "- `${VARIABLE}` is replaced from the environment. A secret may be `file:PATH`. These values are never shown.\n"
         "- Relative paths start at the folder of the file. The items of a list are separated by commas.\n"
-        "- Keys marked ✎ can also be changed on the settings page by the users in `security.admins`.\n"
+        "- The users in `security.admins` see the settings at `/admin`; the file is where they are changed.\n"
         "- Write backslashes twice, as in every properties file. The file is UTF-8 or Latin-1.\n"
     ]
     for group, rows in groupby(ROWS, attrgetter("group")):
@@ -126,7 +126,7 @@ def as_markdown() -> str:
 
 
 def values_text(row: SettingRow) -> str:
-    """Return in a few words which values *row* takes, for tables and forms."""
+    """Return in a few words which values *row* takes, for tables."""
     check = row.check
     if check.choices:
         return ", ".join(f"`{name}`" for name in check.choices)
@@ -161,8 +161,7 @@ def _comment(row: SettingRow) -> str:
 
 def _as_table_line(row: SettingRow) -> str:
     default = f"`{row.default_text}`" if row.default_text else ""
-    sign = " ✎" if row.is_for_browsers else ""
-    return f"| `{row.key}`{sign} | {default} | {values_text(row)} | {_escaped(row.help)} |\n"
+    return f"| `{row.key}` | {default} | {values_text(row)} | {_escaped(row.help)} |\n"
 
 
 def _escaped(text: str) -> str:

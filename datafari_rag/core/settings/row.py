@@ -27,8 +27,6 @@ class SettingRow:
     What is known of one setting.
 
     *key* is the name in the properties file. *help* is for administrators.
-    *is_for_browsers*: administrators may change it on the settings page. It must decide nothing about rights,
-    identity, addresses, secrets, files or the network, so a row is closed to browsers unless it says otherwise.
     """
 
     key: str
@@ -36,7 +34,6 @@ class SettingRow:
     check: Check
     help: str
     is_secret: bool = False
-    is_for_browsers: bool = False
 
     @property
     def path(self) -> str:
@@ -65,9 +62,9 @@ class SettingRow:
         return cast(T, dataclasses.replace(cast(Any, settings), **{group: new}))
 
 
-def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:
-    """Declare a field of a group; for mypy it is its default. *browser*: see `SettingRow.is_for_browsers`."""
-    return _declared(SettingRow(key, default, check, help, is_for_browsers=browser), default)
+def setting(key: str, default: T, *, check: Check, help: str) -> T:
+    """Declare a field of a group; for mypy it is its default."""
+    return _declared(SettingRow(key, default, check, help), default)
 
 
 def secret(key: str, default: T, *, check: Check, help: str) -> T:
@@ -75,9 +72,9 @@ def secret(key: str, default: T, *, check: Check, help: str) -> T:
     return _declared(SettingRow(key, default, check, help, is_secret=True), default)
 
 
-def mapping(key: str, default: Mapping[str, T], *, check: Check, help: str, browser: bool = False) -> Mapping[str, T]:
+def mapping(key: str, default: Mapping[str, T], *, check: Check, help: str) -> Mapping[str, T]:
     """Declare a field that holds names with their values, from one key."""
-    row = SettingRow(key, default, check, help, is_for_browsers=browser)
+    row = SettingRow(key, default, check, help)
     return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: row})
 
 

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS, Mode
-from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.records import AuthorityPatience, JwtClaims, SolrLimits
@@ -57,7 +56,6 @@ class SolrSettings:
         ),
         help="How long Solr is waited for, in seconds: to connect, and for a response. retries: how often a failed "
         "search is repeated, on another node if there is one.",
-        browser=True,
     )
     shards_tolerant: bool = setting(
         "solr.shards.tolerant",
@@ -65,7 +63,6 @@ class SolrSettings:
         check=checks.flag(),
         help="If a shard does not respond, answer from the other shards and say so in the answer. false: return an "
         "error.",
-        browser=True,
     )
     user: str = setting("solr.user", "", check=checks.text(), help="User name for Solr's basic authentication.")
     password: str = secret("solr.password", "", check=checks.text(), help="Password for Solr's basic authentication.")
@@ -227,7 +224,7 @@ class SecuritySettings:
     admins: tuple[str, ...] = setting(
         "security.admins",
         (),
-        check=checks.names(message("lists of user names, separated by commas")),
+        check=checks.names("lists of user names, separated by commas"),
         help="Users who may open /admin and see how answers were made. Empty: no one.",
     )
     answer_links: Literal["documents", "none"] = setting(

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.accounts import TokenCaps, caps_in
-from datafari_rag.core.messages import message
 from datafari_rag.core.model.servers import THINKING_TOKENS, needs_for
 from datafari_rag.core.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
@@ -74,7 +73,6 @@ class ServerSettings:
         None,
         check=checks.integer(1, 1024, is_optional=True),
         help="Number of worker processes. Empty: one for each CPU core.",
-        browser=True,
     )
     rate: RequestRates = setting(
         "server.rate",
@@ -88,7 +86,6 @@ class ServerSettings:
         help="Maximum per minute; 0: no limit. user: questions, checks and opened documents of one user. client: "
         "requests of one client address. work: units of work of one caller (user, else address) for plain searches "
         "and /grounding/check: a search is one unit, a check one for each 100,000 characters compared.",
-        browser=True,
     )
     limits: ServerLimits = setting(
         "server.limits",
@@ -140,7 +137,7 @@ class ServerSettings:
     secret: str = secret(
         "server.secret",
         "",
-        check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
+        check=checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
         help="Secret that signs forms, cookies and the memory of chats. Empty: a new one at each start, and "
         "memories from before are lost. Servers behind the same address must share it.",
     )
@@ -160,7 +157,7 @@ class LimitsSettings:
     tokens: TokenCaps = setting(
         "limits.tokens",
         TokenCaps(),
-        check=checks.json_made(caps_in, message("A JSON object with user, groups, all and then is expected.")),
+        check=checks.json_made(caps_in, "A JSON object with user, groups, all and then is expected."),
         help='Maximum number of tokens a day and a month (UTC), as a JSON object: {"user": {"day": 100000}, "groups": '
         '{"staff": {"month": 5000000}}, "all": {"month": 50000000}, "then": "builtin"}. At a cap answers are refused '
         "(429), or with then=builtin the built-in model answers. Groups that are named have accounts of their own. "
@@ -181,7 +178,7 @@ class AuditSettings:
     key: tuple[str, ...] = secret(
         "audit.key",
         (),
-        check=checks.keys(message("lists of texts of at least 32 characters, separated by commas"), _AUDIT_KEY),
+        check=checks.keys("lists of texts of at least 32 characters, separated by commas", _AUDIT_KEY),
         help="Secret that signs the audit, and after a comma each earlier one: what it signed is still verified. Users "
         "who can write the audit files must not have it. Empty: hashes alone.",
     )
@@ -240,7 +237,6 @@ class LogSettings:
         "text",
         check=checks.choice("text", "json"),
         help="Format of a log line: text, or one JSON object.",
-        browser=True,
     )
     file: str = setting("log.file", "", check=checks.path(), help="Log file. Empty: standard error.")
 

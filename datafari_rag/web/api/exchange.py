@@ -33,7 +33,7 @@ from datafari_rag.web.ops.metrics import FinishedRequest, LastFailures, Metrics
 from datafari_rag.web.ops.rate_limits import RateLimits, StartQueue, Streams, address_of
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import Encoding, json_response, with_error_headers
-from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
+from datafari_rag.web.runtime import Service, ServiceSnapshot
 from datafari_rag.web.spending import Spending, counted
 from datafari_rag.web.user import RightsOfRequest, Signer
 
@@ -101,8 +101,6 @@ class WorkerContext:
     new_id: Callable[[], str]
     now: Callable[[], float]
     signer: Signer = field(default_factory=Signer)
-    keeper: EditableSettings | None = None
-    """The settings file, for the administration; None where there is none."""
     failures: LastFailures = field(default_factory=LastFailures)
     """The last failure of each part, for readiness."""
     starts: StartQueue = field(default_factory=StartQueue)

@@ -7,17 +7,8 @@ No sentence distinguishes "there is nothing" from "there is something that you m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 Translate = Callable[[str], str]
-
-
-@dataclass(frozen=True, slots=True)
-class ChartLabels:
-    """Words for labels: an *outcome* and a *stage*; a label without one is shown as it is."""
-
-    outcomes: Mapping[str, str]
-    stages: Mapping[str, str]
 
 
 def title_and_hint(label: str, _: Translate) -> tuple[str, str]:
@@ -118,11 +109,11 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
         "authorityTimeout": (_("Your access rights could not be checked in time"), later),
         "badSetting": (
             _("This service is not configured correctly"),
-            _("An administrator can fix it on the settings page."),
+            _("An administrator can fix it in the settings file."),
         ),
         "bodyTooLarge": (
             _("There is no room for this"),
-            _("It is larger than this service accepts, or too many files are kept already."),
+            _("It is larger than this service accepts."),
         ),
         "unsupportedMediaType": (
             _("Files of this type, or without an ending, cannot be read"),
@@ -393,33 +384,4 @@ def problem_names(_: Translate) -> Mapping[str, str]:
         "modelFailed": _("the model failed"),
         "thumbsDown": _("thumbs down"),
         "askedAgain": _("asked again"),
-    }
-
-
-def chart_names(_: Translate) -> ChartLabels:
-    """Return the words of the charts: how answers end, and the stages of one."""
-    ends = {"ok": _("answered"), "aborted": _("the reader disconnected"), "passed": _("passed on to the model")}
-    outcomes = {label: title for label, (title, _hint) in failures(_).items()}
-    return ChartLabels({**outcomes, **ends}, {**_stages(_), "citations": _("checking citations")})
-
-
-def admin_words(_: Translate) -> Mapping[str, object]:
-    """Return what the script of the settings page says besides the words of the cards."""
-    return {
-        "outcomes": chart_names(_).outcomes,
-        "works": _("works"),
-        "last_failure": _("last failure: {what}"),
-        "per_minute": [
-            _("1 answer or search in the last minute, {failed} failed"),
-            _("{count} answers and searches in the last minute, {failed} failed"),
-        ],
-        "quiet": _("No questions in the last minute"),
-        "at_most": _("at most {count} in {seconds} seconds"),
-        "waits": _("Half of the answers were complete within {median}, 95 % within {slow}."),
-        "no_waits": _("No answer yet"),
-        "unreachable": _("The service is not responding; these numbers are out of date."),
-        "minutes_ago": _("{count} minutes ago"),
-        "now": _("now"),
-        "took": _("It answered in {ms} ms."),
-        "trying": _("Testing…"),
     }

@@ -50,8 +50,7 @@ def test_nothing_with_a_readers_own_words_is_compressed(path: str) -> None:
 
 
 def test_the_settings_page_is_compressed_and_repeats_nothing_of_its_address(tmp_path: Path) -> None:
-    client, _ = office(tmp_path)
-    response = client.get("/admin?saved=zebra4711&ui=zebra4711&x=zebra4711", headers=ANN | GZIP)
+    response = office(tmp_path).get("/admin?saved=zebra4711&ui=zebra4711&x=zebra4711", headers=ANN | GZIP)
 
     assert response.headers["Content-Encoding"] == "gzip"
     text = gzip.decompress(response.data).decode()
