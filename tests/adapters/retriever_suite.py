@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,10 +23,9 @@ from datafari_rag.core.query.plan import steps_for
 from datafari_rag.core.search_request import Browse, Content, Operator, Search, Step
 from datafari_rag.ports import Retriever
 from tests.attack.syntaxes import ALL
+from tests.hostile_texts import QUERIES
 
 Load = Callable[[Sequence[Mapping[str, object]]], None]
-
-FUZZ = Path(__file__).parents[2].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
 
 
 def who(*tokens: str) -> Filter:
@@ -368,9 +366,7 @@ def questions() -> list[Any]:
 @pytest.mark.parametrize("text", questions())
 def test_words_are_words_whatever_they_look_like(retriever: Retriever, load: Load, text: str | None) -> None:
     load([doc("it", "water pump"), doc("hidden", "water pump hidden", allow_token_document=["s1"])])
-    if text is None and not FUZZ.exists():
-        pytest.skip("the query-fuzz set is not here")
-    texts = [text] if text is not None else [json.loads(line)["q"] for line in FUZZ.read_text("utf-8").splitlines()]
+    texts = [text] if text is not None else QUERIES
 
     for one in texts:
         found = {

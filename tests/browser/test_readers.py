@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Route
@@ -12,11 +11,11 @@ from playwright.sync_api import Route
 from tests.browser.conftest import Come
 from tests.browser.places import ATTACK, Zoo
 from tests.end_to_end.processes import Running
+from tests.hostile_texts import ATTACKS, QUERIES
 
 pytestmark = pytest.mark.browser
 
 ENUM = "How are Enums and Flags different?"
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
 
 
 def test_alice_sees_what_bob_does_not(demo_service: Running, come: Come) -> None:
@@ -92,9 +91,8 @@ def test_a_hostile_filter_and_language_stay_text(zoo_service: Zoo, come: Come) -
 
 def attacks() -> list[str]:
     """Return strings that break things: every fortieth of the fuzzed queries, each with markup, and some injections."""
-    queries = [json.loads(line)["q"] for line in (DATA / "query-fuzz/queries.jsonl").read_text("utf-8").splitlines()]
-    told = [json.loads(line)["text"] for line in (DATA / "injection/attacks.jsonl").read_text("utf-8").splitlines()]
-    return [query for place, query in enumerate(queries) if place % 40 == 0 or "<" in query][:40] + told[::20]
+    queries = [query for place, query in enumerate(QUERIES) if place % 40 == 0 or "<" in query]
+    return queries[:40] + [attack["text"] for attack in ATTACKS[::20]]
 
 
 NDJSON = "application/x-ndjson"
@@ -107,7 +105,7 @@ OWN = [
 
 
 def strings() -> list[str]:
-    return [*OWN, *(attacks() if DATA.exists() else [])]
+    return [*OWN, *attacks()]
 
 
 def groups(size: int = 5) -> list[list[str]]:
@@ -184,7 +182,6 @@ def answering(*texts: str) -> Callable[[Route], None]:
     return reply
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the evaluation data is not beside the repository")
 def test_strings_that_break_things_break_nothing(zoo_service: Zoo, come: Come) -> None:
     """As everything that an answer holds, on the page and when it comes back from what the browser kept."""
     zoo_service.behave("echo")

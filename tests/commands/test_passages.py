@@ -19,9 +19,6 @@ from tests.passages_in_solr import TwoCollections
 from tests.real_solr import Collection
 from tests.tiny_model import tiny_model
 
-pytest.importorskip("onnxruntime", reason="needs the extra vectors")
-pytest.importorskip("tokenizers", reason="needs the extra vectors")
-
 QUESTION = "/search/select?action=rag&q=When+do+parents+have+holiday%3F"
 PAGES = [
     {"id": f"p{n}", "title": "Notes", "language": "en", "exactContent": f"Note {n}. " + "parents holiday pump. " * 60}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -15,9 +13,9 @@ from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.settings.records import ReplyShape
 from tests.conformance.dialects import DIALECTS
 from tests.fakes import FakeModel, app_of, fake_snapshot
+from tests.hostile_texts import QUESTIONS
 from tests.settings import settings_with
 
-QUESTIONS = Path(__file__).parents[2].parent / "shared" / "data" / "tech-docs" / "questions.jsonl"
 EVERY = [20, pytest.param(1, marks=pytest.mark.slow)]
 """One question of so many is asked, to keep the run short."""
 
@@ -32,10 +30,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     yield app_of(replace(line, dependencies=parts)).test_client()
 
 
-@pytest.mark.skipif(not QUESTIONS.exists(), reason="the questions are not here")
 @pytest.mark.parametrize("every", EVERY)
 def test_every_dialect_shows_the_same_documents_in_the_same_order(client: FlaskClient, every: int) -> None:
-    questions = [json.loads(line)["question"] for line in QUESTIONS.read_text("utf-8").splitlines()][::every]
+    questions = [row["question"] for row in QUESTIONS[::every]]
     whole = [dialect for dialect in DIALECTS if dialect.how == "whole"]
     for question in questions:
         seen = {str(dialect): dialect.seen(dialect.asked(client, question, {}).get_data()) for dialect in whole}

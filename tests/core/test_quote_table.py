@@ -1,16 +1,14 @@
 """
 The table of good and bad quotations: none of the bad ones is ever "verified", most good ones of whole sentences are.
 
-The project's own texts are always tried; the evaluation data when it is there.
+On texts of the project's own, and on pages of the demo's manuals.
 """
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,8 @@ from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
 from tests.core.quote_table import Case, Text, cases
+from tests.hostile_texts import pages
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-SETS = ("squad", "xquad", "piaf-fr", "servicepublic-fr", "covidqa", "cuad", "nq-longdoc", "scifact", "northwind-hr")
 MARKS = [("“", "”"), ('"', '"'), ("« ", " »"), ("„", "“"), ("«", "»")]
 FORMS = ["The document says {q} {m}.", "{q} {m}", "- {q}{m}\n- more [99]", "According to {m}, {q}."]
 
@@ -82,11 +79,9 @@ OWN = [
 ]
 
 
-def texts_of(name: str, number: int) -> list[Text]:
-    lines = (DATA / name / "docs.jsonl").read_text(encoding="utf-8").splitlines()
-    random.Random(5).shuffle(lines)
-    rows = map(json.loads, lines[:number])
-    return [Text(row["id"], row["title"] or row["id"], row["content"], row.get("language") or "en") for row in rows]
+def pages_of_the_demo(number: int) -> list[Text]:
+    chosen = random.Random(5).sample(list(pages().values()), number)
+    return [Text(page["id"], page["title"], page["content"], "en") for page in chosen]
 
 
 def tried(texts: list[Text], *, each: int) -> Iterator[tuple[Case, Citation]]:
@@ -132,13 +127,7 @@ def test_own_texts_give_no_false_proof_and_most_true_ones() -> None:
     assert found[True, True] >= 0.9 * (found[True, True] + found[True, False])
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the evaluation data is not there")
-@pytest.mark.parametrize(("number", "least"), [(5, 140), pytest.param(12, 500, marks=pytest.mark.slow)])
-def test_real_texts_give_no_false_proof_and_most_true_ones(number: int, least: int) -> None:
-    """On so many texts of each set."""
-    total: Counter[tuple[bool, bool]] = Counter()
-    for name in SETS:
-        total += judged(texts_of(name, number), each=1)
-    assert total.total() > least
-    assert total[False, True] == 0
-    assert total[True, True] >= 0.8 * (total[True, True] + total[True, False])
+@pytest.mark.parametrize("number", [40, pytest.param(120, marks=pytest.mark.slow)])
+def test_pages_of_manuals_give_no_false_proof(number: int) -> None:
+    total = judged(pages_of_the_demo(number), each=1)
+    assert total[False, True] == 0 < total[True, True]

@@ -15,9 +15,9 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import ReplyChunk, ReplyTotals
 from datafari_rag.core.model.streams import ServerSentEvents
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
+from tests.hostile_texts import ATTACKS
 
 STREAMS = Path(__file__).parent.parent / "data" / "model_streams"
-ATTACKS = Path(__file__).parents[2].parent / "shared" / "data" / "injection" / "attacks.jsonl"
 NONCE = "k3j9x2m5q8w1z7"
 
 keys = st.sampled_from(
@@ -60,11 +60,9 @@ def test_no_reply_is_an_exception(template: Template, reply: dict[str, object]) 
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES.keys())
 def test_attacks_in_titles_and_texts_change_nothing_of_the_bodys_form(template: Template) -> None:
-    if not ATTACKS.exists():
-        pytest.skip("the shared data is not there")
     plain = _shape(template.body(_prompt("plain", "plain"), False))
-    for line in ATTACKS.read_text(encoding="utf-8").splitlines():
-        text = json.loads(line)["text"]
+    for attack in ATTACKS:
+        text = attack["text"]
         body = template.body(_prompt(text, text[:60]), False)
         assert _shape(body) == plain
         assert json.dumps(body).count(NONCE) == 2

@@ -9,20 +9,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
+from tests.hostile_texts import QUERIES
 from tests.real_solr import Collection
 from tests.security.asking import Request
 from tests.security.corpora import NS, Corpus, Doc
 from tests.security.telling import Record, tell
 from tests.security.worlds import DIALECTS, World, embedded_engine, world
-
-DATA = Path(__file__).parents[2].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
-
-pytestmark = pytest.mark.skipif(not DATA.is_file(), reason="the collection of query strings is not here")
 
 OPEN = {f"{verb}_token_{level}": (NS,) for verb in ("allow", "deny") for level in ("share", "parent", "document")}
 CORPUS = Corpus((Doc("doc 1", "zkopen", "zxopen", OPEN), Doc("doc 2", "zkhidden", "zxhidden",
@@ -62,13 +58,9 @@ def fill(running: World) -> None:
     """Load an open and a hidden document, and one open document that holds each of the strings."""
     running.load(CORPUS)
     fields = [doc.fields() for doc in CORPUS.docs]
-    texts = [line["q"][:20_000].encode("utf-8", "replace").decode() for line in strings()]
+    texts = [query[:20_000].encode("utf-8", "replace").decode() for query in QUERIES]
     found = [{**fields[0], "id": f"fuzz {number}", "exactContent": text} for number, text in enumerate(texts)]
     running.load_documents([*fields, *({**one, "content_en": one["exactContent"]} for one in found)])
-
-
-def strings() -> list[dict[str, str]]:
-    return [json.loads(line) for line in DATA.read_text().splitlines()] if DATA.is_file() else []
 
 
 def requests_for(text: str) -> Mapping[str, Request]:
@@ -131,9 +123,9 @@ def fuzz(running: World, each: int, *, first: int = 0) -> str:
     """Send every string through *each* dialects in turn, from the *first* on, and return what came of it."""
     counted: Counter[tuple[str, str]] = Counter()
     services = list(running.services.values())
-    for number, line in enumerate(strings()):
+    for number, query in enumerate(QUERIES):
         chosen = {DIALECTS[(first + number * each + place) % len(DIALECTS)] for place in range(each)}
-        for dialect, request in requests_for(line["q"]).items():
+        for dialect, request in requests_for(query).items():
             if dialect not in chosen:
                 continue
             service = services[number % len(services)]
@@ -142,9 +134,9 @@ def fuzz(running: World, each: int, *, first: int = 0) -> str:
             log, told = running.overheard()
             counted[(dialect, verdict(status, head, body))] += 1
             assert b"zxhidden" not in body and "zxhidden" not in log + told
-            assert "incident" not in log, f"{line['id']} {dialect}: {log[-500:]}"
-    assert sum(counted.values()) == len(strings()) * each
-    lines = [f"FUZZ {running.engine}: {len(strings())} strings, each through {each} of {len(DIALECTS)} dialects"]
+            assert "incident" not in log, f"{number} {dialect}: {log[-500:]}"
+    assert sum(counted.values()) == len(QUERIES) * each
+    lines = [f"FUZZ {running.engine}: {len(QUERIES)} strings, each through {each} of {len(DIALECTS)} dialects"]
     for dialect in DIALECTS:
         row = {name: number for (one, name), number in sorted(counted.items()) if one == dialect}
         lines.append(f"  {dialect:10} {row}")

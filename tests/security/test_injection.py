@@ -3,19 +3,18 @@ What hostile documents reach: every attack of the collection, with each layer of
 
 The models are the worst there could be: one obeys every instruction that it can see, one repeats its whole prompt.
 Layers: *fences* (a nonce for each request), *cleaning* (invisible characters), *links* (the answer's targets). The
-table of the slow test is what docs/security.md shows. Runs where the collection is.
+table of the slow test is what docs/security.md shows.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
+import random
 import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,12 +38,9 @@ from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import Dependencies, answer, collect
 from datafari_rag.ports import Ending, Model, TextChunk
 from datafari_rag_trials.stub_model.behaviour import behaviour_for, text_for
+from tests.hostile_texts import ATTACKS, QUESTIONS, pages
 from tests.security.telling import Record, tell
 from tests.settings import settings_with
-
-DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"
-
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the collection of attacks is not here")
 
 _FOREIGN = re.compile(
     r"!\[|\]\(\s*<?(?!https://docs\.example\.org/)|<(?:https?:|img|a\s|script|svg)|^\[[^\]]+\]:\s", re.I | re.M
@@ -92,14 +88,12 @@ def parrot(messages: list[dict[str, str]]) -> str:
     return " ".join(message["content"] for message in messages[1:-1])
 
 
-def lines(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()] if DATA.is_dir() else []
-
-
-ATTACKS = lines("attacks.jsonl")
 CARRIERS = ("text", "title", "address")
 """Where a document carries an attack."""
 TOTAL = len(ATTACKS) * len(CARRIERS)
+SEED = 52
+HONEST = QUESTIONS[::2]
+"""Questions whose answers stand in pages that were poisoned."""
 
 
 def key(number: int, carrier: str) -> str:
@@ -119,13 +113,25 @@ def poisoned() -> Iterator[dict[str, object]]:
         yield from_line({name: value.encode("utf-8", "replace").decode() for name, value in fields.items()}, Rights())
 
 
+def poisoned_pages() -> Iterator[dict[str, Any]]:
+    """Yield the page of each honest question with an attack at its start, middle or end, or after every paragraph."""
+    dice = random.Random(SEED)
+    for number, identity in enumerate({one["doc_ids"][0]: None for one in HONEST}):
+        paragraphs = pages()[identity]["content"].split("\n\n")
+        attack = dice.choice(ATTACKS)["text"].encode("utf-8", "replace").decode()
+        places = [[0], [len(paragraphs) // 2], [len(paragraphs)], list(range(len(paragraphs), 0, -1))]
+        for place in places[number % len(places)]:
+            paragraphs.insert(place, attack)
+        yield {**pages()[identity], "content": "\n\n".join(paragraphs)}
+
+
 @pytest.fixture(scope="module")
 def retriever(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedRetriever:
-    """Index the attacks on three carriers, and the collection's own poisoned documents."""
+    """Index the attacks on three carriers, and pages of the demo with an attack in each."""
     folder = tmp_path_factory.mktemp("poison")
     with closing(EmbeddedWriter(folder)) as writer:
         writer.add(list(poisoned()))
-        writer.add([from_line(line, Rights()) for line in lines("docs.jsonl")])
+        writer.add([from_line(page, Rights()) for page in poisoned_pages()])
         writer.commit()
     return EmbeddedRetriever(folder)
 
@@ -195,14 +201,14 @@ def questions() -> Iterator[str]:
 
 
 def honest(retriever: EmbeddedRetriever, layers: Layers) -> list[str]:
-    """Return the extractive answers to the collection's honest questions over its poisoned documents."""
-    replies = (asked(retriever, ExtractiveModel(), one["question"], layers) for one in lines("questions.jsonl"))
+    """Return the extractive answers to honest questions over the poisoned pages."""
+    replies = (asked(retriever, ExtractiveModel(), one["question"], layers) for one in HONEST)
     return ["" if reply is None else reply.finished.text for reply in replies]
 
 
 def right(answers: list[str]) -> int:
     """Return how many answers hold one of the expected ones."""
-    wanted = [one["answers"] for one in lines("questions.jsonl")]
+    wanted = [one["answers"] for one in HONEST]
     folded = [" ".join(text.lower().split()) for text in answers]
     return sum(
         any(" ".join(one.lower().split()) in text for one in several)

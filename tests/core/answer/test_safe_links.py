@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +10,7 @@ from markdown_it.token import Token
 
 from datafari_rag.core.answer.output_filter import MAX_BRACKETS, SafeLinks
 from tests.growth import too_fast
+from tests.hostile_texts import ATTACKS
 
 URL = "https://docs.example/a.pdf"
 SPACED = "file:///share/my plan (1).pdf"
@@ -263,14 +262,8 @@ def test_text_without_brackets_is_untouched(text: str) -> None:
     assert shown(text) == text
 
 
-ATTACKS = Path(__file__).parents[4] / "shared" / "data" / "injection" / "attacks.jsonl"
-
-
-@pytest.mark.skipif(not ATTACKS.exists(), reason="the evaluation data is not there")
 def test_no_attack_of_the_collection_leaves_a_target() -> None:
-    texts = [json.loads(line)["text"] for line in ATTACKS.read_text(encoding="utf-8").splitlines()]
-    answers = [shown(text) for text in texts]
-    assert len(answers) > 100
+    answers = [shown(attack["text"]) for attack in ATTACKS]
     assert [answer for answer in answers if loading(MARKDOWN.parse(answer))] == []
     assert not any(re.search(r"\]\(|<[A-Za-z/!?]", answer) for answer in answers)
 

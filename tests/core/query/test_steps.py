@@ -1,12 +1,8 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from datafari_rag.core.query.plan import MAX_WORDS, has_own_words, plain_step, steps_for
 from datafari_rag.core.search_request import Step
-
-FUZZ = Path(__file__).parents[3].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
+from tests.hostile_texts import QUERIES
 
 HOSTILE = [
     "*:*", "*", "?", "{!lucene}id:*", "title:secret OR *:*", '"', "a AND", "NOT", "\\", "(((", "]]>", "\x00", "\ud800",
@@ -84,12 +80,8 @@ def test_no_step_is_empty_and_no_word_is_syntax(question: str) -> None:
             assert not any(mark in word for word in step.words for mark in '*?(){}[]"~^\\ ')
 
 
-@pytest.mark.skipif(not FUZZ.exists(), reason="the shared data is not beside the project")
 def test_no_hostile_query_makes_an_empty_step() -> None:
-    queries = [json.loads(line) for line in FUZZ.read_text(encoding="utf-8").splitlines()]
-    texts = [str(next(value for key, value in row.items() if key in ("query", "q", "text"))) for row in queries]
-    assert len(texts) > 300
-    for text in texts:
+    for text in QUERIES:
         assert all(step.words for step in steps_for(text, language="en", operator="AND", is_relaxed=True))
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
-from datafari_rag.core.settings.other_keys import FOLDED, SUCCESSORS
 from datafari_rag.core.settings.parsing import value_of
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.row import SettingRow, field_of, text_of_value
@@ -23,8 +21,6 @@ from datafari_rag.core.settings.table import (
     without_password,
 )
 from tests.settings import settings_with
-
-SPEC = Path(__file__).parents[4] / "shared" / "SPEC.md"
 
 one_by_one = pytest.mark.parametrize("row", ROWS, ids=[row.key for row in ROWS])
 
@@ -68,17 +64,6 @@ def test_everything_that_looks_like_a_secret_is_one() -> None:
         )
     }
     assert suspects == {row.key for row in ROWS if row.is_secret}
-
-
-@pytest.mark.skipif(not SPEC.exists(), reason="the contract is not beside this repository")
-def test_the_defaults_are_those_of_the_contract() -> None:
-    text = SPEC.read_text("utf-8")
-    listed = text[text.index("Defaults: ") : text.index("- `solr.url`:")]
-    found = dict(re.findall(r"`([\w.]+)=([^`]*)`", listed)) | dict(re.findall(r"`(server\.rate\.\w+)=(\d+)`", listed))
-    rows = {key: row for key in found if (row := row_for(key)) is not None}
-    wrong = {key: text for key, text in found.items() if key in rows and rows[key].default_text != text}
-    assert found.keys() - rows.keys() <= {*FOLDED, *SUCCESSORS}
-    assert len(found) > 50 and not wrong
 
 
 def test_the_repr_names_what_differs_and_hides_secrets() -> None:

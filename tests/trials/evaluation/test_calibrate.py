@@ -5,9 +5,6 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.core.passages.budget_fitting import Signals, evidence_of
-
-pytest.importorskip("numpy")
-
 from datafari_rag_trials.evaluation.calibrate import FOREIGN, OWN, SIMILAR, Sample, fitted, levelled, table, thresholds
 
 
