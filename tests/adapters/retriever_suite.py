@@ -8,7 +8,6 @@ replaces all documents (Datafari's field names, as `ports.Writer` takes them), a
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
