@@ -22,7 +22,7 @@ from datafari_rag.adapters.model.chain import ExtractiveModel, ModelChain, chain
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.question_file import QuestionFile
-from datafari_rag.adapters.reranker import reranker_for
+from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch, rights_source
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot, unusable
 from datafari_rag.adapters.solr import factory
@@ -178,7 +178,9 @@ class Runtime:
             endpoint=host_of(settings.rag.api_endpoint),
             offload=self._aside,
             reranker=part(
-                "reranker", (settings.rerank, settings.tls), lambda: reranker_for(settings, machine, self._aside)
+                "reranker",
+                (settings.rerank, settings.tls),
+                lambda: EndpointReranker(settings, machine.monotonic) if settings.rerank.endpoint else None,
             ),
         )
         revocations = part("revocations", security.revocations_file, lambda: revocations_for(security))

@@ -19,7 +19,14 @@ from datafari_rag.core.documents import Document, Reranking, Retrieval
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.events import NOT_FOUND, SkippedDocument
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.reranker import Reranker, RerankFailure, rerank_plan
+from datafari_rag.core.meaning.reranker import (
+    MAX_PASSAGES,
+    Reranker,
+    RerankFailure,
+    passages_in_order,
+    sent_text,
+    with_scores,
+)
 from datafari_rag.core.meaning.result_list import (
     ADDED,
     WINDOW,
@@ -108,15 +115,16 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
 def _reranked(whole: Searched, search: Search, reranker: Reranker, offload: Offload) -> Searched:
     """Return *whole* with what *reranker* says of its best passages; as it is where it fails."""
     result = whole.result
-    if not result.documents or not reranker.knows(search.language):
+    ordered = partial(passages_in_order, search.question, result.documents, search.language)
+    passages = offload(ordered, sum(len(document.text) for document in result.documents))
+    if not passages:
         return whole
-    chosen = partial(rerank_plan, search.question, result.documents, language=search.language, most=reranker.most)
-    plan = offload(chosen, sum(len(document.text) for document in result.documents))
-    scores = reranker.scores(search.question, plan.texts)
+    texts = [sent_text(*pair) for pair in passages[:MAX_PASSAGES]]
+    scores = reranker.scores(search.question, texts)
     if isinstance(scores, RerankFailure):
-        return replace(whole, result=replace(result, reranking=Reranking(len(plan.pairs), scores.label)))
-    documents = plan.scored(result.documents, scores)
-    return replace(whole, result=replace(result, documents=documents, reranking=Reranking(len(plan.pairs))))
+        return replace(whole, result=replace(result, reranking=Reranking(len(texts), scores.label)))
+    documents = with_scores(result.documents, passages, scores)
+    return replace(whole, result=replace(result, documents=documents, reranking=Reranking(len(texts))))
 
 
 def read_in_parts(whole: Searched, question: str, language: str, offload: Offload) -> Searched:

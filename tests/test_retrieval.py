@@ -188,15 +188,10 @@ def test_a_question_without_words_is_searched_for_by_nobody() -> None:
 
 
 class OverlapReranker:
-    """Likes short texts best, or fails; remembers what it was sent, and knows English."""
-
-    most = 3
+    """Likes short texts best, or fails; remembers what it was sent."""
 
     def __init__(self, failure: RerankFailure | None = None) -> None:
         self.failure, self.sent = failure, list[list[str]]()
-
-    def knows(self, language: str) -> bool:
-        return language == "en"
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float] | RerankFailure:
         self.sent.append(list(texts))
@@ -206,9 +201,9 @@ class OverlapReranker:
 LONG, SHORT = "The ferry leaves at dawn, as every ferry does.", "The ferry leaves at six."
 
 
-def reranked(reranker: OverlapReranker, *, language: str = "en", **changes: Any) -> SearchResult:
+def reranked(reranker: OverlapReranker, **changes: Any) -> SearchResult:
     documents = [document("long", 2.0, LONG), document("short", 1.0, SHORT)]
-    plan = [replace(one, **changes) for one in searches_for(QUESTION, rag=Settings().rag, language=language)]
+    plan = [replace(one, **changes) for one in searches_for(QUESTION, rag=Settings().rag, language="en")]
     return searched(
         plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(*documents), reranker=reranker)
     ).result
@@ -228,8 +223,8 @@ def test_a_reranker_that_fails_changes_nothing_but_what_is_said_of_it() -> None:
     assert [(one.id, one.reranked) for one in found.documents] == [("long", ()), ("short", ())]
 
 
-@pytest.mark.parametrize("changes", [{"language": "fr"}, {"is_whole": True}, {"content": "highlighting"}])
-def test_nothing_is_sent_of_other_languages_heads_and_snippets(changes: Mapping[str, Any]) -> None:
+@pytest.mark.parametrize("changes", [{"is_whole": True}, {"content": "highlighting"}])
+def test_nothing_is_sent_of_heads_and_snippets(changes: Mapping[str, Any]) -> None:
     reranker = OverlapReranker()
     assert reranked(reranker, **changes).reranking is None
     assert reranker.sent == []

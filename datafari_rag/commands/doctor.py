@@ -16,8 +16,7 @@ from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.chain import ExtractiveModel, endpoints_for
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ServerListing
-from datafari_rag.adapters.reranker import NEEDS_EXTRA as NEEDS_RERANKER
-from datafari_rag.adapters.reranker import reranker_for
+from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.settings.file import SettingsSnapshot, StartRefused, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
@@ -187,14 +186,11 @@ def _reranker(settings: Settings) -> Sequence[Finding]:
     """Let the reranker tell a text that answers from one that does not."""
     if not settings.rerank.endpoint:
         return ()
-    subject, reranker = "reranker", reranker_for(settings)
-    if reranker is None:
-        return (Finding(subject, "problem", "it cannot be loaded", f"Check the folder. {NEEDS_RERANKER}"),)
+    subject = "reranker"
     (question, right), (_, wrong) = PAIRS[:2]
-    scores = reranker.scores(question, [wrong, right])
+    scores = EndpointReranker(settings, time.monotonic).scores(question, [wrong, right])
     if isinstance(scores, RerankFailure):
-        text = f"{scores.reason} ({scores.log})" if scores.log else scores.reason
-        return (Finding(subject, "problem", text, RERANK_ADVICE),)
+        return (Finding(subject, "problem", f"{scores.label}: {scores.log}", RERANK_ADVICE),)
     if scores[1] <= scores[0]:
         advice = "Is this a reranker, and does its server put the question and the text into the model's own form?"
         return (Finding(subject, "hint", "it prefers a text that does not answer", advice),)

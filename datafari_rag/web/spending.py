@@ -158,7 +158,6 @@ class CountedReranker:
     def __init__(self, reranker: Reranker, spending: Spending) -> None:
         """Count nothing yet."""
         self._reranker, self._spending = reranker, spending
-        self.most, self.knows = reranker.most, reranker.knows
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float] | RerankFailure:
         """Return the scores; an outcome is a value, so nothing is raised."""

@@ -23,7 +23,7 @@ from zlib import crc32
 
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.chain import ExtractiveModel
-from datafari_rag.adapters.reranker import reranker_for
+from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import counter_for, model_for, retriever_for
@@ -113,7 +113,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
     dependencies = Dependencies(
         retriever=retriever,
         meaning=meaning_for(settings, retriever),
-        reranker=reranker_for(settings),
+        reranker=EndpointReranker(settings, time.monotonic) if settings.rerank.endpoint else None,
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
         counter=counter_for(settings.token),
         instructions=snapshot.instructions,

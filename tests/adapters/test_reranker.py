@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from datafari_rag.adapters.http.exchange import MAX_REPLY_BYTES
-from datafari_rag.adapters.reranker import (
-    EndpointReranker,
-    RerankerOptions,
-    reranker_for,
-    scores_in,
-)
-from datafari_rag.core.errors import Overloaded
-from datafari_rag.core.meaning.reranker import RERANK_FAILURES, RerankFailure
-from datafari_rag.core.settings.addresses import Tls
+from datafari_rag.adapters.reranker import EndpointReranker
+from datafari_rag.core.meaning.reranker import RerankFailure
+from datafari_rag.core.passages.reranking import PAIRS
+from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls, TlsByServer
 from datafari_rag.core.settings.records import RerankOptions
-from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Reply, serving
-from tests.required import library
 from tests.settings import settings_with
-from tests.tiny_model import tiny_model
 
 QUESTION, TEXTS = "Which pump is it?", ["a cat", "the pump, the pump", "one pump in the hall"]
 
@@ -50,11 +42,21 @@ def cohere(asked: Asked) -> Reply:
     return Reply(json.dumps({"id": "x", "results": rows[::-1], "meta": {}}).encode())
 
 
+def reranker_at(
+    url: str, *, token: str = "", model: str = "", timeout_s: float = 20.0, tls: Tls = PLAIN_TLS, clock: Any = None
+) -> EndpointReranker:
+    settings = settings_with(
+        rerank_endpoint=url,
+        rerank_token=token,
+        rerank_options=RerankOptions(model, timeout_s),
+        tls=TlsByServer(rerank=tls),
+    )
+    return EndpointReranker(settings, clock or time.monotonic)
+
+
 def asked_of(answer: Callable[[Asked], Reply], **options: Any) -> tuple[Any, list[Asked]]:
     with serving(answer) as server:
-        reranker = EndpointReranker(f"{server.url}/rerank", RerankerOptions(**{"timeout_s": 20.0, **options}))
-        assert reranker.knows("fr")
-        return reranker.scores(QUESTION, TEXTS), server.asked
+        return reranker_at(f"{server.url}/rerank", **options).scores(QUESTION, TEXTS), server.asked
 
 
 def test_without_a_model_the_form_is_that_of_text_embeddings_inference() -> None:
@@ -79,7 +81,7 @@ def test_with_a_model_the_form_is_coheres() -> None:
 
 def test_the_spread_is_learned_once() -> None:
     with serving(tei) as server:
-        reranker = EndpointReranker(f"{server.url}/rerank", RerankerOptions(timeout_s=20.0))
+        reranker = reranker_at(f"{server.url}/rerank")
         first = reranker.scores(QUESTION, TEXTS)
         before = len(server.asked)
         assert reranker.scores(QUESTION, TEXTS) == first
@@ -141,7 +143,6 @@ def test_a_failure_is_a_value_with_a_label(
         found, _ = asked_of(answer, timeout_s=0.05 if label == "rerankerTimeout" else 20.0)
     assert isinstance(found, RerankFailure)
     assert found.label == label
-    assert found.reason == RERANK_FAILURES[found.label]
     (line,) = caplog.messages
     assert line.startswith(f"{label} passages=3")
     assert not any(word in line for word in ("pump", "cat", "Which"))
@@ -150,7 +151,7 @@ def test_a_failure_is_a_value_with_a_label(
 def test_the_time_is_for_all_requests_of_a_question_together() -> None:
     now = iter([0.0, 0.0, 0.1, 0.2, 9.0, 9.0])
     with serving(tei) as server:
-        found = EndpointReranker(server.url, RerankerOptions(), clock=lambda: next(now)).scores(QUESTION, TEXTS)
+        found = reranker_at(server.url, timeout_s=2.0, clock=lambda: next(now)).scores(QUESTION, TEXTS)
     assert isinstance(found, RerankFailure)
     assert found.label == "rerankerTimeout"
 
@@ -159,8 +160,8 @@ def test_no_server_and_a_missing_file_of_authorities_are_named() -> None:
     with serving(tei) as server:
         pass
     for reranker in (
-        EndpointReranker(server.url, RerankerOptions()),
-        EndpointReranker("https://127.0.0.1:1/rerank", RerankerOptions(tls=Tls("/nowhere.pem"))),
+        reranker_at(server.url),
+        reranker_at("https://127.0.0.1:1/rerank", tls=Tls("/nowhere.pem")),
     ):
         found = reranker.scores(QUESTION, TEXTS)
         assert isinstance(found, RerankFailure)
@@ -169,48 +170,39 @@ def test_no_server_and_a_missing_file_of_authorities_are_named() -> None:
 
 def test_half_a_character_is_sent_as_something_that_can_be_read() -> None:
     with serving(tei) as server:
-        assert EndpointReranker(server.url, RerankerOptions(timeout_s=20.0)).scores("\ud800", ["\udfff", "a b"])
+        assert reranker_at(server.url).scores("\ud800", ["\udfff", "a b"])
         assert json.loads(server.asked[-1].body)["query"] != "\ud800"
 
 
-def test_scores_are_read_from_both_forms() -> None:
-    assert scores_in([{"index": 1, "score": 2}, {"index": 0, "score": -1.5}], 2) == [-1.5, 2.0]
-    assert scores_in({"results": [{"index": 0, "relevance_score": 0.25, "document": {"text": "x"}}]}, 1) == [0.25]
+def rated(of: Callable[[bool, int], float]) -> Callable[[Asked], Reply]:
+    """Answer with what *of* says of each text: whether it answers its question, and which text it is."""
+
+    def answer(asked: Asked) -> Reply:
+        body = json.loads(asked.body)
+        right = dict(PAIRS).get(body["query"])
+        rows = [{"index": at, "score": of(text == right, at)} for at, text in enumerate(body["texts"])]
+        return Reply(json.dumps(rows).encode())
+
+    return answer
 
 
-def test_there_is_none_without_an_endpoint() -> None:
-    assert reranker_for(Settings()) is None
-    options = RerankOptions(model="m", timeout_s=7.0)
-    made = reranker_for(
-        settings_with(rerank_endpoint="http://127.0.0.1:1/rerank", rerank_token="secret", rerank_options=options)
-    )
-    assert isinstance(made, EndpointReranker)
-    assert "secret" not in repr(vars(made))
+def test_the_unit_is_the_spread_over_texts_that_do_not_answer() -> None:
+    """8 is said of the text that answers, -1 or 1 of each other one."""
+    found, _ = asked_of(rated(lambda answers, at: 8.0 if answers else (-1.0) ** at))
+    assert found == pytest.approx([1.0, -1.0, 1.0], abs=0.01)
 
 
-def local(folder: Path, **how: Any) -> Any:
-    library("onnxruntime", "make .venv/.dev")
-    library("tokenizers", "make .venv/.dev")
-    return reranker_for(settings_with(rerank_endpoint=f"onnx:{folder}"), **how)
+def test_shares_of_one_are_compared_as_logits() -> None:
+    found, _ = asked_of(rated(lambda answers, at: 0.999 if answers else (0.0001, 0.001)[at % 2]))
+    assert found[1] - found[0] == pytest.approx(2.0, abs=0.05)
 
 
-def test_a_local_model_compares_token_by_token(tmp_path: Path) -> None:
-    reranker = local(tiny_model(tmp_path, languages=["en"], query_prefix="leave "))
-    assert (reranker.knows("en"), reranker.knows("fr")) == (True, False)
-    pump, both, leave = reranker.scores("pump cat", ["pump", "cat pump leave leave leave leave", "leave"])
-    # What else a text says takes nothing from it, and the prefix looks for nothing.
-    assert both > pump > leave
+@pytest.mark.parametrize("score", [0.0, 0.5, 1.0, 7.0])
+def test_a_server_that_gives_every_text_the_same_score_is_none(score: float) -> None:
+    found, _ = asked_of(rated(lambda answers, at: score))
+    assert isinstance(found, RerankFailure)
+    assert found.label == "rerankerGarbled"
 
 
-def test_a_local_model_that_cannot_be_used_is_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert local(tmp_path / "nowhere") is None
-    assert "Reranking is off." in caplog.text
-
-
-def test_a_local_model_fails_as_a_value(tmp_path: Path) -> None:
-    def busy(work: Callable[[], object], units: int) -> object:
-        raise Overloaded
-
-    (tmp_path / "broken").mkdir()
-    assert local(tiny_model(tmp_path), offload=busy).scores("pump", ["cat"]).label == "rerankerUnavailable"
-    assert local(tiny_model(tmp_path / "empty")).scores("pump", [""]).label == "rerankerUnavailable"
+def test_the_token_is_in_no_representation() -> None:
+    assert "secret" not in repr(vars(reranker_at("http://127.0.0.1:1/rerank", token="secret")))

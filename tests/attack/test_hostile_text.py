@@ -88,6 +88,3 @@ def test_no_function_is_slow_on_a_long_hostile_text(name: str, record_property: 
     judge(
         record_property, f"hostile texts: {name}", against="pure functions", tried=len(first) + len(tried), holes=holes
     )
-
-
-"""Functions that are tried through another one: function → the row of the table that runs it."""

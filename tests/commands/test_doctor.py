@@ -235,8 +235,8 @@ def rated(prefers: Callable[[int], float]) -> Callable[[Asked], Reply]:
         pytest.param(
             rated(float), "HINT    reranker: it prefers a text that does not answer", id="the wrong way round"
         ),
-        pytest.param(lambda asked: Reply(b"{}", status=422), "PROBLEM reranker: The reranker is not", id="refused"),
-        pytest.param(lambda asked: Reply(b"[]"), "PROBLEM reranker: The reranker's answer could not", id="no scores"),
+        pytest.param(lambda asked: Reply(b"{}", status=422), "PROBLEM reranker: rerankerUnavailable", id="refused"),
+        pytest.param(lambda asked: Reply(b"[]"), "PROBLEM reranker: rerankerGarbled", id="no scores"),
     ],
 )
 def test_the_reranker_is_tried(answer: Callable[[Asked], Reply], line: str, tmp_path: Path) -> None:

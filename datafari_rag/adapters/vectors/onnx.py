@@ -4,10 +4,6 @@ Vectors from an ONNX model in a folder of this machine, by onnxruntime on the pr
 The model is loaded at the first text, once for a process, and never fetched. Texts go through it one by one: a
 quantised model takes its scales from all texts of a batch together, so that a text would have another vector beside
 other texts; on one thread a batch is hardly faster.
-
-The same model is a reranker by late interaction (MaxSim), with nothing stored. It has a state for each token, of which
-a vector keeps one: every token of the question looks for the nearest token of a passage, and the mean of these is the
-score. The states of a passage are worked out when a question finds it, so that only a few passages can be compared.
 """
 
 from __future__ import annotations
@@ -23,10 +19,8 @@ import numpy as np
 import onnxruntime
 
 from datafari_rag.adapters.vectors.model_folder import ModelFolder, Tokenize, Tokens, folder_of, unusable
-from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsUnavailable, Overloaded, TooMuchWork
-from datafari_rag.core.meaning.reranker import RerankFailure, RerankScale, scale_of
+from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, require_size
-from datafari_rag.ports import Offload, inline
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -80,24 +74,6 @@ class OnnxEmbedder:
         loaded = self._ready()
         prefix = self._prefix(purpose)
         return [self._pooled(self._states(loaded, loaded.tokenize(prefix + text))) for text in texts]
-
-    def states(self, text: str, purpose: Purpose) -> Floats:
-        """
-        Return a row of length one for each token of *text*, those of marks and of the prefix left out.
-
-        Raises: EmbeddingsUnavailable, EmbeddingsGarbled.
-        """
-        loaded, prefix = self._ready(), self._prefix(purpose)
-        # Half of what an empty text has stands before it, the other half behind.
-        marks = len(loaded.tokenize("").ids)
-        start, end = len(loaded.tokenize(prefix).ids) - marks // 2, marks // 2
-        states = self._states(loaded, loaded.tokenize(prefix + text))[0]
-        own = states[start : len(states) - end]
-        lengths = np.sqrt((own * own).sum(axis=1, keepdims=True))
-        if not len(own) or not np.isfinite(lengths).all() or not lengths.all():
-            raise EmbeddingsGarbled(log="the states of a text are none, or no finite numbers")
-        unit: Floats = own / lengths
-        return unit
 
     def _prefix(self, purpose: Purpose) -> str:
         return self._options.prefixes.get(purpose) or self._described.prefixes.get(purpose, "")
@@ -164,49 +140,3 @@ def tokenizer_from(file: Path, max_tokens: int) -> Tokenize:
     else:
         from datafari_rag.adapters.vectors.word_pieces import tokenizer
     return tokenizer(file, max_tokens)
-
-
-MOST = 5
-"""Passages of one question: the states of one take 10 to 25 ms."""
-
-
-UNITS = 200_000
-"""What one passage takes, in the units of `ports.Offload`: about 20 ms."""
-
-
-class LateInteraction:
-    """A `core.meaning.reranker.Reranker` over the model in a folder."""
-
-    most = MOST
-
-    def __init__(self, folder: Path, offload: Offload = inline) -> None:
-        """Read what the folder says; long work is done *offload*. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""
-        self._model, self._offload = OnnxEmbedder(folder, OnnxOptions()), offload
-        self._scale: RerankScale | None = None
-
-    def knows(self, language: str) -> bool:
-        """Say whether the model knows *language*."""
-        return self._model.model.knows(language)
-
-    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float] | RerankFailure:
-        """Return how well each of *texts* answers, in spreads, or how that failed."""
-        try:
-            scale = self._scale = self._scale or scale_of(self._compared)
-            return scale.of(self._compared(question, texts))
-        except (EmbeddingError, Overloaded, TooMuchWork) as error:
-            return RerankFailure("rerankerUnavailable", error.log or str(error.reason))
-        except ValueError as error:
-            return RerankFailure("rerankerGarbled", str(error))
-
-    def _compared(self, question: str, texts: Sequence[str]) -> list[float]:
-        def compared() -> list[float]:
-            query = self._model.states(question, "query")
-            return [float(_best(query, self._model.states(text, "passage")).mean()) for text in texts]
-
-        return self._offload(compared, UNITS * len(texts))
-
-
-def _best(query: Floats, passage: Floats) -> Floats:
-    """Return for each token of *query* how near the nearest token of *passage* is."""
-    best: Floats = (query @ passage.T).max(axis=1)
-    return best

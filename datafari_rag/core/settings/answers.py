@@ -321,11 +321,10 @@ class RerankSettings:
     endpoint: str = setting(
         "rerank.endpoint",
         "",
-        check=model_endpoint("/rerank"),
+        check=addresses.url(is_optional=True),
         help="A reranker that puts the found passages into order: the URL of a /rerank endpoint "
-        "(text-embeddings-inference, or Cohere's form: Jina, vLLM, Infinity), or onnx:FOLDER, a local embedding model "
-        "that compares token by token, five passages at most. It is sent passages that the user may see. Empty: none, "
-        "and nothing is sent.",
+        "(text-embeddings-inference, or Cohere's form: Jina, vLLM, Infinity). It is sent passages that the user may "
+        "see. Empty: none, and nothing is sent.",
     )
     token: str = secret(
         "rerank.token", "", check=checks.text(), help="Bearer token for the endpoint. Empty: no Authorization header."
