@@ -10,6 +10,7 @@ COMMANDS = {
         "datafari_rag_trials.conformance.command:conformance",
         "Check a running service against its contract.",
     ),
+    "model": ("datafari_rag_trials.models.command:model", "Pack small embedding models for measuring."),
     "solr": ("datafari_rag_trials.solr.command:solr", "Start and stop a real Solr for testing."),
     "stub-llm": (
         "datafari_rag_trials.stub_model.command:stub_llm",

@@ -81,8 +81,6 @@ BESIDES: dict[str, set[str]] = {
 OF_ONE_PLACE: dict[str, set[str]] = {
     # Vectors, where their library is installed.
     "core/meaning/": {"numpy"},
-    # Models whose weights a package ships as arrays are written as ONNX files once, when they are downloaded.
-    "commands/packed_model.py": {"numpy", "sentencepiece", "tokenizers", "onnxruntime"},
 }
 PURE_ROOMS = {
     "core",
@@ -199,7 +197,7 @@ def floor(module: Sequence[str]) -> str:
     [
         pytest.param(
             "commands.serve bootstrap server",
-            "datafari_rag_trials datafari_rag.commands.downloads",
+            "datafari_rag_trials datafari_rag_trials.downloads",
             id="serving: programs for trials",
         ),
         # Those of extras that the example's settings do not need: a service installed without them starts.

@@ -26,7 +26,6 @@ COMMANDS = {
     ),
     "check": ("datafari_rag.commands.check:check", "Check a rag.properties for errors."),
     "doctor": ("datafari_rag.commands.doctor:doctor", "Check search engine, rights and model; suggest fixes."),
-    "model": ("datafari_rag.commands.model:model", "Download local embedding models for search by meaning."),
     "passages": (
         "datafari_rag.commands.passages:passages",
         "Synchronise passages in Solr with its documents.",

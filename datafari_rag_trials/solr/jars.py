@@ -14,7 +14,7 @@ import tempfile
 from importlib import resources
 from pathlib import Path
 
-from datafari_rag.commands.downloads import Say, cache_folder
+from datafari_rag_trials.downloads import Say, cache_folder
 
 FETCH_LIMIT_S = 900
 """Longest wait for Maven: some 85 MB on a slow line."""

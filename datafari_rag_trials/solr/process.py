@@ -25,7 +25,7 @@ from pathlib import Path
 
 import requests
 
-from datafari_rag.commands.downloads import Say
+from datafari_rag_trials.downloads import Say
 from datafari_rag_trials.solr.jars import CannotRunSolr, jars, launcher, shipped, tool
 
 COLLECTION = "FileShare"

@@ -103,8 +103,7 @@ def test_a_model_that_cannot_be_used_stops_the_command_and_is_named(place: Vecto
     (place.model / "model.onnx").unlink()
     told = place.run(place.files)
     assert (
-        told.exit_code == 1
-        and "The folder of the embedding model has no model.onnx: `datafari-rag model get" in told.stderr
+        told.exit_code == 1 and "The folder of the embedding model has no model.onnx: docs/embeddings.md" in told.stderr
     )
 
 

@@ -1,17 +1,13 @@
 """
-From the settings to the embedder they name, which remembers the last questions; and the vectors that the demo ships.
+From the settings to the embedder they name.
 
 Libraries of local models are imported for those who have one.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +17,7 @@ from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.settings.answers import ONNX, EmbeddingsSettings
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
+from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Embedder, Meaning, Passages, Retriever
 
@@ -55,52 +51,6 @@ class RememberingEmbedder:
             raise
         self._failure = None
         return vectors
-
-
-DIGEST_BYTES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class ShippedVectors:
-    """A `ports.Embedder` that knows the vectors of some passages, and asks *embedder* for all others."""
-
-    embedder: Embedder
-    rows: Mapping[bytes, bytes]
-
-    @property
-    def model(self) -> EmbeddingModel:
-        """What is known of the model."""
-        return self.embedder.model
-
-    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
-        """Return one vector for each of *texts*. Raises: EmbeddingError."""
-        rows = [self.rows.get(digest_of(text)) if purpose == "passage" else None for text in texts]
-        others = [text for text, row in zip(texts, rows, strict=True) if row is None]
-        fresh = iter(self.embedder.embed(others, purpose) if others else ())
-        return [next(fresh) if row is None else unit_vector(array("b", row)) for row in rows]
-
-
-def shipped(raw: bytes, embedder: Embedder) -> ShippedVectors:
-    """Return what *raw* holds; nothing of it is used when another model than *embedder*'s made it, or it is cut."""
-    head, _, body = raw.partition(b"\n")
-    described = json.loads(head)
-    size = DIGEST_BYTES + described["dimensions"]
-    if described["key"] != embedder.model.key or len(body) != described["rows"] * size:
-        return ShippedVectors(embedder, {})
-    rows = (body[at : at + size] for at in range(0, len(body), size))
-    return ShippedVectors(embedder, {row[:DIGEST_BYTES]: row[DIGEST_BYTES:] for row in rows})
-
-
-def file_bytes(model: EmbeddingModel, rows: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return the file of *rows*: the text, and its vector as signed bytes."""
-    body = {digest_of(text): vector for text, vector in rows}
-    head = {"name": model.name, "key": model.key, "dimensions": model.dimensions, "rows": len(body)}
-    return json.dumps(head).encode() + b"\n" + b"".join(digest + body[digest] for digest in sorted(body))
-
-
-def digest_of(text: str) -> bytes:
-    """Return what a text is known by."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:DIGEST_BYTES]
 
 
 if TYPE_CHECKING:
@@ -175,15 +125,12 @@ def _remote(settings: Settings) -> EndpointEmbedder:
 
 def _local(embeddings: EmbeddingsSettings) -> OnnxEmbedder:
     try:
-        from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
+        from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
-    options = OnnxOptions(
-        dimensions=embeddings.options.dimensions,
-        prefixes=_prefixes(embeddings),
-        languages=frozenset(embeddings.options.languages or ()),
-    )
-    return OnnxEmbedder(Path(embeddings.endpoint.removeprefix(ONNX)), options)
+    languages = frozenset(embeddings.options.languages or ())
+    folder = Path(embeddings.endpoint.removeprefix(ONNX))
+    return OnnxEmbedder(folder, embeddings.options.dimensions, _prefixes(embeddings), languages)
 
 
 def _prefixes(embeddings: EmbeddingsSettings) -> Mapping[Purpose, str]:

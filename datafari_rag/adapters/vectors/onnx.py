@@ -1,142 +1,127 @@
 """
 Vectors from an ONNX model in a folder of this machine, by onnxruntime on the processor.
 
-The model is loaded at the first text, once for a process, and never fetched. Texts go through it one by one: a
-quantised model takes its scales from all texts of a batch together, so that a text would have another vector beside
-other texts; on one thread a batch is hardly faster.
+The folder is as Hugging Face has it: the model, `tokenizer.json`, and `1_Pooling/config.json`, which says how a vector
+is made. What `datafari-rag model get` packed has that in `embedding.json`, and may have a SentencePiece tokenizer.
+Nothing is guessed: wrong pooling gives vectors that look right and find nothing.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 import onnxruntime
 
-from datafari_rag.adapters.vectors.model_folder import ModelFolder, Tokenize, Tokens, folder_of, unusable
-from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
-from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, require_size
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-_QUIET = 4
-"""onnxruntime's level of logs at which only its own end is worth a line."""
+from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsUnavailable
+from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, require_size, unit_vector
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxOptions:
-    """The settings of a local model; its folder has the others."""
+class Description(msgspec.Struct, frozen=True):
+    """What a folder says of its model, as `embedding.json` has it."""
 
-    dimensions: int | None = None
-    prefixes: Mapping[Purpose, str] = field(default_factory=dict)
+    dimensions: Annotated[int, msgspec.Meta(gt=0, le=MAX_DIMENSIONS)]
+    pooling: Literal["cls", "mean"]
+    name: str = ""
+    max_tokens: Annotated[int, msgspec.Meta(gt=0, le=8192)] = 512
+    query_prefix: str = ""
+    passage_prefix: str = ""
     languages: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    session: Any
-    inputs: frozenset[str]
-    tokenize: Tokenize
-
-
 class OnnxEmbedder:
-    """A `ports.Embedder` over the model in a folder."""
+    """A `ports.Embedder` over the model in a folder, which is loaded at the first text, once for a process."""
 
-    def __init__(self, folder: Path, options: OnnxOptions) -> None:
-        """
-        Read what the folder says; the model itself is loaded at the first text.
-
-        Raises:
-            EmbeddingsUnavailable: a file is absent or cannot be used.
-            EmbeddingsGarbled: the model has other dimensions than the settings want.
-        """
-        self._folder, self._options = folder, options
-        self._described: ModelFolder = folder_of(folder)
-        require_size(self._described.dimensions, options.dimensions)
-        self._loaded: _Loaded | None = None
-        self._lock = Lock()
-
-    @property
-    def model(self) -> EmbeddingModel:
-        """What the folder says of the model."""
-        described = self._described
-        languages = self._options.languages or described.languages
-        key = "|".join((described.name, described.pooling, str(described.max_tokens), self._prefix("passage")))
-        return EmbeddingModel(described.name, key, described.dimensions, languages)
+    def __init__(
+        self, folder: Path, dimensions: int | None, prefixes: Mapping[Purpose, str], languages: frozenset[str]
+    ) -> None:
+        """Read what *folder* says, where the settings do not. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""
+        self._file = _one_of(folder, "model.onnx", "onnx/model.onnx")
+        self._tokenizer_file = _one_of(folder, "tokenizer.json", "tokenizer.model")
+        self._own = own = description_of(folder)
+        require_size(own.dimensions, dimensions)
+        self._prefixes = {"query": own.query_prefix, "passage": own.passage_prefix, **prefixes}
+        name = own.name or folder.name
+        key = "|".join((name, own.pooling, str(own.max_tokens), self._prefixes["passage"]))
+        self.model = EmbeddingModel(name, key, own.dimensions, languages or own.languages)
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""
-        loaded = self._ready()
-        prefix = self._prefix(purpose)
-        return [self._pooled(self._states(loaded, loaded.tokenize(prefix + text))) for text in texts]
-
-    def _prefix(self, purpose: Purpose) -> str:
-        return self._options.prefixes.get(purpose) or self._described.prefixes.get(purpose, "")
-
-    def _ready(self) -> _Loaded:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = _loaded(self._described)
-            return self._loaded
-
-    def _states(self, loaded: _Loaded, tokens: Tokens) -> Floats:
-        ids = np.array([tokens.ids], dtype=np.int64)
-        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        if "token_type_ids" in loaded.inputs:
-            inputs["token_type_ids"] = np.array([tokens.types], dtype=np.int64)
         try:
-            states = loaded.session.run(None, inputs)[0]
-        except Exception as error:  # the library has a class of its own for each failure, and no common one
-            if not type(error).__module__.startswith("onnxruntime"):
+            # One by one: a quantised model takes its scales from all of a batch, so texts would change one another.
+            return [self._vector_of(self._prefixes[purpose] + text) for text in texts]
+        except Exception as error:  # neither library has a class of its own for its failures
+            if isinstance(error, EmbeddingError | MemoryError):
                 raise
-            raise EmbeddingsUnavailable(log=f"onnxruntime: {type(error).__name__}") from error
-        numbers = np.asarray(states, dtype=np.float64)
-        if numbers.ndim != 3 or not numbers.shape[1]:
-            raise EmbeddingsGarbled(log=f"the model gives an array of shape {numbers.shape}")
-        return numbers
+            why = f"has a model or tokenizer that cannot be used ({type(error).__name__})"
+            raise _unusable(self._file.parent, why) from error
 
-    def _pooled(self, states: Floats) -> Vector:
-        pooled = states[0, 0] if self._described.pooling == "cls" else states[0].mean(axis=0)
-        require_size(len(pooled), self._described.dimensions)
-        length = float(np.sqrt((pooled * pooled).sum()))
-        if not np.isfinite(length) or length == 0.0:
-            raise EmbeddingsGarbled(log="a vector has a value that is not a finite number, or nothing but zeros")
-        return array("f", (pooled / length).astype(np.float32).tobytes())
+    @cached_property
+    def _vector_of(self) -> Callable[[str], Vector]:
+        options = onnxruntime.SessionOptions()
+        # One thread: the processes of the service share the cores already. Only a crash is worth a line of its log.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        # The arena keeps what the longest text needed.
+        options.enable_cpu_mem_arena = False
+        session = onnxruntime.InferenceSession(str(self._file), options, providers=["CPUExecutionProvider"])
+        names = {tensor.name for tensor in session.get_inputs()}
+        own, tokens_of = self._own, tokenizer_from(self._tokenizer_file, self._own.max_tokens)
+
+        def vector_of(text: str) -> Vector:
+            # A token has far less than 12 characters on average: what is behind need not be tokenized.
+            ids = np.array([tokens_of(encodable(text[: own.max_tokens * 12]))], dtype=np.int64)
+            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            states = session.run(None, {name: inputs[name] for name in names if name in inputs})[0]
+            if states.ndim != 3 or not states.shape[1]:
+                raise EmbeddingsGarbled(log=f"the model gives an array of shape {states.shape}")
+            pooled = states[0, 0] if own.pooling == "cls" else states[0].mean(axis=0, dtype=float)
+            return unit_vector(pooled, own.dimensions)
+
+        return vector_of
 
 
-def _loaded(described: ModelFolder) -> _Loaded:
-    options = onnxruntime.SessionOptions()
-    # One thread: the processes of the service share the cores already.
-    options.intra_op_num_threads, options.inter_op_num_threads = 1, 1
-    options.log_severity_level = _QUIET
-    # Spinning threads burn a core while they wait, and the arena keeps what the longest text needed.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.enable_cpu_mem_arena = False
+def description_of(folder: Path) -> Description:
+    """Return how a vector is made with the model in *folder*. Raises: EmbeddingsUnavailable."""
+    file = _one_of(folder, "1_Pooling/config.json", "embedding.json")
     try:
-        session = onnxruntime.InferenceSession(
-            str(described.model_file), sess_options=options, providers=["CPUExecutionProvider"]
-        )
-    except Exception as error:  # as above
-        if not type(error).__module__.startswith("onnxruntime"):
-            raise
-        raise unusable(described.model_file.parent, "has a model that onnxruntime cannot load") from error
-    tokenize = tokenizer_from(described.tokenizer_file, described.max_tokens)
-    return _Loaded(session, frozenset(tensor.name for tensor in session.get_inputs()), tokenize)
+        if file.name == "embedding.json":
+            return msgspec.json.decode(file.read_bytes(), type=Description)
+        published = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        modes = [key for key, is_on in published.items() if key.startswith("pooling_mode_") and is_on is True]
+        pooling = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}["+".join(modes)]
+        return msgspec.convert({"dimensions": published["word_embedding_dimension"], "pooling": pooling}, Description)
+    except (OSError, KeyError, ValueError, RecursionError) as error:
+        raise _unusable(folder, f"has a {file.name} that cannot be used: pooling must be cls or mean") from error
 
 
-def tokenizer_from(file: Path, max_tokens: int) -> Tokenize:
-    """
-    Return the tokenizer in *file*; texts are cut after *max_tokens*. Raises: EmbeddingsUnavailable: there is none.
-
-    Of the two libraries only the one that is wanted is loaded.
-    """
+def tokenizer_from(file: Path, max_tokens: int) -> Callable[[str], list[int]]:
+    """Return what makes the tokens of a text, cut after *max_tokens*. Raises whatever its library does."""
+    # Of the two libraries only the one that is wanted is loaded.
     if file.suffix == ".model":
-        from datafari_rag.adapters.vectors.sentence_pieces import tokenizer
-    else:
-        from datafari_rag.adapters.vectors.word_pieces import tokenizer
-    return tokenizer(file, max_tokens)
+        from sentencepiece import SentencePieceProcessor
+
+        pieces: Any = SentencePieceProcessor(model_file=str(file))
+        return lambda text: [pieces.bos_id(), *pieces.encode(text)[: max_tokens - 2], pieces.eos_id()]
+    from tokenizers import Tokenizer
+
+    encoder = Tokenizer.from_file(str(file))
+    encoder.no_padding()
+    encoder.enable_truncation(max_tokens)
+    return lambda text: encoder.encode(text).ids
+
+
+def _one_of(folder: Path, *names: str) -> Path:
+    file = next((folder / name for name in names if (folder / name).is_file()), None)
+    if file is None:
+        raise _unusable(folder, f"has no {names[0]}: docs/embeddings.md says which files it needs")
+    return file
+
+
+def _unusable(folder: Path, why: str) -> EmbeddingsUnavailable:
+    return EmbeddingsUnavailable(f"The folder of the embedding model {why}.", log=str(folder))

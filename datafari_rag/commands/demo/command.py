@@ -17,14 +17,8 @@ from datafari_rag import server
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.commands.terminal import demo_place
 
-MODEL = "bge-small-en"
-"""The model whose vectors of the shipped documents come with the package."""
-
-OWN_MODEL = "e5-small-multilingual"
-"""The model for files of one's own, whose languages are not known."""
-
 SLOW = (
-    "New files are read at some 7,000 characters a second on two cores, since each passage gets a vector; "
+    "Files are read at some 7,000 characters a second on two cores, since each passage gets a vector; "
     "the page says how far."
 )
 
@@ -39,9 +33,9 @@ TRIES = (
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of worker processes.")
-@click.option("--meaning", is_flag=True, help="Search by meaning as well.")
+@click.option("--meaning", metavar="onnx:FOLDER|URL", help="Search by meaning as well, with this embedding model.")
 @click.option("--model", metavar="URL[#NAME]", help="Let this model answer: the first that the server lists, or NAME.")
-def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: str | None) -> None:
+def demo(folder: Path | None, port: int, workers: int, *, meaning: str | None, model: str | None) -> None:
     """
     Serve the shipped documents, or those of FOLDER, on 127.0.0.1.
 
@@ -49,12 +43,11 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
     Examples:
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
-      datafari-rag demo --meaning
+      datafari-rag demo --meaning onnx:models/bge-small-en-v1.5
       datafari-rag demo --model http://127.0.0.1:11434/v1
     \b
     Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds.
-    --meaning needs a model, once: `datafari-rag model get bge-small-en` for the shipped documents, whose vectors come
-    with the package, `datafari-rag model get e5-small-multilingual` for FOLDER.
+    --meaning is as embeddings.endpoint; docs/embeddings.md says where to get a model.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves. With
     --model the passages that answer a question are sent there; docs/models.md has more, also for servers with a key.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to start again.
@@ -67,9 +60,10 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
         from datafari_rag.commands.demo.index import settings_of_model
 
         options |= settings_of_model(model)
-    if meaning:
-        options["embeddings.endpoint"] = _endpoint(MODEL if folder is None else OWN_MODEL)
-    place = demo_place(folder, is_near=meaning)
+    endpoint = _endpoint(meaning)
+    if endpoint:
+        options["embeddings.endpoint"] = endpoint
+    place = demo_place(folder, is_near=bool(endpoint))
     made_private(place)
     # Settings and users are copied once: changes to them are kept.
     for name in ("rag.properties", "users.json"):
@@ -77,9 +71,9 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
             with resources.as_file(resources.files("datafari_rag.resources") / "demo" / name) as source:
                 shutil.copyfile(source, place / name)
     if folder is None:
-        _index_demo(place / "index", str(options.get("embeddings.endpoint", "")))
+        _index_demo(place / "index", endpoint)
     if folder is not None:
-        _keep_endpoint(place / "rag.properties", str(options.get("embeddings.endpoint", "")))
+        _keep_endpoint(place / "rag.properties", endpoint)
         options |= _watched(folder, place)
     start(
         place / "rag.properties",
@@ -100,22 +94,23 @@ def _keep_endpoint(conf: Path, endpoint: str) -> None:
         click.echo(SLOW, err=True)
 
 
-def _endpoint(model: str) -> str:
-    """Return the setting for *model*. Raises: ClickException: it is not here, or nothing that runs it."""
-    from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA
-    from datafari_rag.commands.model import KNOWN_MODELS, default_folder, is_there
-    from datafari_rag.core.settings.answers import ONNX
+def _endpoint(meaning: str | None) -> str:
+    """Return the setting for the model *meaning*, "" without one. Raises: ClickException: it cannot be used."""
+    from datafari_rag.adapters.vectors.factory import embedder_for
+    from datafari_rag.core.errors import EmbeddingError
+    from datafari_rag.core.settings.answers import ONNX, EmbeddingsSettings, model_endpoint
+    from datafari_rag.core.settings.table import Settings
 
+    if not meaning:
+        return ""
     try:
-        import datafari_rag.adapters.vectors.onnx  # noqa: F401
-    except ImportError as error:
-        raise click.ClickException(NEEDS_EXTRA) from error
-    place = default_folder(model)
-    if not is_there(KNOWN_MODELS[model], place):
-        raise click.ClickException(
-            f"demo --meaning needs the model {model}: run `datafari-rag model get {model}` once, then this again."
-        )
-    return f"{ONNX}{place}"
+        endpoint = str(model_endpoint("/v1/embeddings").read(meaning, str(Path.cwd())))
+        embedder_for(Settings(embeddings=EmbeddingsSettings(endpoint=endpoint)))
+    except ValueError as error:
+        raise click.UsageError(f"--meaning: {ONNX}FOLDER or the address of an embedding model is expected.") from error
+    except EmbeddingError as error:
+        raise click.ClickException(f"--meaning: {error.reason}") from error
+    return endpoint
 
 
 def _index_demo(index: Path, endpoint: str) -> None:
@@ -126,7 +121,8 @@ def _index_demo(index: Path, endpoint: str) -> None:
     from datafari_rag.core.settings.table import Settings
 
     if not index.exists():
-        click.echo("Indexing the demo documents (once, a few seconds)…", err=True)
+        how_long = "a minute or two" if endpoint else "a few seconds"
+        click.echo(f"Indexing the demo documents (once, {how_long})…", err=True)
     try:
         build_demo_index(index, embedder_for(Settings(embeddings=EmbeddingsSettings(endpoint=endpoint))))
     except EmbeddingError as error:

@@ -14,7 +14,6 @@ import click
 from datafari_rag.adapters.embedded.schema import META_FILE, versions, write_whole
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.model.endpoint import Endpoint, ServerListing
-from datafari_rag.adapters.vectors.factory import shipped
 from datafari_rag.core.errors import ModelError
 from datafari_rag.core.model.servers import advice_for, completed, named_in
 from datafari_rag.ingest.embedding import FORM as EMBEDDING_FORM
@@ -22,12 +21,9 @@ from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import IndexOrder, IndexRun
 from datafari_rag.ingest.sandbox import Sandbox
-from datafari_rag.ports import Embedder, Writer
+from datafari_rag.ports import Embedder
 
 CORPUS = "docs.jsonl.gz"
-VECTORS = "vectors-bge-small-en.bin"
-"""The vectors of its passages, as the model of that name makes them."""
-
 MARK = "demo-corpus.sha256"
 
 
@@ -51,8 +47,7 @@ def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
     """
     Index the shipped pages, with their rights, in *directory*; return immediately when the index has them.
 
-    With *embedder* they have vectors: the shipped ones, where its model made them. A demo index of another version is
-    created again.
+    With *embedder* they have vectors. A demo index of another version, or of another model, is created again.
 
     Raises:
         SearchUnavailable: the index there is damaged, or being written to.
@@ -70,15 +65,9 @@ def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
     with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer, Sandbox() as reader:
         # The root's name is not the file's place, which differs between installations.
         with closing(Manifest(directory / "manifest.sqlite", "demo")) as manifest:
-            IndexRun(IndexOrder(path), _embedding(writer, embedder), manifest, SilentListener(), reader).go()
+            into = writer if embedder is None else EmbeddingWriter(writer, embedder)
+            IndexRun(IndexOrder(path), into, manifest, SilentListener(), reader).go()
         write_whole(directory / MARK, "\n".join(state))
-
-
-def _embedding(writer: EmbeddedWriter, embedder: Embedder | None) -> Writer:
-    if embedder is None:
-        return writer
-    file = resources.files("datafari_rag.resources") / "demo" / VECTORS
-    return EmbeddingWriter(writer, shipped(file.read_bytes(), embedder) if file.is_file() else embedder)
 
 
 def _marked(directory: Path) -> tuple[str, str] | None:

@@ -284,8 +284,7 @@ class EmbeddingsSettings:
         "",
         check=model_endpoint("/v1/embeddings"),
         help="Where vectors are made: the URL of an OpenAI-compatible /v1/embeddings endpoint, or onnx:FOLDER for a "
-        "local model (datafari-rag model get NAME; needs the extra vectors). Empty: no vectors, the search uses "
-        "words only.",
+        "local model (docs/embeddings.md; needs the extra vectors). Empty: no vectors, the search uses words only.",
     )
     token: str = secret(
         "embeddings.token",

@@ -98,37 +98,36 @@ def published(folder: Path, **pooling: object) -> Path:
     (folder / "1_Pooling").mkdir()
     told = {"word_embedding_dimension": 4, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False, **pooling}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(told))
-    prompts = {"prompts": {"query": "query: ", "document": "passage: "}}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 2}')
+    (folder / "onnx").mkdir()
+    (folder / "model.onnx").rename(folder / "onnx" / "model.onnx")
     return folder
 
 
-def test_a_folder_of_sentence_transformers_says_pooling_prefixes_and_length(tmp_path: Path) -> None:
-    own = local(published(tiny_model(tmp_path)))
-    assert own.model.dimensions == 4
-    assert own.embed(["pump"], "query")[0] == own.embed(["cat"], "query")[0]  # the first token is the prefix
-    assert own.embed(["pump"], "passage")[0].tolist() == [0, 0, 1, 0]
+def test_a_folder_as_its_makers_publish_it_says_its_pooling(tmp_path: Path) -> None:
+    own = local(published(tiny_model(tmp_path)), embeddings_options=EmbeddingOptions(prefixes={"passage": "passage:"}))
+    assert (own.model.name, own.model.dimensions) == (tmp_path.name, 4)
+    assert own.embed(["pump leave"], "query")[0].tolist() == [1, 0, 0, 0]
+    assert own.embed(["pump"], "passage")[0].tolist() == [0, 0, 1, 0]  # the first token is the prefix
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no model": (lambda folder: (folder / "model.onnx").unlink(), "has no model.onnx"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json"),
-    "no word of its pooling": (lambda folder: (folder / "embedding.json").unlink(), "does not specify its pooling"),
+    "no word of its pooling": (lambda folder: (folder / "embedding.json").unlink(), "has no 1_Pooling/config.json"),
     "a description that is no JSON": (
         lambda folder: (folder / "embedding.json").write_text("{"),
-        "embedding.json that cannot be read",
+        "embedding.json that cannot be used",
     ),
     "a description that is no object": (
         lambda folder: (folder / "embedding.json").write_text("[]"),
-        "embedding.json that is not an object",
+        "embedding.json that cannot be used",
     ),
     "no dimensions": (lambda folder: tiny_model(folder, dimensions=None), "embedding.json that cannot be used"),
     "dimensions that are text": (lambda folder: tiny_model(folder, dimensions="4"), "embedding.json that cannot be"),
     "an unknown pooling": (lambda folder: tiny_model(folder, pooling="max"), "embedding.json that cannot be used"),
     "another pooling of Sentence Transformers": (
         lambda folder: published(folder, pooling_mode_max_tokens=True),
-        "requires a pooling other than cls and mean",
+        "pooling must be cls or mean",
     ),
 }
 

