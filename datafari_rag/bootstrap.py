@@ -164,7 +164,7 @@ class Runtime:
         )
         of_search = (settings.solr, settings.openai.indexes, settings.tls)
         retriever = part("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
-        of_agents = (security, settings.demo, settings.server.public_url)
+        of_agents = (security, settings.demo, settings.server.public_url, settings.server.api_keys)
         dependencies = Dependencies(
             retriever=retriever,
             meaning=part("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
