@@ -167,6 +167,7 @@ class Runtime:
         of_agents = (security, settings.demo, settings.server.public_url, settings.server.api_keys)
         dependencies = Dependencies(
             retriever=retriever,
+            indexes=retriever.others if isinstance(retriever, Indexes) else {},
             meaning=part("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
             both=in_turn if settings.solr.url.startswith(EMBEDDED) else side_by_side,
             several=several_at_once,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from datafari_rag import ports
@@ -124,6 +124,8 @@ class Dependencies:
     """How the searches by words and by meaning are made."""
     several: Several = ports.one_by_one
     """How the calls of the model for one summary are made."""
+    indexes: Mapping[str, Retriever] = field(default_factory=dict)
+    """The indexes of `openai.indexes` by name, where one of them is not that of `solr.url`."""
     reranker: Reranker | None = None
     """What puts the found passages into order; None where nothing is sent anywhere for it."""
 
@@ -189,10 +191,21 @@ def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Depen
 
 
 def fetch(
-    document_id: str, field: str, user: User, *, settings: Settings, dependencies: Dependencies
+    document_id: str,
+    field: str,
+    user: User,
+    *,
+    settings: Settings,
+    dependencies: Dependencies,
+    index: str | None = None,
 ) -> Document | None:
-    """Return one document as *user* may see it, None when absent or hidden. Raises: SearchError, NotAuthenticated."""
-    return dependencies.retriever.fetch(document_id, field, _access(user, settings.security))
+    """
+    Return one document as *user* may see it, None when absent or hidden, or when there is no such *index*.
+
+    Without *index* the first index that has it counts, that of `solr.url` first. Raises: SearchError, NotAuthenticated.
+    """
+    retriever = dependencies.retriever if index is None else dependencies.indexes.get(index)
+    return None if retriever is None else retriever.fetch(document_id, field, _access(user, settings.security))
 
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:

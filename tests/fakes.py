@@ -64,6 +64,8 @@ class FakeRetriever:
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
         if self.error is not None:
             raise self.error
+        if field not in ("exactContent", "preview_content") and not field.startswith("content_"):
+            return None
         return next((replace(found, field=field) for found in self.documents if found.id == document_id), None)
 
     def probe(self) -> str | None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context, copy_context
+from dataclasses import replace
 from threading import Event
 from typing import Any, Generic, TypeVar
 
@@ -228,7 +229,7 @@ class Indexes:
     def __init__(self, main: Retriever, others: Mapping[str, Retriever]) -> None:
         """Hold *main* and the *others* by their names."""
         self._main = main
-        self._others = dict(others)
+        self.others = dict(others)
 
     @property
     def main(self) -> Retriever:
@@ -237,8 +238,10 @@ class Indexes:
 
     def search(self, search: Search, access: Filter) -> SearchResult:
         """Search where `search.index` says. Raises as `ports.Retriever.search`; KeyError: no such index."""
-        engine = self._main if search.index is None else self._others[search.index]
-        return engine.search(search, access)
+        engine = self._main if search.index is None else self.others[search.index]
+        result = engine.search(search, access)
+        documents = tuple(replace(document, index=search.index) for document in result.documents)
+        return replace(result, documents=documents)
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Browse the index of `solr.url`."""
@@ -246,7 +249,7 @@ class Indexes:
 
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
         """Return the document from the first index in which this user may see it, that of `solr.url` first."""
-        for engine in (self._main, *self._others.values()):
+        for engine in (self._main, *self.others.values()):
             document = engine.fetch(document_id, field, access)
             if document is not None:
                 return document
@@ -254,7 +257,7 @@ class Indexes:
 
     def probe(self) -> str | None:
         """Return what is wrong with the first index that could not be searched now."""
-        return next((problem for engine in (self._main, *self._others.values()) if (problem := engine.probe())), None)
+        return next((problem for engine in (self._main, *self.others.values()) if (problem := engine.probe())), None)
 
 
 log = logging.getLogger(__name__)

@@ -309,6 +309,8 @@ class Document:
     """Its place among the documents of several searches, as a score; None where one search says all."""
     places: str | None = None
     """`PlaceMark`s as they are stored: the page, slide or row of each stretch of *text*, where the file had any."""
+    index: str | None = None
+    """The name in `openai.indexes` of the index that it was found in; None for that of `solr.url`."""
     reranked: tuple[Nearness, ...] = ()
     """What a reranker says of its passages, in the units of *near*, whose place it takes in ranking; empty without."""
 
@@ -403,6 +405,8 @@ class Citation:
     """The place of the quote in its file, in words: "p. 12", "Slide 3", "Sheet Q3, row 14"."""
     page: int | None = None
     """The page number alone, for opening the file there."""
+    index: str | None = None
+    """The index of the document, as `Document.index`."""
 
 
 def first_value(row: Mapping[str, Any], name: str) -> str | None:

@@ -151,6 +151,7 @@ class SolrRetriever:
         *field* is one of the body and preview fields; any other is absent. Raises as search.
         """
         schema = self._schema()
+        field = text_field(field, schema) or field
         if not schema.is_text(field) or not is_unicode(document_id):
             return None
         reply = self._ask(fetch_params(document_id, field, access, schema), is_narrowed=False)

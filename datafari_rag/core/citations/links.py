@@ -71,6 +71,8 @@ def passage_link(citation: Citation, base: str) -> str | None:
     if citation.url is not None and is_public(citation.url):
         return marked(citation.url, citation.quote)
     place: dict[str, object] = {"id": citation.document_id}
+    if citation.index is not None:
+        place["index"] = citation.index
     if citation.start is not None:
         place |= {"field": citation.field, "start": citation.start, "end": citation.end}
     return f"{base}/documents?{urlencode(place, errors='replace')}"
@@ -79,7 +81,8 @@ def passage_link(citation: Citation, base: str) -> str | None:
 def document_link(document: Document, base: str) -> str:
     """Return the public address of *document*, else that of its page here."""
     address = target_of(document)
-    return address if is_public(address) else f"{base}/documents?{urlencode({'id': document.id}, errors='replace')}"
+    named = {"id": document.id} | ({} if document.index is None else {"index": document.index})
+    return address if is_public(address) else f"{base}/documents?{urlencode(named, errors='replace')}"
 
 
 def marked(address: str, quotation: str | None) -> str:

@@ -88,4 +88,5 @@ def citation_at(mark: Mark, source: CheckedExtract, finding: ClaimFinding, langu
         quote=source.stored[slice(*place)] if place else None,
         place=None if where is None else where.label(language),
         page=where.number if where is not None and where.kind == "page" else None,
+        index=document.index,
     )

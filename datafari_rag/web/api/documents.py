@@ -9,8 +9,9 @@ from flask import Response
 
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import target_of
-from datafari_rag.core.documents import Document, Extract, Passage, place_at
+from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage, place_at
 from datafari_rag.core.errors import BadRequest, NotFound
+from datafari_rag.core.search_request import STORED
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.core.text.structure import header_above, is_in_table
 from datafari_rag.pipeline import fetch
@@ -20,9 +21,6 @@ from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.rendering import PageReader, failure_page, page, reader_of
 from datafari_rag.web.responses import NDJSON, failure, json_response, plain
 
-FIELDS = frozenset({"exactContent", "preview_content"})
-"""Fields whose stored text may be opened."""
-
 PATH = "/documents"
 
 
@@ -30,15 +28,21 @@ def opened(exchange: Exchange) -> Response:
     """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
     incoming = exchange.incoming
     document_id, field = incoming.param("id"), incoming.param("field") or "exactContent"
-    if field not in FIELDS or not document_id:
+    if not document_id:
         raise NotFound
     snapshot = exchange.snapshot
     document = fetch(
-        document_id, field, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies
+        document_id,
+        # Snippets are stored nowhere: what they were cut from is opened.
+        STORED["highlighting"] if field == HIGHLIGHTING else field,
+        exchange.user(),
+        settings=snapshot.settings,
+        dependencies=snapshot.dependencies,
+        index=incoming.param("index"),
     )
     if document is None:
         raise NotFound
-    start, end = _span(incoming, len(document.text))
+    start, end = (None, None) if field == HIGHLIGHTING else _span(incoming, len(document.text))
     exchange.extracts = (Extract(1, document.id, document, (Passage(start or 0, end or len(document.text)),), ""),)
     if not wants_json():
         return _as_page(exchange.worker, document, start, end)
@@ -46,7 +50,7 @@ def opened(exchange: Exchange) -> Response:
         "id": document.id,
         "title": title_of(document),
         "url": target_of(document),
-        "field": field,
+        "field": document.field,
         "text": document.text,
         "start": start,
         "end": end,
