@@ -85,7 +85,7 @@ def program(venv: str, name: str) -> Path:
     """Return a program of a peer's environment. Raises: NotStarted when it is not installed."""
     found = VENVS / venv / "bin" / name
     if not found.exists():
-        raise NotStarted(f"{name} is not installed in .venvs/{venv}: make peers")
+        raise NotStarted(f"{name} is not installed in .venvs/{venv}: .ci/setup peers")
     return found
 
 

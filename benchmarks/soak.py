@@ -1,8 +1,8 @@
 """
 Soak: many streamed requests through the real server, the model a stub; memory, descriptors and errors as it goes on.
 
-`make soak` asks 100,000 times and writes its table into docs/faults.md; the suite runs the same code with fewer. The
-documents are short: what a request leaves behind is the subject, not what it costs. The slope of the memory is a
+`.ci/measure soak` asks 100,000 times and writes its table into docs/faults.md; the suite runs the same code with fewer.
+The documents are short: what a request leaves behind is the subject, not what it costs. The slope of the memory is a
 straight line through what the worker held after each round, the first rounds left out: caches and pools fill then.
 """
 
@@ -32,7 +32,7 @@ DOCUMENTS = (
     ("filter", "Filters", "The filter needs water; the pump needs none."),
 )
 PAGE = Path(__file__).parents[1] / "docs" / "faults.md"
-FROM, TO = "<!-- soak: written by make soak -->", "<!-- end of soak -->"
+FROM, TO = "<!-- soak: written by benchmarks/soak.py -->", "<!-- end of soak -->"
 MOST_BYTES = 100.0
 """Most that a request may leave behind; one leaked object of the smallest kind is more than half of that."""
 

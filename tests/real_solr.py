@@ -20,11 +20,11 @@ from tests.settings import settings_with
 def require_tools() -> None:
     """Skip without Java, Maven, or what Maven fetches; on CI, fail."""
     for name in ("java", "mvn"):
-        program(name, "make programs")
+        program(name, ".ci/setup test")
     try:
         jars(lambda line: None)
     except CannotRunSolr:
-        missing("Solr from Maven Central", "make solr-jars")
+        missing("Solr from Maven Central", ".ci/setup test")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "datafari_rag"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "resources" not in path.parts)
 # What measures and tries the service; it may import all of it, and the service nothing of this.
-TRIALS = ROOT / "datafari_rag_trials"
+TRIALS = ROOT / "trials" / "datafari_rag_trials"
 ALL_MODULES = [*MODULES, *sorted(TRIALS.rglob("*.py"))]
 
 # What a package may import from this project.
@@ -75,7 +75,7 @@ BESIDES: dict[str, set[str]] = {
     },
     "server": {"gunicorn", "gevent"},
     "connection": {"gunicorn", "gevent"},
-    "commands": {"click", "rich"},
+    "commands": {"click"},
 }
 # What one module, or the modules of one folder, may import beyond their package's row.
 OF_ONE_PLACE: dict[str, set[str]] = {

@@ -72,7 +72,7 @@ def test_what_was_measured_before_the_time_was_over_is_kept(monkeypatch: pytest.
 def test_a_target_that_cannot_be_started_leaves_the_others_alone() -> None:
     rows = {"relay": tried(lambda: {"port": program("nowhere", "python")}), "service": tried(lambda: {"lost": 0})}
 
-    assert "make peers" in rows["relay"]["error"]
+    assert ".ci/setup peers" in rows["relay"]["error"]
     assert rows["service"] == {"lost": 0}
 
 
@@ -110,7 +110,7 @@ def test_only_what_is_between_the_marks_of_a_page_is_written_one_table_and_one_p
 
 def test_costs_that_were_not_measured_leave_the_others(tmp_path: Path) -> None:
     row = costs_row()
-    row["300 kB"]["haystack"] = {"error": "NotStarted: make peers"}
+    row["300 kB"]["haystack"] = {"error": "NotStarted: .ci/setup peers"}
     row["squad"] = {"error": "Timeout"}
     text = "\n".join(report.costs({"cost": row}))
     assert "| Haystack, the same Solr | 4.0 (4.0 ×) | - |" in text and "squad" not in text
@@ -119,7 +119,7 @@ def test_costs_that_were_not_measured_leave_the_others(tmp_path: Path) -> None:
 
 @pytest.fixture
 def node() -> None:
-    required.program("node", "make programs")
+    required.program("node", ".ci/setup test")
 
 
 @pytest.mark.usefixtures("node")

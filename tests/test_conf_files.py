@@ -27,7 +27,7 @@ def test_the_packaged_copy_is_the_same(name: str) -> None:
 
 @pytest.mark.parametrize(("shown", "name"), [("solr", "conf"), ("solr-passages", "passages")])
 def test_the_packaged_config_set_of_solr_is_the_same(shown: str, name: str) -> None:
-    packaged = ROOT / "datafari_rag_trials" / "resources" / "solr" / name
+    packaged = ROOT / "trials" / "datafari_rag_trials" / "resources" / "solr" / name
     ours, theirs = ({path.name: path.read_bytes() for path in at.iterdir()} for at in (CONF / shown, packaged))
     assert ours and ours == theirs
 

@@ -23,12 +23,12 @@ def said_by(missing: Missing) -> list[str]:
 
 def test_each_missing_part_is_one_line_with_the_command_that_brings_it() -> None:
     missing = Missing()
-    for reason in ("NOT TESTED: node is missing; make programs", "a reason of its own", "NOT TESTED: b is missing; b"):
+    for reason in ("NOT TESTED: node is missing; .ci/setup test", "a reason of its own", "NOT TESTED: b is missing; b"):
         missing.pytest_runtest_logreport(left_out(f"Skipped: {reason}"))
         missing.pytest_runtest_logreport(left_out(f"Skipped: {reason}"))
     missing.pytest_runtest_logreport(pytest.TestReport("a", ("a", 1, "a"), {}, "passed", None, "call"))
 
-    assert said_by(missing) == ["NOT TESTED: b is missing; b", "NOT TESTED: node is missing; make programs"]
+    assert said_by(missing) == ["NOT TESTED: b is missing; b", "NOT TESTED: node is missing; .ci/setup test"]
 
 
 def test_what_another_process_left_out_when_it_collected_is_named_as_well() -> None:

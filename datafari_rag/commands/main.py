@@ -10,7 +10,6 @@ import click
 
 from datafari_rag import __version__
 from datafari_rag.adapters.private_files import write_for_this_account_alone
-from datafari_rag.extras import command_for
 
 COMMANDS = {
     "demo": ("datafari_rag.commands.demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
@@ -48,9 +47,6 @@ PLUGINS = "datafari_rag.commands"
 HIDDEN = frozenset({"demo-watch"})
 """Commands that only other commands start."""
 
-EXTRAS = frozenset({"matplotlib", "rich"})
-"""Libraries without which a command cannot even be read; the extra that brings them has the command's name."""
-
 
 def commands() -> Mapping[str, tuple[str, str]]:
     """Return the commands of the service and those that installed packages add to them."""
@@ -71,12 +67,7 @@ class LazyGroup(click.Group):
         if row is None:
             return None
         module, _, name = row[0].partition(":")
-        try:
-            command: click.Command = getattr(importlib.import_module(module), name)
-        except ModuleNotFoundError as error:
-            if str(error.name).partition(".")[0] not in EXTRAS:
-                raise
-            raise click.ClickException(f"`{cmd_name}` needs the extra `{cmd_name}`: {command_for(cmd_name)}") from error
+        command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

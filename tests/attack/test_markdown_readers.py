@@ -106,8 +106,8 @@ def answers(number: int, seed: int) -> Iterator[dict[str, str]]:
 
 def rendered(texts: Iterator[dict[str, str]]) -> dict[str, list[dict[str, str]]]:
     """Return for each reader what it made of the texts that it should not have."""
-    node = program("node", "make programs")
-    present(CLIENTS / "node_modules" / "showdown", "make .venvs/.npm")
+    node = program("node", ".ci/setup test")
+    present(CLIENTS / "node_modules" / "showdown", ".ci/setup test")
     lines = "\n".join(map(json.dumps, texts))
     run = subprocess.run([node, str(READERS), str(CLIENTS)], input=lines, capture_output=True, text=True, check=True)
     holes: dict[str, list[dict[str, str]]] = json.loads(run.stdout)["holes"]

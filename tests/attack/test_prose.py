@@ -37,7 +37,7 @@ def hostile_texts(chars: int) -> dict[str, str]:
 def times(texts: dict[str, str]) -> dict[str, float | str]:
     """Return the milliseconds of each text, without marks and with many, or what was thrown."""
     lines = "\n".join(json.dumps({"label": label, "text": text}) for label, text in texts.items())
-    command = [program("node", "make programs"), str(TIMES), str(SCRIPT)]
+    command = [program("node", ".ci/setup test"), str(TIMES), str(SCRIPT)]
     run = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
     found: dict[str, float | str] = json.loads(run.stdout)
     assert len(found) == 2 * len(texts)
@@ -84,7 +84,7 @@ def test_the_lines_behind_the_last_one_that_is_read_are_one_on_the_page() -> Non
     """As on the page without script, and no fence among them hides what it holds."""
     text = "x\n\n" * (MAX_LINES // 2) + "```\nlast [1]\n```\n\n- a"
     run = subprocess.run(
-        [program("node", "make programs"), str(TEXTS), str(SCRIPT)],
+        [program("node", ".ci/setup test"), str(TEXTS), str(SCRIPT)],
         input=json.dumps(text),
         capture_output=True,
         text=True,

@@ -119,7 +119,7 @@ def make_small(picture: Path) -> None:
 def main() -> None:
     """Write every picture again."""
     if shutil.which("chromium") is None:
-        raise SystemExit("chromium is missing: run make programs")
+        raise SystemExit("chromium is missing: run .ci/setup test")
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, browsing() as browser:
         places = [Path(folder) / name for name in ("demo", "zoo", "Documents")]

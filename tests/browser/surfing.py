@@ -31,7 +31,7 @@ PATIENCE_MS = 45_000
 @contextmanager
 def browsing() -> Iterator[Browser]:
     """Run one browser; every context of it is a fresh reader."""
-    path = program("chromium", "make programs")
+    path = program("chromium", ".ci/setup test")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser

@@ -71,8 +71,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Run
 @pytest.fixture(scope="session")
 def node() -> Script:
     """Run one of the scripts beside this file with Node; return the object it printed."""
-    program("node", "make programs")
-    present(NODE_MODULES, "make clients")
+    program("node", ".ci/setup test")
+    present(NODE_MODULES, ".ci/setup long")
 
     def run(script: str, *arguments: str) -> Any:
         return _printed(["node", str(HERE / script), *arguments])
@@ -83,7 +83,7 @@ def node() -> Script:
 @pytest.fixture(scope="session")
 def langchain() -> Script:
     """Run the script of langchain-openai in its own environment; return the object it printed."""
-    python = present(LANGCHAIN, "make clients")
+    python = present(LANGCHAIN, ".ci/setup long")
     return lambda *arguments: _printed([str(python), str(HERE / "langchain_client.py"), *arguments])
 
 
@@ -96,7 +96,10 @@ def extras_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str
     """
 
     def run(name: str, url: str) -> str:
-        python, folder = present(ENVIRONMENTS / name / "bin" / "python", "make clients"), tmp_path_factory.mktemp(name)
+        python, folder = (
+            present(ENVIRONMENTS / name / "bin" / "python", ".ci/setup long"),
+            tmp_path_factory.mktemp(name),
+        )
         source, site = folder / "source", folder / "site"
         shutil.copytree(HERE.parents[1] / "extras" / name, source)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]

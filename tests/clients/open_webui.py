@@ -1,5 +1,5 @@
 """
-Open WebUI itself in front of the service, with a real browser: `make open-webui`. Too large for `make test`.
+Open WebUI itself in front of the service, with a real browser: `.ci/measure open-webui`. Too large for `make test`.
 
 Two people ask the same question in Open WebUI; each gets the answer that they may have, with sources that open the
 passage. Fails when one of them does not; writes the picture of docs/chat-uis.md.

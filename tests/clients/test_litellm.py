@@ -80,7 +80,7 @@ def proxy(behind: Stub, strict: ModelServer, good: Running, tmp_path_factory: py
     port = free_port()
     environ = {**os.environ, "LITELLM_MASTER_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     command = [
-        present(PROXY, "make clients"),
+        present(PROXY, ".ci/setup long"),
         "--config",
         folder / "config.yaml",
         "--host",

@@ -40,7 +40,7 @@ HISTORY = (ChatMessage("user", "Hello."), ChatMessage("assistant", "Yes?"), Chat
 def serving(template: str, folder: Path) -> Iterator[str]:
     """Run the server with one of the templates; give its base address."""
     command = [
-        present(PYTHON, "run make clients"),
+        present(PYTHON, ".ci/setup long"),
         HERE / "llamacpp_server.py",
         folder,
         TEMPLATES / f"{template}.jinja",

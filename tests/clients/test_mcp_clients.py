@@ -45,7 +45,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Run
 
 @pytest.fixture(scope="module")
 def seen(agents: str) -> Any:
-    return _printed([str(present(MCP, "make clients")), str(HERE / "mcp_client.py"), agents, QUESTION])
+    return _printed([str(present(MCP, ".ci/setup long")), str(HERE / "mcp_client.py"), agents, QUESTION])
 
 
 @pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
@@ -89,7 +89,7 @@ def test_fastmcp_gets_the_same(seen: Any) -> None:
 
 
 def test_langchains_agents_get_the_tools(agents: str, seen: Any, saw: Saw) -> None:
-    python = present(LANGCHAIN, "make clients")
+    python = present(LANGCHAIN, ".ci/setup long")
     told = _printed([str(python), str(HERE / "langchain_mcp_client.py"), agents, QUESTION])
     saw(told["tools"])
     assert told["tools"] == sorted(TOOLS)
@@ -98,7 +98,7 @@ def test_langchains_agents_get_the_tools(agents: str, seen: Any, saw: Saw) -> No
 
 def test_the_inspector_lists_and_calls_the_tools(agents: str, saw: Saw) -> None:
     # It looks for its own version beside the folder it is run in.
-    folder = present(NODE_MODULES / "@modelcontextprotocol" / "inspector-cli" / "build", "make clients")
+    folder = present(NODE_MODULES / "@modelcontextprotocol" / "inspector-cli" / "build", ".ci/setup long")
     command = [node_22(), "index.js", agents, "--transport", "http", "--header", "X-Remote-User: alice", "--method"]
 
     def inspected(*more: str) -> Any:

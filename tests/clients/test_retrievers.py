@@ -28,7 +28,7 @@ def test_the_suite_of_an_installed_retriever_passes(
 
 def test_a_client_made_of_the_description_retrieves(good: Running, tmp_path: Path, saw: Saw) -> None:
     """The generator leaves out streams and some unions of other paths, and says so; nothing of this one."""
-    python = present(ENVIRONMENTS / "openapi" / "bin" / "python", "make clients")
+    python = present(ENVIRONMENTS / "openapi" / "bin" / "python", ".ci/setup long")
     generated = subprocess.run(
         [
             *(str(python), "-m", "openapi_python_client", "generate"),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from datafari_rag.commands.main import EXTRAS
 
 WITHOUT = (
     "import sys; sys.modules.update(dict.fromkeys({missing!r})); from datafari_rag.commands.main import main; main()"
@@ -20,19 +17,6 @@ def without(missing: tuple[str, ...], *arguments: str) -> subprocess.CompletedPr
     """Run the command line in a process that cannot import *missing*."""
     line = (sys.executable, "-c", WITHOUT.format(missing=missing), *arguments)
     return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-
-
-@pytest.mark.parametrize("library", sorted(EXTRAS))
-def test_a_command_without_its_extra_says_how_to_install_it(library: str) -> None:
-    done = without((library,), "eval", "questions.jsonl")
-    assert (done.returncode, done.stdout) == (1, "")
-    command = f"{shlex.quote(sys.executable)} -m pip install 'datafari-rag[eval]'"
-    assert done.stderr == f"Error: `eval` needs the extra `eval`: {command}\n"
-
-
-def test_each_command_names_its_own_extra() -> None:
-    done = without(("rich",), "conformance", "http://127.0.0.1:9")
-    assert done.stderr.endswith("pip install 'datafari-rag[conformance]'\n")
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9/v1/embeddings", "onnx:model"])

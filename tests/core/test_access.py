@@ -15,7 +15,7 @@ from datafari_rag.core.errors import NotAuthenticated
 from tests.security.corpora import NS, TOKENS, acls, may_see
 
 CASES = int(os.environ.get("PROPERTY_CASES", "600"))
-"""Random documents and users; `make rights` tries 67,000."""
+"""Random documents and users; `.ci/measure rights` tries 67,000."""
 
 
 @settings(max_examples=CASES, deadline=None)

@@ -19,7 +19,7 @@ Row = tuple[str, str, str, str, str]
 
 PROPERTY = "fault"
 HEAD: Row = ("fault", "the caller saw", "label", "after", "then")
-FROM, TO = "<!-- faults: written by make faults -->", "<!-- end of faults -->"
+FROM, TO = "<!-- faults: written by tests/end_to_end/matrix.py -->", "<!-- end of faults -->"
 
 
 def tell(record: Record, fault: str, saw: str, *, label: str = "", took_s: float | None = None, then: str = "") -> None:

@@ -1,8 +1,8 @@
 """
 The fault matrix through the whole service: real processes, each part broken in every way that it can break.
 
-Each row: what the caller saw, the label, the time, and that the next good request works. `make faults` prints the
-table (`matrix.py`). The model's own faults are in test_model_faults.py; here are the cuts in the network between it
+Each row: what the caller saw, the label, the time, and that the next good request works. `.ci/measure faults` prints
+the table (`matrix.py`). The model's own faults are in test_model_faults.py; here are the cuts in the network between it
 and us.
 """
 

@@ -3,8 +3,8 @@ A real SolrCloud whose rights change and whose documents go while readers ask an
 
 No user ever sees a version that its rights hide from them. A version that was replaced and visible before they asked,
 or a deleted document, is seen by no user, and nothing that they may see is lost, except while a killed or paused node
-comes back: then Solr may answer from the state of before. `make history` runs it for half an hour, keeps all of it,
-and writes the summary into docs/faults.md.
+comes back: then Solr may answer from the state of before. `.ci/measure history` runs it for half an hour, keeps all of
+it, and writes the summary into docs/faults.md.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PLACE = os.environ.get("HISTORY_FILE", "")
 """Where the history is kept; empty: beside the test's other files."""
 PAGE = os.environ.get("HISTORY_PAGE", "")
 """The page that gets the summary; empty: none."""
-MARKS = ("<!-- history: written by make history -->", "<!-- end of history -->")
+MARKS = ("<!-- history: written by tests/end_to_end/test_history.py -->", "<!-- end of history -->")
 TOKENS = ("red", "green", "blue")
 DOCUMENTS, WRITERS = 40, 2
 ALL = Search("pump", Step("asked", ("pump",)), DOCUMENTS + 10)

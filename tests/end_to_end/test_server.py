@@ -222,7 +222,7 @@ def test_ctrl_c_in_a_terminal_ends_all_workers_without_a_word(
 ) -> None:
     """A terminal sends the signal to every process that it started, so each worker gets it beside the parent."""
     if has_vectors:
-        required.library("onnxruntime", "make setup")
+        required.library("onnxruntime", ".ci/setup dev")
     changes = {"embeddings.endpoint": f"onnx:{tiny_model(tmp_path / 'model')}"} if has_vectors else {}
     write_settings(tmp_path, settings_for(demo_index, stub, "echo") | {"server.grace_s": GRACE_S} | changes)
     port = free_port()

@@ -1,4 +1,4 @@
-"""The short soak: the code of `make soak` with fewer requests."""
+"""The short soak: the code of `.ci/measure soak` with fewer requests."""
 
 from __future__ import annotations
 

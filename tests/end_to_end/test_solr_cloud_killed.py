@@ -220,7 +220,7 @@ def asks(found: Service) -> Callable[[Load], None]:
 
 ONE_KILL = pytest.param("1 kill", 1, PAUSE_S, id="one kill")
 FIRST, *AGAIN = (pytest.param(f"10 kills, run {run} of 3", 10, DENSE_S, id=f"ten, {run}") for run in (1, 2, 3))
-# `make faults` runs them all.
+# `.ci/measure faults` runs them all.
 RUNS = [FIRST, *(pytest.param(*run.values, id=run.id, marks=pytest.mark.trials) for run in AGAIN)]
 
 

@@ -20,7 +20,7 @@ from tests.required import missing
 @pytest.fixture
 def installed() -> None:
     if importlib.util.find_spec("tesserocr") is None or not ocr.is_installed():
-        missing("Tesseract", "make .venv/.dev programs")
+        missing("Tesseract", ".ci/setup test")
 
 
 def picture_of(text: str) -> Image.Image:

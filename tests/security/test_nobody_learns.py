@@ -3,7 +3,7 @@ A property that contract §5 promises: no user learns anything about a document 
 what they may.
 
 Random corpora with random rights, users, dialects, parameters and overrides, over HTTP through the whole service. The
-closing line reports how many cases there were; `make attack` runs 3,150, `make rights` 100,000 new ones.
+closing line reports how many cases there were; `make attack` runs 3,150, `.ci/measure rights` 100,000 new ones.
 """
 
 from __future__ import annotations

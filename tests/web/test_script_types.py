@@ -16,7 +16,7 @@ SCRIPTS = ROOT / "datafari_rag" / "resources" / "static"
 
 def complaints(project: Path) -> list[str]:
     """Return what the checker says of the scripts of *project*, a line each."""
-    node, checker = program("node", "make programs"), present(CHECKER, "make clients")
+    node, checker = program("node", ".ci/setup test"), present(CHECKER, ".ci/setup long")
     command = [node, str(checker), "--pretty", "false", "-p", str(project)]
     run = subprocess.run(command, cwd=project.parent, capture_output=True, text=True, timeout=120, check=False)
     return run.stdout.splitlines()

@@ -66,7 +66,7 @@ WEIGHTS = Weights(
 AUTO, FEW = 0.22, 0.59
 """
 The fitted numbers, and the threshold `auto`: *AUTO*, one for all sets and languages. Below *FEW* an answer says that
-there are few words. `make calibrate` fits them, prints them, and writes into docs/quality.md what they keep and stop.
+there are few words. Calibration fits them, prints them, and writes into docs/quality.md what they keep and stop.
 """
 
 

@@ -1,12 +1,8 @@
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.passages.term_matching import terms_of
-from datafari_rag.core.text.sentences import spans
 from datafari_rag_trials.evaluation.questions import (
     RESOURCES,
     REWORDED,
@@ -16,10 +12,7 @@ from datafari_rag_trials.evaluation.questions import (
     readers_in,
     reworded_in,
     rights_in,
-    rows_of,
 )
-from tests.core.test_quote_table import DATA
-from tests.required import present
 
 
 def written(folder: Path, text: str) -> Path:
@@ -101,38 +94,3 @@ def test_the_shipped_questions_in_other_words_are_distinct_and_hold_nothing_of_o
     assert abs(sum(1 if row["half"] == "held" else -1 for row in newer)) <= len({row["set"] for row in newer})
     rows = older + newer
     assert len({(row["set"], row["source"]) for row in rows}) == len({row["question"] for row in rows}) == len(rows)
-
-
-@pytest.mark.parametrize("name", sorted({row["set"] for row in shipped(REWORDED[1])}))
-def test_no_content_word_of_the_sentence_that_answers_or_of_the_title_is_in_the_question(name: str) -> None:
-    folder = present(DATA / name, "it is one of the data sets next to the project")
-    documents = {row["id"]: row for _, row in rows_of(folder / "docs.jsonl")}
-    sources = {one.id: one for one in questions_in(folder / "questions.jsonl")}
-    shared = {}
-    for row in shipped(REWORDED[1]):
-        if row["set"] != name:
-            continue
-        source, language = sources[row["source"]], row["language"]
-        asked = {term.stem for term in terms_of(row["question"], language)}
-        assert asked
-        said = " ".join(
-            f"{_title(document)} {sentence}"
-            for document in map(documents.__getitem__, source.document_ids)
-            for sentence in _answering(str(document["content"]), source.answers)
-        )
-        common = asked & {term.stem for term in terms_of(said, language)}
-        if common or not said:
-            shared[row["source"]] = common
-    assert not shared
-
-
-def _title(document: Mapping[str, object]) -> str:
-    """Return the title where it says something: fact sheets have their number alone."""
-    title = str(document["title"])
-    return "" if title.startswith("Fiche F") else title
-
-
-def _answering(text: str, answers: Sequence[str]) -> Iterator[str]:
-    for answer in answers:
-        for found in re.finditer(re.escape(answer), text):
-            yield from (text[start:end] for start, end in spans(text) if start < found.end() and end > found.start())
