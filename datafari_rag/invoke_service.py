@@ -128,7 +128,7 @@ def prompt_of(body: object, defaults: ServiceDefaults, *, nonce: str) -> Prompt:
     language, format_name = detect(question), _text(fields, "format").lower()
     answer_format = next((name for name in ANSWER_FORMATS if name == format_name), None)
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
-    instructions = before or instructions_for(defaults.instructions, language=language, answer_format=answer_format)
+    instructions = before or instructions_for(defaults.instructions, language=None, answer_format=answer_format)
     return Prompt(
         question=question,
         extracts=extracts_for(chosen, is_cleaned=True),

@@ -29,7 +29,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, SearchError
 from datafari_rag.core.events import Event, Finished, ModelFacts
 from datafari_rag.core.model.prompt import Prompt, fitted, tokens_in
-from datafari_rag.core.query.plan import content_words, is_wanted, query_prompt_for, searches_for, with_query
+from datafari_rag.core.query.plan import content_words, is_rewritten, query_prompt_for, searches_for, with_query
 from datafari_rag.core.search_request import Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.answers import RagSettings
@@ -263,8 +263,7 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
 
     With an effort no query is written here: `minimal` calls no model, and the plan of the others is in their budget.
     """
-    is_enabled = settings.chat.query_rewriting_enabled and _effort_of(ask, settings.rag) == "none"
-    if not is_wanted(ask, is_enabled=is_enabled):
+    if not is_rewritten(ask, settings):
         return ask
     prompt = query_prompt_for(ask, model=settings.rag.model, nonce=parts.new_nonce(), language=language)
     prompt = sendable(prompt, settings, parts.count)
@@ -272,7 +271,9 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
     with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
         for piece in said_by_model:
             if isinstance(piece, Ending):
-                return ask if piece.failure is not None else with_query(ask, "".join(words))
+                # What answers in place of a failed model words no search.
+                is_usable = piece.failure is None and piece.facts.name != BUILTIN_MODEL
+                return with_query(ask, "".join(words)) if is_usable else ask
             words.append(piece.text)
     return ask
 

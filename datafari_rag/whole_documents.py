@@ -116,7 +116,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     if document is None:
         raise NotFound("There is no such document.")
     stopwatch.lap("search")
-    own_language = detect(document.text, "en")
+    own_language = detect(document.text)
     weighed = run.weighed(document, own_language)
     passages = chosen(weighed, SENTENCES[run.work.length])
     extracts = extracts_for([(document, passages)], is_cleaned=run.settings.rag.clean, has_paths=False)
@@ -244,7 +244,7 @@ def _part_written(
 
 
 def _prompt(run: WorkRun, subject: Subject, question: str, extracts: tuple[Extract, ...]) -> Prompt:
-    instructions = whole.instructed_in(whole.SUMMARY, subject.language)
+    instructions = whole.instructed_in(whole.SUMMARY, run.ask.language, "the document")
     return run.prompt(question, extracts, instructions=instructions, language=subject.language)
 
 
@@ -274,7 +274,7 @@ def _parts(run: WorkRun, subject: Subject, reply: ModelText, extracts: tuple[Ext
     yield SummaryPart(summary, reply.finish_reason, reply.facts)
     if summary.support.replaced == "extractive":
         document = replace(subject.document, text="\n".join(extract.text for extract in extracts))
-        own = detect(subject.document.text, "en")
+        own = detect(subject.document.text)
         weighed = run.weighed(document, own)
         sentences = [words_at(document.text, passage) for passage in chosen(weighed, _share(run, len(subject.spans)))]
         yield from _summary_of_sentences(run, replace(subject, language=own), sentences, extracts)
@@ -329,7 +329,8 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     if run.work.is_estimate:
         yield Finished("", extracts=extracts)
     elif run.has_model:
-        instructions = whole.instructed_in(whole.SYNTHESIS, language)
+        of = "the question" if run.ask.question else "the documents"
+        instructions = whole.instructed_in(whole.SYNTHESIS, run.ask.language, of)
         question = run.ask.question or whole.TOGETHER
         prompt = run.prompt(question, extracts, instructions=instructions, language=language)
         yield from speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
@@ -338,7 +339,7 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
 
 
 def _language(ask: Ask, documents: list[Document]) -> str:
-    return question_language_for(ask) if ask.question else detect(documents[0].text, "en")
+    return question_language_for(ask) if ask.question else detect(documents[0].text)
 
 
 def _extracts(run: WorkRun, documents: list[Document]) -> tuple[Extract, ...]:
@@ -370,7 +371,7 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
         if selection.extracts:
             read = selection.extracts[0]
             return tuple(Passage(*stored_span(read.document, p.start, p.end), p.score) for p in read.passages)
-    weighed = run.weighed(document, detect(document.text, "en"))
+    weighed = run.weighed(document, detect(document.text))
     chars = min(limit.chars, 2 * limit.tokens)
     return condensed(weighed, (0, len(document.text)), chars)
 
@@ -391,7 +392,7 @@ def _synthesis_of_sentences(
 
 
 def _own_words(run: WorkRun, extract: Extract) -> str:
-    language = detect(extract.document.text, "en")
+    language = detect(extract.document.text)
     if run.ask.question:
         return "".join(pieces(run.ask.question, (extract,), language=run.ask.language or language))
     # Of the stored text: in the extract's, which is cleaned, no line ends a heading or an item.

@@ -506,7 +506,7 @@ def tried(model: Model, prompt: Prompt, clock: Callable[[], float]) -> ModelTria
         len(texts),
         is_right=EXPECTED in text,
         is_cited="[1]" in text or f"[{DOCUMENTS[0][0]}]" in text,
-        is_in_language=detect(text, "") == LANGUAGE,
+        is_in_language=detect(text) == LANGUAGE,
         is_cut=ending.finish_reason == "length",
         facts=ending.facts,
     )

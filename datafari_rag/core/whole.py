@@ -68,9 +68,10 @@ TOGETHER = "Summarise what these documents say, say what they have in common and
 """The question of a synthesis for which none was asked."""
 
 
-def instructed_in(text: str, language: str) -> str:
-    """Return the instructions *text* for an answer in *language*, a code."""
-    return text.replace("{language}", LANGUAGES.get(language, language))
+def instructed_in(text: str, language: str | None, of: str) -> str:
+    """Return the instructions *text* for an answer in *language*, a code; None is the language *of* what is named."""
+    named = f"the language of {of}" if language is None else LANGUAGES.get(language, language)
+    return text.replace("{language}", named)
 
 
 def part_question(number: int, total: int, sentences: int) -> str:

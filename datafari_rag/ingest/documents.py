@@ -114,7 +114,8 @@ def extension_of(name: str) -> str:
 
 def _document(document_id: str, content: str, texts: Mapping[str, str]) -> Document:
     language = texts.get("language") or detect(without_names(content[:SAMPLE_CHARS]))
-    document: Document = {"id": document_id, "exactContent": content, "language": language}
+    document: Document = {"id": document_id, "exactContent": content}
+    document |= {"language": language} if language else {}
     document |= {name: text for name, text in texts.items() if text}
     if "extension" not in document and (extension := _extension_of_url(texts.get("url", ""))):
         document["extension"] = extension

@@ -40,7 +40,7 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
     if not is_unicode(text):
         raise BadRequest("The parameter q is not valid Unicode text.")
     # The page sends the language of its texts as `lang`: it only decides if the search has no clear language.
-    language = detect(text, parameters.language or "en")
+    language = detect(text) or parameters.language or ""
     return replace(browse_of(parameters), language=language), parameters.ignored
 
 

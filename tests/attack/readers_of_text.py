@@ -341,9 +341,6 @@ READERS: dict[str, Reader] = {
         Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
     ),
     "core.query.plan.instructed": lambda text: plan.instructed(text, text),
-    "core.query.plan.is_follow_up": lambda text: [
-        plan.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
-    ],
     "core.query.plan.search_text_for": lambda text: plan.search_text_for(
         text, (ChatMessage("user", text),), language="en"
     ),
@@ -365,7 +362,7 @@ READERS: dict[str, Reader] = {
         for value in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}', f"(a OR {text}")
         for one in (f"source:{value}", f"{{!tag={value}", f"-({value})")
     ],
-    "core.query.plan.has_own_words": lambda text: plan.has_own_words(text, "fr"),
+    "core.query.plan.own_words": lambda text: plan.own_words(text, "fr"),
     "core.query.plan.plain_step": lambda text: plan.plain_step(
         text[:MAX_QUESTION_CHARS], language="en", operator="AND"
     ),

@@ -31,6 +31,9 @@ class Knowing(FakeRetriever):
         return found if self.known & {word.lower() for word in search.step.words} else SearchResult((), 0)
 
 
+AS_ASKED = settings_with(chat_query_rewriting_enabled=False)
+
+
 def asked(path: str, question: str, at: Any, **more: object) -> Any:
     body = {"messages": [*TALK, {"role": "user", "content": question}], **more}
     return app_of(at).test_client().post(path, json=body).get_json()
@@ -39,14 +42,21 @@ def asked(path: str, question: str, at: Any, **more: object) -> Any:
 @pytest.mark.parametrize("path", ["/chat", "/api/chat"])
 def test_a_follow_up_is_searched_for_with_the_question_before_it(path: str) -> None:
     retriever = FakeRetriever(FLIGHT)
-    asked(path, "And why?", fake_snapshot(retriever))
+    asked(path, "And why?", fake_snapshot(retriever, settings=AS_ASKED))
     search, _ = retriever.searches[0]
-    assert search.question == "When does flight 204 leave?\nAnd why?"
+    assert search.question == "flight 204 leave\nAnd why?"
+
+
+def test_on_v1_a_follow_up_is_searched_so_without_an_index_name_alone() -> None:
+    retriever = FakeRetriever(FLIGHT)
+    asked("/v1/chat/completions", "And why?", fake_snapshot(retriever, settings=AS_ASKED), model="datafari")
+    asked("/v1/chat/completions", "And why?", fake_snapshot(retriever), index_name="default")
+    assert [search.question for search, _ in retriever.searches][:2] == ["flight 204 leave\nAnd why?", "And why?"]
 
 
 def test_the_question_goes_to_the_model_word_for_word() -> None:
     model = FakeModel("Because [1].")
-    asked("/chat", "And why?", fake_snapshot(model=model))
+    asked("/chat", "And why?", fake_snapshot(model=model, settings=AS_ASKED))
     assert model.prompts[0].question == "And why?"
     assert [turn.text for turn in model.prompts[0].history] == [turn["content"] for turn in TALK]
 
@@ -66,12 +76,9 @@ def test_on_v1_earlier_words_are_not_used_when_the_question_has_known_ones() -> 
     assert {search.question for search, _ in retriever.searches} == {"Which gate?"}
 
 
-REWRITING = settings_with(chat_query_rewriting_enabled=True)
-
-
 def test_the_model_may_write_the_query() -> None:
     retriever, model = FakeRetriever(FLIGHT), FakeModel("flight 204 departure delay")
-    told = asked("/chat", "And why?", fake_snapshot(retriever, model, settings=REWRITING))
+    told = asked("/chat", "And why?", fake_snapshot(retriever, model))
     assert retriever.searches[0][0].question == "flight 204 departure delay"
     assert len(model.prompts) == 2
     assert "query rewriting" in told["context"]["thoughts"][0]["props"]["overrides"]
@@ -80,14 +87,14 @@ def test_the_model_may_write_the_query() -> None:
 def test_a_first_question_costs_no_second_call() -> None:
     model = FakeModel("At 15h50 [1].")
     body = {"messages": [{"role": "user", "content": "When does flight 204 leave?"}]}
-    app_of(fake_snapshot(model=model, settings=REWRITING)).test_client().post("/chat", json=body)
+    app_of(fake_snapshot(model=model)).test_client().post("/chat", json=body)
     assert len(model.prompts) == 1
 
 
 def test_a_model_that_cannot_write_a_query_is_done_without() -> None:
     retriever, model = FakeRetriever(FLIGHT), FakeModel(failure=ModelUnavailable())
-    asked("/chat", "And why?", fake_snapshot(retriever, model, settings=REWRITING))
-    assert retriever.searches[0][0].question == "When does flight 204 leave?\nAnd why?"
+    asked("/chat", "And why?", fake_snapshot(retriever, model))
+    assert retriever.searches[0][0].question == "flight 204 leave\nAnd why?"
 
 
 def test_top_and_temperature_replace_the_settings_for_one_request() -> None:

@@ -29,7 +29,7 @@ def test_the_seeds_request_is_read() -> None:
     ]
     assert (prompt.question, prompt.max_tokens, prompt.temperature, prompt.nonce) == (QUESTION, 200, 0.4, NONCE)
     assert (prompt.model, prompt.language) == ("house-model", "en")
-    assert prompt.instructions == "Answer in English as the form that suits the question best."
+    assert prompt.instructions == "Answer in the language of the question as the form that suits the question best."
 
 
 def test_the_generation_with_documents_is_read() -> None:
@@ -45,7 +45,7 @@ def test_the_generation_with_documents_is_read() -> None:
     ]
     assert prompt.extracts[0].document.url == "http://x/a"
     assert (prompt.answer_format, prompt.model) == ("stepbystep", "m")
-    assert prompt.instructions == "Answer in English as numbered steps."
+    assert prompt.instructions == "Answer in the language of the question as numbered steps."
 
 
 def test_instructions_that_come_along_win() -> None:

@@ -31,13 +31,13 @@ def test_the_last_message_is_the_question_and_the_others_are_history() -> None:
     ask = read(turns(("user", "What is KAITO?"), ("assistant", "An operator."), ("user", "Who made KAITO?")))
     assert ask.question == "Who made KAITO?"
     assert ask.history == (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
-    assert (ask.search_text, ask.earlier_text) == (None, "What is KAITO?")
+    assert (ask.search_text, ask.earlier_text) == ("KAITO\nWho made KAITO?", "What is KAITO?")
 
 
 def test_a_follow_up_is_searched_for_with_the_turn_before_it() -> None:
     ask = read(turns(("user", "What is KAITO?"), ("assistant", "An operator."), ("user", "How do I install it?")))
     assert ask.question == "How do I install it?"
-    assert ask.search_text == "What is KAITO?\nHow do I install it?"
+    assert ask.search_text == "KAITO\nHow do I install it?"
 
 
 MESSAGE = {"role": "user", "content": "q"}
@@ -184,7 +184,7 @@ STATE = issued(TALK, FakeSigning(), now_s=990.0, limits=memory_limits(MEMORY.cha
 def test_a_client_that_sends_only_its_new_message_does_not_lose_the_thread() -> None:
     ask = read(asking("How do I install it?", sessionState=STATE), MEMORY, signing=FakeSigning())
     assert ask.history == TALK
-    assert ask.search_text == "What is KAITO?\nHow do I install it?"
+    assert ask.search_text == "KAITO\nHow do I install it?"
 
 
 def test_a_client_that_sends_its_history_keeps_its_own() -> None:

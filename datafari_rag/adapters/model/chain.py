@@ -395,4 +395,5 @@ class ExtractiveModel:
 
 
 def _pieces(prompt: Prompt) -> tuple[str, ...]:
-    return pieces(prompt.question, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)
+    asked = prompt.sought or prompt.question
+    return pieces(asked, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)

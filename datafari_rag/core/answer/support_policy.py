@@ -280,9 +280,8 @@ class SupportedOutput:
         """Return what is shown in place of the answer, behind what was shown of it and *rest* of what stays."""
         prompt = self._prompt
         if replaced == "extractive":
-            return "".join(
-                pieces(prompt.question, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)
-            )
+            asked = prompt.sought or prompt.question
+            return "".join(pieces(asked, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format))
         nothing = nothing_found(prompt.language)
         if self._policy.is_late:
             return nothing

@@ -156,7 +156,7 @@ def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[C
     compared = ComparedText(language)
     sources = seen_of(extracts, compared)
     # A few words show no language: "See [1]." is in that of the text around it.
-    around = language or detect(text)
+    around = language or detect(text) or "en"
     stated = stated_in(text, [extract.label for extract in extracts], lambda words: compared.states(words, around))
     if len(stated) > MAX_SENTENCES:
         raise BadRequest(f"The text has {len(stated)} sentences: at most {MAX_SENTENCES}.")

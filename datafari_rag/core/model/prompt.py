@@ -94,6 +94,8 @@ class Prompt:
     """Parameters that the caller set themselves: a refusal of one of them is their error."""
     spare_tokens: int = 0
     """Tokens of the model's window that neither the prompt nor the answer takes: room for thoughts."""
+    sought: str | None = None
+    """What was searched for, where that is not the question alone: what is answered without a model."""
     within_s: float | None = None
     """How long the reply is waited for at most, where that is less than the settings' limit."""
 
@@ -122,17 +124,21 @@ LANGUAGES: Mapping[str, str] = {
 }
 """What `{language}` becomes; an unknown code is used unchanged."""
 
+QUESTIONS_LANGUAGE = "the language of the question"
+"""What `{language}` becomes where the caller named none; a guess is never named."""
+
 _SLOTS = re.compile(r"\{language\}|\{format\}")
 
 
-def instructions_for(text: str, *, language: str, answer_format: AnswerFormat | None) -> str:
+def instructions_for(text: str, *, language: str | None, answer_format: AnswerFormat | None) -> str:
     """
     Return *text* with `{language}` and `{format}` replaced, in one pass, and nothing else touched.
 
-    What replaces a slot is never read again, and braces of any other kind stay as they are.
+    *language* is the code that the caller named, None where none was named. What replaces a slot is never read again,
+    and braces of any other kind stay as they are.
     """
     filling = {
-        "{language}": LANGUAGES.get(language, language),
+        "{language}": QUESTIONS_LANGUAGE if language is None else LANGUAGES.get(language, language),
         "{format}": FORMATS[answer_format or "default"],
     }
     return _SLOTS.sub(lambda slot: filling[slot[0]], text)

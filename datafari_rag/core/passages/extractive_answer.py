@@ -175,7 +175,7 @@ def best(question: str, sources: Sequence[SeenText], *, answered_in: str, overhe
     *answered_in* is the language of the answer; *overhead* is the characters that each quotation costs beside its
     words. Empty when nothing holds a word of the question.
     """
-    language = detect(question, answered_in)
+    language = detect(question) or answered_in
     words = AskedWords(terms_of(question, language), cue_of(question), language)
     likeliest = sorted(_scored(question, sources, words), key=_rate, reverse=True)
     fitting = Fitting(sources, words, answered_in, overhead)

@@ -1,10 +1,10 @@
 """
 From the ask and the settings to the searches, strict first and relaxed after it, and to the prompt.
 
-The model may word the search query of a conversation (`chat.query.rewriting.enabled`): it only names words to search
-for, in the language of the question; anything else it says is not used, and then the search runs as without it. Of a
-conversation the last messages come along as far as they fit; a question that refers back is searched with what it
-refers to.
+The model words the search query of a conversation (`chat.query.rewriting.enabled`): it only names words to search
+for, in the language of the question; anything else it says is not used, and then the search runs as without it: a
+question of few words is searched with those of the one before. Of a conversation the last messages come along as far
+as they fit.
 """
 
 from __future__ import annotations
@@ -18,28 +18,19 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.model.servers import CONVERSATION
 from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.answers import RagSettings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import visible
-from datafari_rag.core.text.language import detect
-from datafari_rag.core.text.words import is_empty_word, is_unspaced, sought_in, words_of
+from datafari_rag.core.text.language import detect, language_code
+from datafari_rag.core.text.words import is_empty_word, is_unspaced, sought_in
 
 TURN_TOKENS = 8
 """What role and frame of one message cost, at most."""
 
 _MOST_EARLIER = 3
 _MOST_OWN_WORDS = 2
-
-_REFERS_BACK = {
-    "en": re.compile(r"\b(?:it|its|this|that|these|those|they|them|their|there|he|him|his|she|her|ones?)\b", re.I),
-    "fr": re.compile(
-        r"\b(?:ça|cela|ceci|celui|celle|ceux|celles|leur|leurs|lui|elle|elles|ils|en|y)\b"
-        r"|\b(?:je|j['’]|tu|on|nous|vous|il|comment|pourquoi|quand|où)\s+(?:l['’]|le\b|la\b|les\b)(?=\w|\s+\w+\s*[?.!]?$)"
-        r"|-(?:le|la|les|il|elle|ils|elles|ce|lui|leur|en|y)\b",
-        re.I,
-    ),
-    "de": re.compile(r"\b(?:es|das|dies|diese[rsnm]?|er|sie|ihn|ihm|ihr|ihnen|davon|dafür|damit|daran)\b", re.I),
-    "es": re.compile(r"\b(?:esto|eso|ese|esa|lo|la|los|las|ellos|ellas|él|ella)\b|\w(?:lo|la|los|las)\b", re.I),
-}
+"""A question with no more content words is searched with those of the question before it."""
 
 
 def within(
@@ -58,29 +49,16 @@ def within(
 
 def search_text_for(question: str, history: Sequence[ChatMessage], *, language: str) -> str | None:
     """
-    Return what to search for in place of *question*, None when it can be searched for as it is.
+    Return what to search for in place of *question* where no model words it, None when it is searched as it is.
 
-    A question without content words ("Why?"), or one of few words that points back ("How do I install it?"), is
-    searched for together with the newest question before it that has content words.
+    A question of at most two content words is searched with the content words of the newest question before it that
+    has any.
     """
-    if not is_follow_up(question, language=language):
+    if len(own_words(question, language)) > _MOST_OWN_WORDS:
         return None
-    for turn in reversed(history):
-        if turn.role == "user" and has_own_words(turn.text, language):
-            return f"{turn.text}\n{question}"[:MAX_QUESTION_CHARS]
-    return None
-
-
-def is_follow_up(question: str, *, language: str) -> bool:
-    """Say whether *question* can hardly be understood without the turns before it."""
-    if not has_own_words(question, language):
-        return True
-    refers_back = _REFERS_BACK.get(language)
-    if refers_back is None or not refers_back.search(question, 0, MAX_QUESTION_CHARS):
-        return False
-    words = words_of(question[:MAX_QUESTION_CHARS], language)
-    own = {word.text.lower() for word in words if not is_empty_word(word.text.lower(), language)}
-    return len(own) <= _MOST_OWN_WORDS and not any(word.is_identifier for word in words)
+    earlier = (own_words(turn.text, language) for turn in reversed(history) if turn.role == "user")
+    words = " ".join(next(filter(None, earlier), ()))
+    return f"{words}\n{question}"[:MAX_QUESTION_CHARS] if words else None
 
 
 def earlier_text(history: Sequence[ChatMessage]) -> str | None:
@@ -130,8 +108,13 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
 
 def content_words(question: str, language: str) -> tuple[str, ...]:
     """Return the distinct words of *question* that say what is looked for; all of them when none does."""
+    return own_words(question, language) or _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+
+
+def own_words(question: str, language: str) -> tuple[str, ...]:
+    """Return the distinct words of *question* that say what is looked for; "Why?" has none."""
     words = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
-    return tuple(word for word in words if not is_empty_word(word.lower(), language)) or words
+    return tuple(word for word in words if not is_empty_word(word.lower(), language))
 
 
 def plain_step(text: str, *, language: str, operator: Operator) -> Step:
@@ -139,13 +122,6 @@ def plain_step(text: str, *, language: str, operator: Operator) -> Step:
     words = sought_in(text, language)
     own = tuple(word for word in words if not is_empty_word(word.lower(), language))
     return Step("asked", own or words, operator)
-
-
-def has_own_words(question: str, language: str) -> bool:
-    """Say whether *question* can be searched for without the turns before it: "Install Git?" can, "Why?" not."""
-    return any(
-        not is_empty_word(word.text.lower(), language) for word in words_of(question[:MAX_QUESTION_CHARS], language)
-    )
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
@@ -212,6 +188,8 @@ def _chars(value: object) -> int:
 
 MAX_QUERY_CHARS = 300
 MAX_TOKENS = 60
+WITHIN_S = 10.0
+"""How long the model's words for a search are waited for: no answer is worth more."""
 
 _INSTRUCTIONS = (
     "You write search queries. Read the conversation and the last question, and answer with one line: the words to "
@@ -221,9 +199,15 @@ _INSTRUCTIONS = (
 _DRESS = re.compile(r"^(?:search query|query|requête|recherche)\s*:\s*", re.IGNORECASE)
 
 
-def is_wanted(ask: Ask, *, is_enabled: bool) -> bool:
-    """Return whether a model is called: only for a conversation, and not on /v1, whose search is its user's words."""
-    return is_enabled and bool(ask.history) and ask.token_budget is None
+def is_rewritten(ask: Ask, settings: Settings) -> bool:
+    """
+    Say whether a model is to word the search: for a conversation, where one answers and no steps are planned.
+
+    Never for a request with an index name on /v1: its search is its user's own words.
+    """
+    is_on = settings.chat.query_rewriting_enabled and settings.rag.api_endpoint != BUILTIN_MODEL
+    effort = ask.effort or settings.rag.effort
+    return is_on and effort == "none" and bool(ask.history) and ask.token_budget is None and not ask.document_ids
 
 
 def query_prompt_for(ask: Ask, *, model: str, nonce: str, language: str) -> Prompt:
@@ -238,6 +222,7 @@ def query_prompt_for(ask: Ask, *, model: str, nonce: str, language: str) -> Prom
         model=model,
         temperature=0.0,
         max_tokens=MAX_TOKENS,
+        within_s=WITHIN_S,
     )
 
 
@@ -266,13 +251,13 @@ def language_for(ask: Ask) -> str:
 
 def question_language_for(ask: Ask) -> str:
     """
-    Return the language that the question is written in: its own, else the browser's first, else en.
+    Return the language that the question is written in: its own, else the browser's first, "" where neither is known.
 
     The language that the caller chose for the answer has no say here: a page sends its own, and the search would use
     the stop words of another language than the question's.
     """
-    first = (ask.accept_language or "").split(",")[0].split(";")[0].strip().lower()
-    return ask.question_language or detect(ask.question, first.split("-")[0] if first[:2].isalpha() else "en")
+    first = (ask.accept_language or "").split(",")[0].split(";")[0]
+    return ask.question_language or detect(ask.question) or language_code(first) or ""
 
 
 def searches_for(ask: Ask, *, language: str, rag: RagSettings) -> Iterator[Search]:
@@ -321,7 +306,7 @@ def prompt_for(
     """
     instructions, nonce = framing
     text = instructions_for(
-        instructed(ask.prompt_template, instructions), language=language, answer_format=ask.answer_format
+        instructed(ask.prompt_template, instructions), language=ask.language, answer_format=ask.answer_format
     ) + (FOLLOWUP_INSTRUCTIONS if ask.wants_followups else "")
     is_told = rag.template == "openai" or rag.add_instructions
     # On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is.
@@ -329,6 +314,7 @@ def prompt_for(
     return Prompt(
         question=ask.question,
         extracts=extracts,
+        sought=ask.search_text,
         instructions=text if is_told else None,
         nonce=nonce,
         history=ask.history,

@@ -135,10 +135,10 @@ class ChatSettings:
     )
     query_rewriting_enabled: bool = setting(
         "chat.query.rewriting.enabled",
-        False,
+        True,
         check=checks.flag(),
-        help="Let the model write the search query of a conversation. Costs one more request to the model for each "
-        "question.",
+        help="Let the model write the search query of a conversation: one more short request to the model for each "
+        "question but the first.",
     )
 
 

@@ -1,5 +1,5 @@
 """
-The language of a text as a value: guessed from its script and its stop words, with the words that a proof needs.
+The language of a text as a value, or none where it is not sure, with the words that a proof needs.
 
 A language without a data file (`words`) is a language of which nothing is known.
 """
@@ -18,31 +18,42 @@ from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS, LISTS, MA
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""
 
-LEAST_COMMON = 0.12
+LEAST_COMMON = 0.1
 """The least share of stop words in a text of its language: four in ten are usual in most of them."""
+
+MOST_FOREIGN = 0.1
+"""The largest share of words with a letter that the language does not have: more, and it is another one."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"(?P<language>[A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{1,8}){0,3}")
 _SCRIPTS = (
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af]")),
-    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("ja", re.compile(r"[\u3040-\u30ff]"), 0.05),
+    ("ko", re.compile(r"[\uac00-\ud7af]"), 0.2),
+    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]"), 0.2),
+    ("el", re.compile(r"[\u0370-\u03ff]"), 0.4),
+    ("he", re.compile(r"[\u0590-\u05ff]"), 0.4),
+    ("th", re.compile(r"[\u0e00-\u0e7f]"), 0.4),
+    ("hi", re.compile(r"[\u0900-\u097f]"), 0.4),
 )
-_FOREIGN = re.compile(r"[\u0370-\u0e7f\u3040-\ud7af]")
+"""Languages that have a script for themselves, or nearly, with the share of a text's letters that shows them."""
+
+_FOREIGN = re.compile(r"[\u0370-\u03ff\u0590-\u05ff\u0900-\u0e7f\u3040-\ud7af]")
 """What all of them are within: most texts have none of it."""
 
-_SCRIPT_SHARE = {"ja": 0.05, "ko": 0.2, "zh": 0.2}
-_UNSPACED = frozenset(("ja", "ko", "th", "zh"))
-_LETTERS = {"de": "äöüß", "fr": "éèêàçùœ", "es": "ñ¿¡ó", "pt": "ãõç", "it": "òìù"}
-_LATIN = ("en", "fr", "de", "es", "it", "pt", "nl")
-_MORE_LATIN = ("pl",)
-"""Languages whose common words are in their data file."""
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_ALPHABETS = {
+    "en": _LATIN,
+    "fr": _LATIN + "àâæçéèêëîïôœùûüÿ",
+    "de": _LATIN + "äöüß",
+    "es": _LATIN + "áéíñóúü",
+    "it": _LATIN + "àèéìíîòóùú",
+    "pt": _LATIN + "àáâãçéêíóôõúü",
+    "nl": _LATIN + "áéëèïíóöü",
+    "pl": _LATIN + "ąćęłńóśźż",
+    "ru": "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
+    "ar": "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي",
+}
+"""The letters of the languages that share a script: their stop words tell them apart."""
 
 
 Phrase = tuple[str, ...]
@@ -144,19 +155,8 @@ def spoken(*codes: str | None) -> Language:
 
 
 def spoken_in(text: str) -> str | None:
-    """
-    Return the code of the language that the script and the words of *text* show, None where they show none.
-
-    A script that several languages share, and a few common words of another language, show none: `detect` guesses.
-    """
-    sample = text[:SAMPLE_CHARS]
-    counts = Counter(_WORD.findall(sample.lower()))
-    code = _by_script(sample) or _by_words(sample, counts)
-    if code is None or code in _UNSPACED:
-        return code
-    words = _COMMON_WORDS[code]
-    common = sum([counts[word] for word in words & counts.keys()])
-    return code if not words or common >= LEAST_COMMON * counts.total() else None
+    """Return what `detect` is sure of, None where it is not."""
+    return detect(text) or None
 
 
 def language_code(text: str) -> str | None:
@@ -174,10 +174,32 @@ def sentence_in(language: str, name: str) -> str:
     return str(LISTS[language.lower().partition("-")[0]].get(name) or LISTS["en"][name])
 
 
-def detect(text: str, default: str = "en") -> str:
-    """Return the two-letter code of the language of *text*, *default* when there is no evidence for any."""
-    sample = text[:SAMPLE_CHARS]
-    return _by_script(sample) or _by_words(sample, Counter(_WORD.findall(sample.lower())), default) or default
+def detect(text: str) -> str:
+    """
+    Return the two-letter code of the language of *text*, "" where it is not sure.
+
+    Sure is a script that hardly any other language has, or one language with most stop words, in an alphabet that
+    *text* keeps to: a question in Turkish is not French for a ç, nor one in Ukrainian Russian.
+    """
+    sample = text[:SAMPLE_CHARS].lower()
+    letters = sum(map(str.isalpha, sample)) if _FOREIGN.search(sample) is not None else 0
+    for code, script, share in _SCRIPTS if letters else ():
+        if len(script.findall(sample)) > letters * share:
+            return code
+    counts = Counter(_WORD.findall(sample))
+    votes: Counter[str] = Counter()
+    for code in _ALPHABETS:
+        common = sum([counts[word] for word in _COMMON_WORDS[code] & counts.keys()])
+        if common >= max(1, LEAST_COMMON * counts.total()) and _foreign_share(counts, code) <= MOST_FOREIGN:
+            votes[code] = common
+    best = votes.most_common(2)
+    is_sure = bool(best) and (len(best) == 1 or best[0][1] > best[1][1])
+    return best[0][0] if is_sure else ""
+
+
+def _foreign_share(counts: Counter[str], code: str) -> float:
+    alphabet = frozenset(_ALPHABETS[code])
+    return sum([count for word, count in counts.items() if not alphabet.issuperset(word)]) / counts.total()
 
 
 def _all_of(codes: tuple[str, ...]) -> Language:
@@ -255,51 +277,9 @@ def _ending(pair: str) -> tuple[str, str]:
     return ending, other
 
 
-def _by_script(sample: str) -> str | None:
-    if _FOREIGN.search(sample) is None:
-        return None
-    letters = sum(map(str.isalpha, sample))
-    if not letters:
-        return None
-    for code, script in _SCRIPTS:
-        if len(script.findall(sample)) > letters * _SCRIPT_SHARE.get(code, 0.4):
-            return code
-    return None
-
-
-def _by_words(sample: str, counts: Mapping[str, int], default: str | None = None) -> str | None:
-    """Return the language that most of the words of *sample* speak for; *counts* has them in small letters."""
-    lowered = sample.lower()
-    votes = dict.fromkeys((*_LATIN, *_MORE_LATIN), 0.0)
-    languages = _languages_of_words()
-    for word in languages.keys() & counts.keys():
-        for code in languages[word]:
-            votes[code] += counts[word]
-    # A letter that only some languages have counts less than a word, since names and loan words contain it too.
-    for code, letters in _LETTERS.items() if not lowered.isascii() else ():
-        votes[code] += 0.5 * sum(map(lowered.count, letters))
-    best = max(votes.values())
-    if best <= 0 or (default is not None and votes.get(default) == best):
-        return default
-    return max(votes, key=lambda code: votes[code])
-
-
 def _common_words(code: str) -> frozenset[str]:
-    """Return the words of which a text in the language is full."""
-    return _LANGUAGES[code].common | FUNCTION_WORDS[code]
+    """Return the words of which texts and questions in the language are full."""
+    return _LANGUAGES[code].common | FUNCTION_WORDS[code] | ASKING_WORDS[code]
 
 
 _COMMON_WORDS = Remembered(_common_words, MAX_LANGUAGES)
-
-
-@cache
-def _languages_of_words() -> dict[str, list[str]]:
-    """Return the languages in which each word is a function word or asks, twice where it is both."""
-    languages: dict[str, list[str]] = {}
-    for code in _LATIN:
-        for word in (*FUNCTION_WORDS[code], *ASKING_WORDS[code]):
-            languages.setdefault(word, []).append(code)
-    for code in _MORE_LATIN:
-        for word in _LANGUAGES[code].common:
-            languages.setdefault(word, []).append(code)
-    return languages

@@ -33,6 +33,7 @@ from datafari_rag.core.events import (
     Sources,
     WorkEvent,
 )
+from datafari_rag.core.query.plan import is_rewritten
 from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.whole import EmptyDocument, SwitchedOff
 from datafari_rag.protocols.chat_reply_parts import (
@@ -217,7 +218,7 @@ class Phases:
         """Return the phases before anything is found, those of a conversation where there is one."""
         ask = context.ask
         of_talk = [HISTORY] if ask.history and ask.work is None else []
-        if of_talk and context.settings.chat.query_rewriting_enabled and not ask.document_ids:
+        if of_talk and is_rewritten(ask, context.settings):
             of_talk.append(REWRITING)
         return tuple(f"{self.subject}:{name}" for name in (*of_talk, *self.opening))
 

@@ -30,7 +30,7 @@ from datafari_rag.core.errors import (
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
-from datafari_rag.core.query.plan import earlier_text
+from datafari_rag.core.query.plan import earlier_text, question_language_for, search_text_for
 from datafari_rag.core.settings.dialects import OpenaiSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode
@@ -464,6 +464,9 @@ def _ask(
         sampling=own.sampling,
         ignored=own.ignored,
     )
+    if parameters.is_plain:
+        text = search_text_for(question, history, language=question_language_for(ask))
+        ask = replace(ask, search_text=text)
     if max_tokens == own.max_tokens:
         return ask
     lowered = f"max_tokens ({own.max_tokens}) is greater than what the window has left. Setting to {max_tokens}."

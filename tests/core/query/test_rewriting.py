@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from datafari_rag.core.ask import Ask, ChatMessage, TokenBudget
-from datafari_rag.core.query.plan import is_wanted, query_prompt_for, with_query
+from datafari_rag.core.query.plan import is_rewritten, query_prompt_for, with_query
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from tests.settings import settings_with
 
 TALK = Ask("How do I install it?", history=(ChatMessage("user", "What is KAITO?"),))
 
@@ -36,14 +41,20 @@ def test_the_model_gets_the_conversation_and_no_documents() -> None:
     assert prompt.temperature == 0.0
 
 
+BUDGETED = Ask("it?", history=TALK.history, token_budget=TokenBudget(1, 1, 1))
+
+
 @pytest.mark.parametrize(
-    ("ask", "is_enabled", "expected"),
+    ("ask", "changes", "expected"),
     [
-        pytest.param(TALK, True, True, id="a conversation"),
-        pytest.param(TALK, False, False, id="switched off"),
-        pytest.param(Ask("What is KAITO?"), True, False, id="a first question"),
-        pytest.param(Ask("it?", history=TALK.history, token_budget=TokenBudget(1, 1, 1)), True, False, id="on /v1"),
+        pytest.param(TALK, {}, True, id="a conversation"),
+        pytest.param(TALK, {"chat_query_rewriting_enabled": False}, False, id="switched off"),
+        pytest.param(TALK, {"rag_api_endpoint": BUILTIN_MODEL}, False, id="without a model"),
+        pytest.param(Ask("What is KAITO?"), {}, False, id="a first question"),
+        pytest.param(BUDGETED, {}, False, id="with an index name on /v1"),
+        pytest.param(replace(TALK, effort="minimal"), {}, False, id="with steps"),
+        pytest.param(replace(TALK, document_ids=("a",)), {}, False, id="in named documents"),
     ],
 )
-def test_a_model_is_asked_only_for_a_conversation(ask: Ask, is_enabled: bool, expected: bool) -> None:
-    assert is_wanted(ask, is_enabled=is_enabled) is expected
+def test_a_model_words_the_search_of_a_conversation(ask: Ask, changes: dict[str, Any], expected: bool) -> None:
+    assert is_rewritten(ask, settings_with(**changes)) is expected

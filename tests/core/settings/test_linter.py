@@ -41,8 +41,8 @@ def test_an_earlier_bad_value_of_a_double_does_not_count() -> None:
 def test_an_alias_is_read_with_a_warning(alias: str, key: str) -> None:
     row = row_for(key)
     assert row is not None
-    flags = ("solr.shards.tolerant", "chat.query.rewriting.enabled")
-    text = {"rag.template": "datafari"}.get(key, "1" if key not in flags else "true")
+    others = {"rag.template": "datafari", "solr.shards.tolerant": "true", "chat.query.rewriting.enabled": "false"}
+    text = others.get(key, "1")
     settings, problems = linted((alias, text))
     assert row.value_in(settings) != row.default
     assert [problem.severity for problem in problems if key in problem.message] == ["warning"]

@@ -27,17 +27,44 @@ from datafari_rag.core.text.words import MAX_LANGUAGES
     ],
 )
 def test_a_question_is_known_by_its_script_or_its_stop_words(text: str, language: str) -> None:
-    assert detect(text, "xx") == language
+    assert detect(text) == language
 
 
-@pytest.mark.parametrize("text", ["", "   ", "12345", "?!", "kubectl"], ids=repr)
-def test_what_says_nothing_is_the_default(text: str) -> None:
-    assert detect(text, "fr") == "fr"
+UNKNOWN = {
+    "tr": "Kaç gün izin hakkım var?",
+    "cs": "Kolik dní dovolené mám a kdo schvaluje cestovní výdaje?",
+    "hu": "Ki hagyja jóvá az utazási költségeket?",
+    "uk": "Який термін розірвання договору і де знаходиться офіс?",
+    "fa": "چه کسی هزینه سفر را تایید می‌کند؟",
+    "ur": "معاہدہ کب ختم ہوگا؟",
+    "sv": "Vem godkänner resekostnader och vad är uppsägningstiden?",
+    "da": "Hvor mange feriedage har jeg?",
+    "nb": "Hva er oppsigelsestiden?",
+    "fi": "Mikä on irtisanomisaika?",
+    "is": "Hvað á ég marga frídaga?",
+    "et": "Mitu puhkusepäeva mul on?",
+    "lv": "Cik atvaļinājuma dienu man ir?",
+    "lt": "Kas tvirtina kelionės išlaidas?",
+    "sk": "Kto schvaľuje cestovné náklady?",
+    "sl": "Koliko dni dopusta imam?",
+    "hr": "Tko odobrava putne troškove?",
+    "sr": "Колико дана одмора имам?",
+    "bg": "Кой одобрява пътните разходи?",
+    "ro": "Cine aprobă cheltuielile de călătorie?",
+    "vi": "Thời hạn hợp đồng là bao lâu?",
+    "id": "Siapa yang menyetujui biaya perjalanan?",
+    "eu": "Zenbat opor egun ditut?",
+}
 
 
-def test_of_equals_the_default_wins() -> None:
-    assert detect("la", "es") == "es"
-    assert detect("la", "fr") == "fr"
+@pytest.mark.parametrize("text", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_language_without_data_is_not_taken_for_another(text: str) -> None:
+    assert detect(text) == ""
+
+
+@pytest.mark.parametrize("text", ["", "   ", "12345", "?!", "kubectl", "OAuth2 token", "la"], ids=repr)
+def test_what_shows_no_language_has_none(text: str) -> None:
+    assert detect(text) == ""
 
 
 def test_one_foreign_name_does_not_make_a_text_foreign() -> None:

@@ -6,8 +6,9 @@ from datafari_rag.core import whole
 
 
 def test_the_language_is_named_and_nothing_else_is_filled_in() -> None:
-    assert whole.instructed_in(whole.SUMMARY, "fr").endswith("Answer in French.")
-    assert whole.instructed_in(whole.SYNTHESIS, "tlh").endswith("Answer in tlh.")
+    assert whole.instructed_in(whole.SUMMARY, "fr", "the document").endswith("Answer in French.")
+    assert whole.instructed_in(whole.SYNTHESIS, "tlh", "the documents").endswith("Answer in tlh.")
+    assert whole.instructed_in(whole.SUMMARY, None, "the document").endswith("Answer in the language of the document.")
 
 
 def test_a_document_of_one_piece_is_not_called_a_part() -> None:
