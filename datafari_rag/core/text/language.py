@@ -21,6 +21,9 @@ SAMPLE_CHARS = 4000
 LEAST_COMMON = 0.1
 """The least share of stop words in a text of its language: four in ten are usual in most of them."""
 
+FEW_WORDS = 5
+"""In a text of no more words one stop word is enough: in longer ones another Latin language may have a word like it."""
+
 MOST_FOREIGN = 0.1
 """The largest share of words with a letter that the language does not have: more, and it is another one."""
 
@@ -190,7 +193,8 @@ def detect(text: str) -> str:
     votes: Counter[str] = Counter()
     for code in _ALPHABETS:
         common = sum([counts[word] for word in _COMMON_WORDS[code] & counts.keys()])
-        if common >= max(1, LEAST_COMMON * counts.total()) and _foreign_share(counts, code) <= MOST_FOREIGN:
+        least = max(1 if counts.total() <= FEW_WORDS or code in ("ru", "ar") else 2, LEAST_COMMON * counts.total())
+        if common >= least and _foreign_share(counts, code) <= MOST_FOREIGN:
             votes[code] = common
     best = votes.most_common(2)
     is_sure = bool(best) and (len(best) == 1 or best[0][1] > best[1][1])
