@@ -550,7 +550,7 @@ class MemberReader:
         Yield what is in the members of *container*, of which *parent* and *holder* were made.
 
         Raises:
-            TooSlow: a member needs more than the seconds, which are less than the limit.
+            TimeExceeded: a member needs more than the seconds, which are less than the limit.
         """
         end_s = self.clock() + CONTAINER_SHARE * self.reader.limits.seconds
         for member in Members(partial(self._read, container), lambda: self.clock() > end_s).of(holder):

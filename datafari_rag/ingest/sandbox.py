@@ -77,7 +77,7 @@ class Sandbox:
 
         Raises:
             Unreadable: the parser cannot read it.
-            TooMuch: it needs more than the limits.
+            MemoryExceeded, TimeExceeded: it needs more than the limits.
         """
         fields: dict[str, Any] = {}
         if inside:

@@ -12,17 +12,23 @@ from contextlib import closing
 
 from datafari_rag.core.errors import NoAnswer, NoDocuments, RagError
 from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources, taken_until
+from datafari_rag.core.text.language import sentence_in
 
 _SENTENCES: Mapping[type[RagError], Mapping[str, str]] = {
     NoDocuments: {"fr": "Aucune réponse n'est possible, car aucun document associé n'a été trouvé."},
     NoAnswer: {"fr": "Le modèle n'a pas pu fournir de réponse."},
 }
-"""In languages other than English, which is the error's own sentence."""
+"""Sentences of their own; other languages say that nothing was found, as an answer without a model does."""
 
 
 def sentence_for(error: RagError, language: str) -> str:
-    """Return the sentence for the reader, in French for a French answer, else in English."""
-    return _SENTENCES.get(type(error), {}).get(language.lower().split("-")[0], error.sentence)
+    """Return the sentence for the reader in *language* where there is one, else in English."""
+    code = language.lower().split("-")[0]
+    own = _SENTENCES.get(type(error), {}).get(code)
+    if own is None and isinstance(error, NoDocuments):
+        translated = sentence_in(code, "nothing_found")
+        own = None if translated == sentence_in("en", "nothing_found") else translated
+    return own or error.sentence
 
 
 def answered(

@@ -15,7 +15,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Candidate, Extract, Reranking, Retrieval, stored_span
 from datafari_rag.core.events import Event, Finished, ModelFacts, Sources, Thought
-from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.model.prompt import Prompt, document_message
 
 EventT = TypeVar("EventT", bound=Event)
 
@@ -144,7 +144,7 @@ def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
     }
     messages = [f"system: {prompt.instructions}"] if prompt.instructions is not None else []
     messages += [f"{turn.role}: {turn.text}" for turn in prompt.history]
-    messages += [f"user: Document {extract.number}. {extract.label}: {extract.text}" for extract in prompt.extracts]
+    messages += [f"user: {document_message(extract, prompt.nonce)}" for extract in prompt.extracts]
     return Thought(TITLES[3], [*messages, f"user: {prompt.question}"], props)
 
 

@@ -94,7 +94,7 @@ class Turn(Struct, frozen=True):
     """One message of a conversation."""
 
     role: Annotated[Literal["user", "assistant"], about("Author of the message.")]
-    content: Annotated[str, about("What.")]
+    content: Annotated[str, about("Text of the message.")]
 
 
 class AnswerArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
@@ -221,8 +221,8 @@ class _ShownCitation(TypedDict):
 
 
 class _UnprovedSentence(TypedDict):
-    start: Annotated[int, about("In code points.")]
-    end: Annotated[int, about("Behind it.")]
+    start: Annotated[int, about("Start of the sentence, in code points.")]
+    end: Annotated[int, about("End of the sentence, exclusive, in code points.")]
 
 
 class _ShownSupport(TypedDict):

@@ -31,6 +31,17 @@ def test_nothing_found_is_an_answer_without_documents_in_the_language_of_the_ans
     assert (finished.finish_reason, finished.followups) == ("stop", None)
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        pytest.param("de-AT", "Ich habe in den Dokumenten keine Antwort auf diese Frage gefunden.", id="German"),
+        pytest.param("zh", "我在文档中没有找到这个问题的答案。", id="Chinese"),
+    ],
+)
+def test_nothing_found_is_said_in_each_language_that_has_sentences(language: str, text: str) -> None:
+    assert sentence_for(NoDocuments(), language) == text
+
+
 def test_a_failure_before_the_language_was_known_is_told_in_the_callers() -> None:
     assert _told(Failed(NoDocuments()))[1] == Delta(NoDocuments.sentence)
 
@@ -67,9 +78,9 @@ def test_only_what_is_softened_is_told_as_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "begins"), [("fr-CA", "Aucune"), ("en", "The query"), ("de", "The query"), ("FR", "Aucune")]
+    ("language", "begins"), [("fr-CA", "Aucune"), ("en", "The query"), ("cs", "The query"), ("FR", "Aucune")]
 )
-def test_other_languages_are_told_in_english(language: str, begins: str) -> None:
+def test_languages_without_sentences_are_told_in_english(language: str, begins: str) -> None:
     assert sentence_for(NoDocuments(), language).startswith(begins)
 
 

@@ -9,7 +9,7 @@ from datafari_rag.core.answer.reasoning_steps import TITLES, SearchAttempt, Trac
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage, Retrieval
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.model.prompt import Prompt, document_message
 
 EXTRACT = Extract(1, "Label", Document("id-1", "Stored text", title="T", score=1.23456), (Passage(0, 6),), "Stored")
 PROMPT = Prompt(
@@ -73,6 +73,13 @@ def test_nothing_found_is_told_in_four_steps_too() -> None:
 
     assert thoughts[1].description == ""
     assert thoughts[3].description == "No prompt was made."
+
+
+def test_the_prompt_that_administrators_see_is_what_the_model_received() -> None:
+    description: Any = thoughts_for(TRACE, is_admin=True)[3].description
+    assert TRACE.prompt is not None
+
+    assert f"user: {document_message(TRACE.prompt.extracts[0], TRACE.prompt.nonce)}" in description
 
 
 def test_a_prompt_without_instructions_has_no_system_message() -> None:
