@@ -105,6 +105,24 @@ def test_an_answer_over_http_has_documents_and_names_the_model(slow: Running) ->
     assert response.headers["X-RAG-Model"].startswith("words-40-gap-150ms; tries=1")
 
 
+def audited(folder: Path) -> list[str]:
+    lines = [line for file in folder.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
+    return [json.loads(line)["outcome"] for line in lines if "outcome" in json.loads(line)]
+
+
+def test_the_head_of_a_stream_leaves_its_line_in_audit_and_metrics(
+    tmp_path: Path, demo_index: Path, stub: Running
+) -> None:
+    """Search and model ran, and somebody has to be able to see it."""
+    wanted = settings_for(demo_index, stub, "words-40-gap-150ms") | {"audit.folder": str(tmp_path / "audit")}
+    with service(tmp_path, wanted) as found:
+        response = requests.head(f"{found.url}{QUESTION}&stream=true", timeout=60)
+        assert (response.status_code, response.content) == (200, b"")
+        until(lambda: audited(tmp_path / "audit") == ["aborted"])
+        rows = found.get("/metrics").text.splitlines()
+        assert 'datafari_rag_answers_total{dialect="ragapi",outcome="aborted"} 1.0' in rows
+
+
 def test_a_stream_arrives_while_the_model_still_writes(slow: Running) -> None:
     arrived: list[str] = []
     with slow.get(f"{QUESTION}&stream=true", stream=True) as response:

@@ -280,6 +280,8 @@ def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
         opened.is_kept = exchange.is_open = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
+    # To HEAD, and to a caller who left before the first byte, no line is ever sent.
+    response.call_on_close(partial(_finish, run, events))
     if row.begins_at_once:
         events.on_words = partial(_time_first_words, run)
     else:

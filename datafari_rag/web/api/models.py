@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import chain
 
 from flask import Response, request
@@ -78,6 +79,8 @@ def _streamed(exchange: Exchange, chunks: Generator[RelayedChunk, None, None]) -
         opened.is_kept = exchange.is_open = True
     response.call_on_close(chunks.close)
     response.call_on_close(opened.leave)
+    # A caller who left before the first byte never started the lines; what has ended before ends as it did.
+    response.call_on_close(partial(exchange.finish, "aborted"))
     response.headers["X-RAG-Model"] = header_value(exchange.facts)
     return response
 

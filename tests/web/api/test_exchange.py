@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
+from werkzeug.test import EnvironBuilder, TestResponse
 
 from datafari_rag.core.access import Filter, User
 from datafari_rag.core.documents import Document
@@ -189,6 +189,23 @@ def test_an_answer_that_failed_is_audited_with_its_question_and_documents(door: 
             assert {one["id"] for one in record["documents"]} >= {FLIGHT.id}
             if door.name != "ai summarize":  # whose calls of the model are many
                 assert (record["model"], record["tokens"]) == ("m", 7)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        pytest.param("/search/select?action=rag&stream=true&q=plane", None, id="ragapi"),
+        pytest.param("/v1/chat/completions", {**CHAT, "stream": True, "model": "datafari"}, id="openai"),
+    ],
+)
+def test_a_stream_that_is_closed_before_its_first_line_is_counted(path: str, body: object) -> None:
+    """Its caller left; what was begun for it ends, and says so."""
+    app = app_of(fake_snapshot())
+    method = "GET" if body is None else "POST"
+    environ = EnvironBuilder(path=path, method=method, json=body).get_environ()
+    lines = app(environ, lambda *begun: lambda data: None)
+    lines.close()  # type: ignore[attr-defined]  # a WSGI server calls it where it is there
+    assert counted(app.test_client(), 'datafari_rag_answers_total{dialect="') == 1
 
 
 def test_a_browser_may_use_every_method_of_a_path_of_the_api() -> None:
