@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import urlencode
 
 from flask import Request, Response, render_template, request
@@ -144,13 +144,23 @@ LEVEL = 6
 _TOO_SMALL_BYTES = 600
 
 
+@lru_cache(maxsize=1)
+def static_files() -> Mapping[str, tuple[bytes, bytes]]:
+    """Return every file of the package's folder by its name, as it is and compressed."""
+    bodies = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in TYPES}
+    return {name: (body, packed(body)) for name, body in bodies.items()}
+
+
 def static_file(worker: WorkerContext, name: str) -> Response:
     """Return the file *name* of the package; no other name is ever looked for on the disk. Raises: NotFound."""
-    paths = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
-    path = paths.get(name)
-    if path is None:
+    if name not in static_files():
         raise NotFound
-    response = Response(path.read_bytes(), mimetype=TYPES[path.suffix])
+    whole, small = static_files()[name]
+    is_small = request.accept_encodings["gzip"] > 0 and len(whole) >= _TOO_SMALL_BYTES
+    response = Response(small if is_small else whole, mimetype=TYPES[PurePath(name).suffix])
+    if is_small:
+        response.headers["Content-Encoding"] = "gzip"
+    response.vary.add("Accept-Encoding")
     is_named = request.args.get("v") == static_version()
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if is_named else "public, max-age=60"
     # The widget's modules are loaded by pages of other sites.
@@ -158,7 +168,7 @@ def static_file(worker: WorkerContext, name: str) -> Response:
     # One tag for both forms: weak, since their bytes differ.
     response.set_etag(static_version(), weak=True)
     response.make_conditional(request)
-    return compressed(response)
+    return response
 
 
 def widget_setup(exchange: Exchange) -> Response:
@@ -172,9 +182,12 @@ def compressed(response: Response) -> Response:
     """Return *response* with a body of fewer bytes, where its reader takes gzip and it is worth it."""
     response.vary.add("Accept-Encoding")
     body = response.get_data()
-    if request.accept_encodings["gzip"] <= 0 or len(body) < _TOO_SMALL_BYTES or response.status_code == 304:
-        return response
-    # No time in it: the same file is the same bytes each time.
-    response.set_data(gzip.compress(body, LEVEL, mtime=0))
-    response.headers["Content-Encoding"] = "gzip"
+    if request.accept_encodings["gzip"] > 0 and len(body) >= _TOO_SMALL_BYTES:
+        response.set_data(packed(body))
+        response.headers["Content-Encoding"] = "gzip"
     return response
+
+
+def packed(body: bytes) -> bytes:
+    """Return *body* compressed, with no time in it: the same file is the same bytes each time."""
+    return gzip.compress(body, LEVEL, mtime=0)

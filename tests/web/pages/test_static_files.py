@@ -43,6 +43,14 @@ def test_a_file_that_is_known_is_not_sent_again() -> None:
     assert "Content-Encoding" not in again.headers
 
 
+def test_our_files_are_compressed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, small, names = app_of(fake_snapshot()).test_client(), gzip.compress(b""), []
+    client.get("/static/page.js", headers=GZIP)
+    monkeypatch.setattr(gzip, "compress", lambda *taken, **named: names.append("compressed") or small)
+    assert len({client.get("/static/page.js", headers=GZIP).data for _ in range(3)}) == 1
+    assert names == []
+
+
 @pytest.mark.parametrize("path", ["/", "/?q=when+does+the+plane+take+off", "/documents?id=1", "/search/select?q=plane"])
 def test_nothing_with_a_readers_own_words_is_compressed(path: str) -> None:
     line = fake_snapshot(settings=settings_with(demo_folder=DemoFolder(users=True)))
