@@ -85,7 +85,7 @@ OPEN_PATHS = frozenset(path for route in ROUTES for path in route.paths)
 """What pages of other sites may call, where `server.cors.origins` names them."""
 
 UNCOUNTED = frozenset({"static", "openapi", "/health/live", "/health/ready", "/metrics", "page:GET:/widget.json"})
-"""Endpoints outside the limit of an address: files, and what probes read."""
+"""Endpoints outside the limit of an address, as every preflight is: files, and what probes read."""
 
 
 def admit(request: Request, worker: WorkerContext) -> None:
@@ -110,7 +110,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
         raise BadRequest("The request line is longer than 64 KiB.")
     if query.count("&") >= MAX_PAIRS:
         raise TooManyValues.of("the query", MAX_PAIRS)
-    if request.url_rule is not None and request.endpoint not in UNCOUNTED:
+    if request.url_rule is not None and request.endpoint not in UNCOUNTED and not cors.is_preflight(request):
         forwarded = {"x-forwarded-for": request.headers.get("X-Forwarded-For", "")}
         worker.limits.check_address(settings, forwarded, request.remote_addr or "")
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):

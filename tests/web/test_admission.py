@@ -75,6 +75,13 @@ def test_the_address_is_counted_once_for_a_request_and_before_its_body() -> None
     assert client.post("/no").status_code == 404
 
 
+def test_a_preflight_is_not_counted() -> None:
+    client = client_of(settings_with(LOUD, server_rate=RequestRates(client=1)))
+    asked = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+    assert [client.options("/chat", headers=asked).status_code for _ in range(3)] == [204] * 3
+    assert [client.options("/chat").status_code for _ in range(2)] == [200, 429]
+
+
 def test_another_name_is_shown_nobody() -> None:
     settings = settings_with(LOUD, server_hosts=("search.example.org",), security_admins=("root",))
     text = client_of(settings).get("/admin", headers={"X-User": "root"}).get_data(as_text=True)

@@ -41,9 +41,14 @@ class ResponseHeaders(Protocol):
         ...
 
 
+def is_preflight(request: Request) -> bool:
+    """Say whether a browser sent *request* to learn whether it may send another one."""
+    return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+
+
 def preflight(request: Request, server: ServerSettings, paths: Collection[str]) -> Response | None:
     """Return the answer to a browser's preflight request, None for other requests."""
-    if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:
+    if not is_preflight(request):
         return None
     response = Response(status=204)
     if _origin(request, server, paths) is not None:
@@ -55,7 +60,7 @@ def preflight(request: Request, server: ServerSettings, paths: Collection[str]) 
 
 def allow(request: Request, headers: ResponseHeaders, server: ServerSettings, paths: Collection[str]) -> None:
     """Add to *headers* that the page which sent *request* may read the answer, where that is so."""
-    if not server.cors_origins or _bare(request) not in paths:
+    if not server.cors_origins or not _is_open(request, paths):
         return
     headers.setdefault("Vary", "Origin")
     origin = _origin(request, server, paths)
@@ -84,7 +89,7 @@ def is_foreign(request: Request, server: ServerSettings, paths: Collection[str])
     if origin == "null":
         # The service's pages send no referrer, and so no origin with their forms, which have a form token; with what
         # their scripts send, which may have none, browsers name the origin.
-        return request.mimetype not in FORMS or _bare(request) in paths
+        return request.mimetype not in FORMS or _is_open(request, paths)
     named = authority_of(origin)
     # A page cannot set the second header without a preflight; a proxy sets it where it changes the first.
     own = [request.host, *request.headers.get("X-Forwarded-Host", "").split(",")]
@@ -99,7 +104,7 @@ def _may_call(request: Request, server: ServerSettings, paths: Collection[str]) 
 
 def _origin(request: Request, server: ServerSettings, paths: Collection[str]) -> str | None:
     """Return what Access-Control-Allow-Origin says for *request*, None when its page may not read the answer."""
-    if _bare(request) not in paths:
+    if not _is_open(request, paths):
         return None
     if server.cors_origins == ("*",):
         return "*"
@@ -107,8 +112,10 @@ def _origin(request: Request, server: ServerSettings, paths: Collection[str]) ->
     return origin if origin.lower() in server.cors_origins else None
 
 
-def _bare(request: Request) -> str:
-    return request.path.rstrip("/")
+def _is_open(request: Request, paths: Collection[str]) -> bool:
+    """Say whether *request* is for one of *paths*, of which some have a place for a name."""
+    rule = request.url_rule
+    return request.path.rstrip("/") in paths or (rule is not None and rule.rule in paths)
 
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"

@@ -275,6 +275,17 @@ def test_which_sites_may_read_an_answer(origins: tuple[str, ...], origin: str, a
     assert ("Access-Control-Allow-Headers" in before.headers) == (allowed is not None)
 
 
+@pytest.mark.parametrize(("path", "status"), [("/v1/models/datafari", 200), ("/v1/models/a/b", 404)])
+def test_a_page_of_another_site_may_ask_for_one_model_by_its_name(path: str, status: int) -> None:
+    client = app_of(fake_snapshot(settings=settings_with(server_cors_origins=(SITE,)))).test_client()
+    response = client.get(path, headers={"Origin": SITE})
+    before = client.options(path, headers={"Origin": SITE, "Access-Control-Request-Method": "GET"})
+
+    assert response.status_code == status
+    assert response.headers["Access-Control-Allow-Origin"] == before.headers["Access-Control-Allow-Origin"] == SITE
+    assert before.headers["Access-Control-Allow-Methods"] == "GET"
+
+
 @pytest.mark.parametrize("path", ["/", "/admin", "/feedback", "/demo/user", "/metrics"])
 def test_pages_and_forms_are_never_open_to_other_sites(path: str) -> None:
     client = app_of(fake_snapshot(settings=settings_with(server_cors_origins=(SITE,)))).test_client()
