@@ -34,7 +34,7 @@ from datafari_rag.core.identity import authority_of, is_known
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import answer_of, internal
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged, failure_response
-from datafari_rag.web.api.openapi import openapi_view
+from datafari_rag.web.api.openapi import OpenApiView
 from datafari_rag.web.ops import cors, health, request_context
 from datafari_rag.web.ops.cors import missing
 from datafari_rag.web.ops.metrics import FinishedRequest, LastFailures, Metrics
@@ -196,7 +196,7 @@ def register(app: Flask, service: Service, signer: Signer | None = None) -> Work
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
         app.add_url_rule(path, path, _plain_view(worker, probe), methods=["GET"])
     app.add_url_rule("/static/<name>", "static", lambda name: static_file(worker, name), methods=["GET"])
-    app.add_url_rule("/openapi.json", "openapi", lambda: openapi_view(worker, app.url_map), methods=["GET"])
+    app.add_url_rule("/openapi.json", "openapi", _plain_view(worker, OpenApiView(app.url_map)), methods=["GET"])
     _add_edges(app, worker)
     return worker
 

@@ -44,9 +44,20 @@ _OF_CHAT = tuple(status for status in _EVERY if status != 422)
 """On the chat paths and /v1 a missing question is 400 (contract §4)."""
 
 
-def openapi_view(worker: WorkerContext, rules: Map) -> Response:
-    """Return the description under the settings of now."""
-    return json_response(plain(description(rules, worker.snapshot().settings)))
+class OpenApiView:
+    """The description of the paths in *rules* as a reply, made once for the settings in force."""
+
+    def __init__(self, rules: Map) -> None:
+        """Make nothing yet."""
+        self._rules = rules
+        self._made: tuple[Settings, bytes] | None = None
+
+    def __call__(self, worker: WorkerContext) -> Response:
+        """Return the description under the settings of now."""
+        settings, made = worker.snapshot().settings, self._made
+        if made is None or made[0] is not settings:
+            made = self._made = (settings, plain(description(self._rules, settings)))
+        return json_response(made[1])
 
 
 def description(rules: Map, settings: Settings) -> Json:

@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 import schemathesis
+from flask import Flask
 from hypothesis import HealthCheck, settings
 from openapi_spec_validator import validate
 from schemathesis.checks import not_a_server_error
@@ -23,15 +24,19 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.settings.records import ChatLimits, OpenaiClient, ReplyShape
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.overrides import SENTENCES
+from datafari_rag.web.api import openapi
 from datafari_rag.web.api.openapi import source
+from datafari_rag.web.app import register
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
-from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.fakes import FakeModel, FakeRetriever, FakeService, app_of, fake_snapshot
 from tests.settings import settings_with
 
 CLOSED = settings_with(openai_client=OpenaiClient(passthrough=False), rag_reply=ReplyShape(http_errors=True))
@@ -50,6 +55,25 @@ def document() -> Any:
 def test_it_is_valid(document: Any) -> None:
     validate(document)
     assert document["openapi"] == "3.1.0"
+
+
+def test_it_is_made_once_for_the_settings_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Settings] = []
+
+    def described(rules: object, settings: Settings) -> dict[str, int]:
+        made.append(settings)
+        return {"top": settings.chat.limits.top}
+
+    monkeypatch.setattr(openapi, "description", described)
+    service = FakeService(fake_snapshot(settings=CLOSED))
+    app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
+    register(app, service)
+    client = app.test_client()
+    assert [client.get("/openapi.json").status_code for _ in range(3)] == [200] * 3
+    assert len(made) == 1
+    service.the_line = fake_snapshot(settings=settings_with(chat_limits=ChatLimits(top=7)))
+    assert client.get("/openapi.json").get_json() == {"top": 7}
+    assert len(made) == 2
 
 
 def test_every_array_says_of_what(document: Any) -> None:
