@@ -21,7 +21,6 @@ from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ExtractiveModel, ModelChain, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.private_files import made_private
-from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch, rights_source
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot, unusable
@@ -35,7 +34,7 @@ from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.answers import TokenSettings
 from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.search import SecuritySettings
-from datafari_rag.core.settings.table import AuditSettings, ReportSettings, Settings
+from datafari_rag.core.settings.table import AuditSettings, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
 from datafari_rag.pipeline import Dependencies
@@ -56,7 +55,6 @@ T = TypeVar("T")
 MEANING = "meaning"
 CONVERSATIONS = "conversations"
 ACCOUNTS = "accounts"
-REPORT = "report"
 """Parts of readiness without which questions are answered all the same."""
 
 TEMPLATES = Path(resources.__file__).parent / "templates"
@@ -128,13 +126,12 @@ class Runtime:
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
         """Return what is wrong while answers go on: a rejected file, the search by meaning, stored conversations."""
         snapshot = self.snapshot()
-        store, accounts, questions = snapshot.conversations, snapshot.accounts, snapshot.questions
+        store, accounts = snapshot.conversations, snapshot.accounts
         by_part = {
             "settings": self._file.rejected(),
             MEANING: self._probes.problems().get(MEANING),
             CONVERSATIONS: store.problem() if store else None,
             ACCOUNTS: accounts.problem() if accounts else None,
-            REPORT: questions.problem() if questions else None,
         }
         return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
 
@@ -203,7 +200,6 @@ class Runtime:
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
             accounts=part("accounts", settings.limits.store, lambda: ledger_for(settings.limits, machine)),
-            questions=part("questions", settings.report, lambda: questions_for(settings.report, machine)),
             conversations=part(
                 "conversations", (chat.store_folder, chat.store_limits), lambda: conversations_for(chat, machine)
             ),
@@ -342,12 +338,6 @@ def conversations_for(chat: ChatSettings, machine: Machine = MACHINE) -> Convers
     most = chat.store_limits
     limits = ConversationLimits(most.age_days * 86_400.0, most.user_mb * 1_000_000, most.whole_mb * 1_000_000)
     return ConversationFile(Path(chat.store_folder), limits, machine)
-
-
-def questions_for(report: ReportSettings, machine: Machine = MACHINE) -> QuestionFile | None:
-    """Return what keeps questions in `report.store`, None when none are kept."""
-    store = report.store
-    return QuestionFile(Path(store), report.days, machine) if store else None
 
 
 def is_traced(environ: Mapping[str, str]) -> bool:

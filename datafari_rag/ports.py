@@ -12,7 +12,6 @@ from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter, Revocation
 from datafari_rag.core.accounts import CappedAccount, CostRow
-from datafari_rag.core.answer.question_report import KeptQuestion
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
@@ -357,26 +356,6 @@ class Ledger(Protocol):
 
     def close(self) -> None:
         """Close what is open; the next call opens it again."""
-        ...
-
-
-class QuestionStore(Protocol):
-    """Keeps questions for the report of an administrator, for all workers that share it; it fails no answer."""
-
-    def keep(self, question: KeptQuestion) -> None:
-        """Keep *question*, its id and person as hashes of what they are here; what goes wrong is logged."""
-        ...
-
-    def rate(self, request_id: str, *, is_disliked: bool) -> None:
-        """Keep what the reader of the answer *request_id* thought of it, where its question is kept; as `keep`."""
-        ...
-
-    def since(self, at_s: float) -> Sequence[KeptQuestion]:
-        """Return the latest questions from *at_s* on, in the order they came. Raises: Overloaded."""
-        ...
-
-    def problem(self) -> Message | None:
-        """Return None while questions can be kept, else one sentence."""
         ...
 
 

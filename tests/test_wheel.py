@@ -114,7 +114,6 @@ CALLS = (
     Call("doctor", "OK"),
     Call("audit verify audit", "There are no chains"),
     Call("costs", "limits.store is empty", 1),
-    Call("report --as root", "report.store is empty", 1),
     Call("conversations delete --user alice", "chat.store.folder is empty", 1),
     Call("passages sync", "index writes them", 1),
 )

@@ -33,7 +33,6 @@ COMMANDS = {
     "demo-watch": ("datafari_rag.commands.demo.watch:demo_watch", "Part of demo FOLDER."),
     "audit": ("datafari_rag.commands.records:audit", "Verify the audit files."),
     "costs": ("datafari_rag.commands.records:costs", "Show what models cost, by user, group, model or day."),
-    "report": ("datafari_rag.commands.records:report", "Show which questions found no good answer."),
     "conversations": (
         "datafari_rag.commands.records:conversations",
         "Delete a user's stored conversations.",

@@ -1,9 +1,8 @@
-"""`datafari-rag report`: which questions found no good answer, as one administrator may read it."""
+"""`datafari-rag costs`, `conversations` and `audit`: what the service keeps, read and deleted."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,6 @@ from datafari_rag import bootstrap
 from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
-from datafari_rag.commands.ask import line_for, printable
 from datafari_rag.commands.index import settings_for
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
@@ -28,72 +26,9 @@ from datafari_rag.core.answer.audit_record import (
     read_head,
     vouched_in,
 )
-from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable, RagError
-from datafari_rag.core.identity import VerifiedIdentity, mapped_name
-from datafari_rag.web.admin.usage import (
-    MOST_COST_DAYS,
-    MOST_DAYS,
-    USUAL_COST_DAYS,
-    USUAL_DAYS,
-    USUAL_OLD_DAYS,
-    as_json,
-    report_for,
-    standalone_page,
-)
-from datafari_rag.web.pages.messages import problem_names
-from datafari_rag.web.user import user_for
-
-
-def _days(context: click.Context, parameter: click.Parameter, text: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,3})d", text)
-    if match is None or not 1 <= int(match[1]) <= MOST_DAYS:
-        raise click.BadParameter(f"a number of days from 1d to {MOST_DAYS}d is expected")
-    return int(match[1])
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  datafari-rag report --conf /etc/datafari-rag/rag.properties --as admin
-  datafari-rag report --since 30d --as admin --html > report.html
-\b
-Run it as the service's own account. Exit codes: 0 shown; 1 no questions are kept, or they or the documents cannot be
-read, or the user is no administrator; 2 wrong usage.
-"""
-)
-@CONF
-@click.option("--since", default=f"{USUAL_DAYS}d", callback=_days, show_default=True, help="The last days, such as 7d.")
-@click.option("--as", "name", required=True, help="One of security.admins; only documents that they may see count.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
-@click.option("--html", "form", flag_value="html", help="As a page.")
-def report(conf: Path, since: int, name: str, form: str | None) -> None:
-    """Show which questions of the last days found no good answer, those with the most problems first."""
-    try:
-        snapshot = line_for(conf)
-        reader = user_for(VerifiedIdentity(name), snapshot)
-        if not reader.is_admin:
-            raise click.ClickException(f"{name} is not one of security.admins.")
-        summary = report_for(reader, snapshot, since_s=MACHINE.wall() - since * 86_400, old_days=USUAL_OLD_DAYS)
-    except StartRefused as refused:
-        raise click.ClickException("\n".join(refused.lines)) from refused
-    except RagError as error:
-        raise click.ClickException(error.reason + (f" ({error.log})" if error.log else "")) from error
-    if form == "json":
-        click.echo(json.dumps(summary.as_json(), ensure_ascii=False, indent=2))
-    elif form == "html":
-        click.echo(standalone_page(summary))
-    else:
-        names = problem_names(str)
-        click.echo(f"{summary.questions} questions")
-        for group in summary.groups:
-            texts = " / ".join(text.text for text in group.texts) or "(too few people asked this to show it)"
-            problems = ", ".join(f"{names[problem]} {count}" for problem, count in group.problems.items())
-            click.echo(printable(f"{group.count:>6} asked by {group.people}: {texts}: {problems}"))
-        old = f"cited when older than {summary.old_days} days"
-        titles = {"citedOften": "cited often", "neverCited": "shown and never cited", "citedOld": old}
-        for name, counts in summary.documents.items():
-            for document, count in counts:
-                click.echo(printable(f"{count:>6} {titles[name]}: {document.title}"))
+from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable
+from datafari_rag.core.identity import mapped_name
+from datafari_rag.web.admin.usage import MOST_COST_DAYS, USUAL_COST_DAYS, as_json
 
 
 @click.command(

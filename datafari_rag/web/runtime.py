@@ -11,7 +11,7 @@ from datafari_rag.core.answer.conversations import ConversationStore
 from datafari_rag.core.errors import AuthorityUnavailable
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Identity, Ledger, Model, QuestionStore, Relay, Revocations, RightsSource, Trail
+from datafari_rag.ports import Identity, Ledger, Model, Relay, Revocations, RightsSource, Trail
 
 
 class NoRevocations:
@@ -55,8 +55,6 @@ class ServiceSnapshot:
     """Whose rights were revoked by an administrator."""
     accounts: Ledger | None = None
     """Where tokens and costs are counted; None where they are not."""
-    questions: QuestionStore | None = None
-    """Where questions are kept for the report; None where they are not."""
     conversations: ConversationStore | None = None
     """Where conversations of signed-in users are kept; None where they are not."""
 

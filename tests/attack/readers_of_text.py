@@ -10,7 +10,6 @@ from datafari_rag.core.answer import (
     audit_record,
     conversations,
     output_filter,
-    question_report,
     support_policy,
     text_check,
 )
@@ -221,7 +220,6 @@ READERS: dict[str, Reader] = {
         labels.DocumentLabels([text, "b"]).places(text),
         labels.DocumentLabels(["a"]).is_beginning(text),
     ),
-    "core.answer.question_report.masked": question_report.masked,
     "core.citations.labels.numbers_in": lambda text: labels.numbers_in(text[: labels.MAX_MARK_CHARS]),
     "core.citations.quotations.quotations": quotations.quotations,
     "core.citations.resolution.resolve, a part as quotation": lambda text: resolution.resolve(

@@ -52,7 +52,6 @@ WORST = {
     "core.answer.conversations.title_from": "'\\u061f '",
     "core.citations.claims.marks_in": "'[1]\\n'",
     "core.citations.labels.DocumentLabels": "'e\\u0301'",
-    "core.answer.question_report.masked": "'1.'",
     "core.citations.labels.numbers_in": "'1,000'",
     "core.citations.quotations.quotations": "'\\'\"'",
     "core.citations.resolution.resolve, a part as quotation": "'\\u2026a'",

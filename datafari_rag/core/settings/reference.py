@@ -39,7 +39,6 @@ GROUPS: Mapping[str, str] = {
     "tls": "Encrypted connections",
     "audit": "Audit",
     "feedback": "Readers' feedback",
-    "report": "The report of questions",
     "log": "Log",
     "demo": "Demo",
 }

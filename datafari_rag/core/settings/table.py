@@ -204,25 +204,6 @@ class FeedbackSettings:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ReportSettings:
-    """Rows of `report.*`: the report of questions."""
-
-    store: str = setting(
-        "report.store",
-        "",
-        check=checks.path(),
-        help="Folder on a local disk in which questions are kept for the report of administrators (/admin/questions): "
-        "their texts, with secrets and numbers masked, and people as hashes. Empty: no question is kept.",
-    )
-    days: int = setting(
-        "report.days",
-        30,
-        check=checks.integer(1, 366),
-        help="How many days questions are kept in report.store; as often people get another hash.",
-    )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class LogSettings:
     """Rows of `log.*`."""
 
@@ -293,7 +274,6 @@ class Settings:
     )
     audit: AuditSettings = field(default_factory=AuditSettings)
     feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
-    report: ReportSettings = field(default_factory=ReportSettings)
     log: LogSettings = field(default_factory=LogSettings)
     demo: DemoSettings = field(default_factory=DemoSettings)
 

@@ -51,8 +51,6 @@ class AnswerEvents:
         self.ending: Finished | Failed | None = None
         self.read: tuple[Extract, ...] = ()
         """What was read for the answer, as far as is known by now."""
-        self.has_few_words = False
-        """Whether what was read holds few words of the question."""
         self.reranking: Reranking | None = None
         """What became of what a reranker was sent; None where there is none."""
         self.on_words: Callable[[], None] | None = None
@@ -68,8 +66,7 @@ class AnswerEvents:
                 if isinstance(event, Finished | Failed):
                     self.ending = event
                 elif isinstance(event, Sources):
-                    self.read, self.has_few_words = event.extracts, event.has_few_words
-                    self.reranking = event.reranking
+                    self.read, self.reranking = event.extracts, event.reranking
                 elif isinstance(event, Delta) and self.on_words is not None:
                     self.on_words()
                     self.on_words = None
@@ -216,7 +213,6 @@ def answer_of(exchange: Exchange) -> Response:
         ask = read.ask if isinstance(read, Task) else read
         ask = replace(ask, question_language=question_language_for(ask))
         exchange.question, exchange.is_task = ask.question, task is not None
-        exchange.language = ask.question_language
     exchange.require_settings()
     user = exchange.user()
     if not isinstance(read, PassThrough):
@@ -319,14 +315,9 @@ def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterat
 
 
 def _note_known(exchange: Exchange, events: AnswerEvents) -> None:
-    exchange.extracts, exchange.has_few_words = events.read, events.has_few_words
-    exchange.reranking = events.reranking
+    exchange.extracts, exchange.reranking = events.read, events.reranking
     if events.ending is not None:
         exchange.facts = events.ending.facts
-    if isinstance(events.ending, Finished):
-        exchange.cited = tuple(
-            dict.fromkeys(citation.document_id for citation in events.ending.citations if citation.document_id)
-        )
 
 
 def _finish(run: AnswerRun, events: AnswerEvents) -> None:

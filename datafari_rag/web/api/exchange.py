@@ -16,11 +16,10 @@ from flask import Response, g, request
 
 from datafari_rag.core.access import User
 from datafari_rag.core.accounts import Spender
-from datafari_rag.core.answer.audit_record import REFUSALS, AuditEvent, record_of
-from datafari_rag.core.answer.question_report import KeptQuestion, masked
+from datafari_rag.core.answer.audit_record import AuditEvent, record_of
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract, Reranking
-from datafari_rag.core.errors import BadSetting, BudgetSpent, RagError
+from datafari_rag.core.errors import BadSetting, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Support
 from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
@@ -139,10 +138,6 @@ class Exchange:
         self.question: str | None = None
         self.extracts: tuple[Extract, ...] = ()
         self.facts = UNKNOWN_MODEL
-        self.language: str | None = None
-        """The language of the question that an answer is made for; None for all other requests."""
-        self.cited: tuple[str, ...] = ()
-        self.has_few_words = False
         self.reranking: Reranking | None = None
         self._noted: set[str] = set()
         self.is_task = False
@@ -222,7 +217,6 @@ class Exchange:
         self.worker.metrics.freshness.note_documents(self.extracts, now_s=self.now_s)
         if self.row.is_question and not self.is_task:
             self._audit(outcome, support)
-            self._keep(outcome, support)
         # What a page's script asks for every second is a line only when it failed.
         log.log(
             logging.INFO if self.row.name != SITE or not is_good else logging.DEBUG,
@@ -262,18 +256,6 @@ class Exchange:
             support=support,
         )
         self.snapshot.audit.append(record_of(happening), question=self.question)
-
-    def _keep(self, outcome: str, support: Support | None) -> None:
-        """Keep the question for the report, where there is one; none that was refused for the one who asked."""
-        store = self.snapshot.questions
-        if store is None or not self.question or self.language is None or outcome in {*REFUSALS, BudgetSpent.label}:
-            return
-        # What was shown in place of an answer says how little of it was proved.
-        checked = 0 if support is None else support.checked
-        proved = 0 if support is None or support.replaced is not None else support.proved
-        first = (self.id, self.now_s, self.user_name or "", masked(self.question), self.language, outcome)
-        ids = tuple(extract.document.id for extract in self.extracts)
-        store.keep(KeptQuestion(*first, ids, self.cited, checked, proved, self.has_few_words))
 
 
 def exchanged(

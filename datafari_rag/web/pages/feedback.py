@@ -47,9 +47,6 @@ def give(exchange: Exchange) -> Response:
         raise NotAllowed
     record = record_of(body, settings.feedback, reader.translate)
     append(Path(settings.feedback.file), {"at": iso_at(worker.now()), **record})
-    questions = worker.snapshot().questions
-    if questions is not None and record["request_id"]:
-        questions.rate(str(record["request_id"]), is_disliked=record["verdict"] == "down")
     is_script = request.mimetype == "application/json"
     return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
 

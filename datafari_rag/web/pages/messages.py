@@ -359,7 +359,6 @@ def part_names(_: Translate) -> Mapping[str, str]:
         "audit": _("audit trail"),
         "conversations": _("stored conversations"),
         "accounts": _("accounts of tokens"),
-        "report": _("report of questions"),
     }
 
 
@@ -372,16 +371,4 @@ def cost_names(_: Translate) -> Mapping[str, str]:
         "protocol": _("protocol"),
         "day": _("day"),
         "month": _("month"),
-    }
-
-
-def problem_names(_: Translate) -> Mapping[str, str]:
-    """Return what can be wrong with the answer to a question, in the order of the report."""
-    return {
-        "nothingFound": _("nothing found"),
-        "notProved": _("found but not proved"),
-        "nearOnly": _("near only"),
-        "modelFailed": _("the model failed"),
-        "thumbsDown": _("thumbs down"),
-        "askedAgain": _("asked again"),
     }

@@ -16,7 +16,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from datafari_rag.adapters.ledgers import SqliteLedger
-from datafari_rag.adapters.question_file import QuestionFile
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
@@ -344,22 +343,20 @@ def office(
 ANN = {"X-User": "ann"}
 
 
-def test_the_settings_page_links_to_costs_and_questions_where_they_are_kept(tmp_path: Path) -> None:
+def test_the_settings_page_links_to_costs_where_they_are_counted(tmp_path: Path) -> None:
     def links(**kept: Any) -> list[str]:
         text = office(tmp_path, **kept).get("/admin", headers=ANN).get_data(as_text=True)
         return re.findall(r'href="(/admin/[^"]+)"', text)
 
     assert links() == []
-    with closing(SqliteLedger(tmp_path)) as accounts, closing(QuestionFile(tmp_path, 30)) as questions:
-        assert links(accounts=accounts, questions=questions) == ["/admin/costs", "/admin/questions"]
+    with closing(SqliteLedger(tmp_path)) as accounts:
+        assert links(accounts=accounts) == ["/admin/costs"]
 
 
-def test_the_settings_page_names_accounts_and_the_report_where_they_are_kept(tmp_path: Path) -> None:
-    with closing(SqliteLedger(tmp_path)) as accounts, closing(QuestionFile(tmp_path, 30)) as questions:
-        text = (
-            office(tmp_path, accounts=accounts, questions=questions).get("/admin", headers=ANN).get_data(as_text=True)
-        )
-    assert "accounts of tokens" in text and "report of questions" in text
+def test_the_settings_page_names_accounts_where_they_are_kept(tmp_path: Path) -> None:
+    with closing(SqliteLedger(tmp_path)) as accounts:
+        text = office(tmp_path, accounts=accounts).get("/admin", headers=ANN).get_data(as_text=True)
+    assert "accounts of tokens" in text
 
 
 @pytest.mark.parametrize(
