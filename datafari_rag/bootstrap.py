@@ -57,6 +57,10 @@ CONVERSATIONS = "conversations"
 ACCOUNTS = "accounts"
 """Parts of readiness without which questions are answered all the same."""
 
+AUDIT = "audit"
+STORES = frozenset({AUDIT, ACCOUNTS, CONVERSATIONS})
+"""Parts that are closed when others take their place; each opens its file again for requests that still use it."""
+
 TEMPLATES = Path(resources.__file__).parent / "templates"
 
 SPAN_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -119,7 +123,7 @@ class Runtime:
         by_part = {
             "settings": self._file.problem() or no_log,
             **{what: problem for what, problem in self._probes.problems().items() if what != MEANING},
-            "audit": trail.problem() if trail else None,
+            AUDIT: trail.problem() if trail else None,
         }
         return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
 
@@ -195,19 +199,21 @@ class Runtime:
             rights=part("rights", security, lambda: rights_for(security, watch, machine)),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=part("audit", settings.audit, lambda: audit_for(settings.audit, machine)),
+            audit=part(AUDIT, settings.audit, lambda: audit_for(settings.audit, machine)),
             agent_identity=part("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
-            accounts=part("accounts", settings.limits.store, lambda: ledger_for(settings.limits, machine)),
+            accounts=part(ACCOUNTS, settings.limits.store, lambda: ledger_for(settings.limits, machine)),
             conversations=part(
-                "conversations", (chat.store_folder, chat.store_limits), lambda: conversations_for(chat, machine)
+                CONVERSATIONS, (chat.store_folder, chat.store_limits), lambda: conversations_for(chat, machine)
             ),
         )
 
     def _part(self, name: str, key: object, build: Callable[[], T]) -> T:
         entry = self._built.get(name)
         if entry is None or entry[0] != key:
+            if entry is not None and entry[1] is not None and name in STORES:
+                entry[1].close()
             entry = (key, build())
             self._built[name] = entry
         built: T = entry[1]

@@ -436,7 +436,7 @@ class Trail(Protocol):
     """Keeps one line for each answer, for auditors."""
 
     def append(self, record: Mapping[str, object], *, question: str | None = None) -> None:
-        """Take *record*, plain JSON values, and *question*, of which a keyed hash is kept; never waits, never fails."""
+        """Take *record*, plain JSON values, and *question*, of which a keyed hash is kept; never fails."""
         ...
 
     def problem(self) -> str | None:

@@ -1,5 +1,5 @@
 """
-What the adapters take of the machine: clocks, sleep, chance, connections, threads and the disk of the audit trail.
+What the adapters take of the machine: clocks, sleep, chance, connections and the disk of the audit trail.
 
 The defaults are the machine's own. A simulation passes others, and everything above runs as it does in production.
 Nothing here decides anything.
@@ -7,11 +7,9 @@ Nothing here decides anything.
 
 from __future__ import annotations
 
-import _thread
 import os
 import random
 import secrets
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -50,33 +48,12 @@ def new_nonce() -> str:
     return secrets.token_hex(8)
 
 
-def start_thread(work: Callable[[], None]) -> None:
-    """
-    Start *work* in a thread of the system.
-
-    Under gevent a "thread" is a greenlet, and its slow disk would block every request of the worker.
-    """
-    _original("_thread", "start_new_thread", _thread.start_new_thread)(work, ())
-
-
-def thread_pause(seconds: float) -> None:
-    """Sleep in such a thread."""
-    _original("time", "sleep", time.sleep)(seconds)
-
-
-def _original(module: str, name: str, function: Callable[..., object]) -> Callable[..., object]:
-    monkey = sys.modules.get("gevent.monkey")
-    original: Callable[..., object] = function if monkey is None else monkey.get_original(module, name)
-    return original
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """
     *monotonic* gives seconds that never go back, *wall* seconds since 1970, *chance* a number from 0 to 1.
 
-    *session* opens sessions of requests as `session_for` does. *start_thread* and *thread_sleep* are for what must not
-    delay requests; *write* writes to a file descriptor.
+    *session* opens sessions of requests as `session_for` does; *write* writes to a file descriptor.
     """
 
     monotonic: Callable[[], float] = time.monotonic
@@ -86,8 +63,6 @@ class Machine:
     session: Callable[..., requests.Session] = session_for
     signal: Callable[[], Signal] = new_signal
     nonce: Callable[[], str] = new_nonce
-    start_thread: Callable[[Callable[[], None]], None] = start_thread
-    thread_sleep: Callable[[float], None] = thread_pause
     write: Callable[[int, bytes], int] = os.write
 
 

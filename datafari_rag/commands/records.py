@@ -17,15 +17,7 @@ from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.commands.index import settings_for
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
-from datafari_rag.core.answer.audit_record import (
-    ChainHead,
-    ChainProofs,
-    Keys,
-    broken,
-    keys_by_id,
-    read_head,
-    vouched_in,
-)
+from datafari_rag.core.answer.audit_record import Keys, broken, keys_by_id, read_head
 from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.web.admin.usage import MOST_COST_DAYS, USUAL_COST_DAYS, as_json
@@ -105,9 +97,6 @@ def delete(conf: Path, user: str) -> None:
     click.echo(f"{number} {'conversation' if number == 1 else 'conversations'} deleted")
 
 
-Vouched = Mapping[str, tuple[ChainHead, ...]]
-"""What the first lines of signed chains say of other chains, by name."""
-
 _FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
@@ -129,30 +118,23 @@ def audit() -> None:
     default=False,
     help="Accept lines that are not signed although a key is given. [default: no]",
 )
-@click.option(
-    "--since",
-    type=click.DateTime(["%Y-%m-%d"]),
-    help="Do not miss chains that were begun before this day: they were removed on purpose.",
-)
-def verify(folder: Path, conf: Path | None, allows_unsigned: bool, since: object) -> None:
+def verify(folder: Path, conf: Path | None, allows_unsigned: bool) -> None:
     """
     Verify every chain in FOLDER: no line was changed, moved or removed.
 
-    With a key: every line is signed, or was there when a signed chain began; and no chain is missing.
+    With a key, every line was written with it. That whole chains are gone, or were cut off together with their heads,
+    is only visible in a copy kept elsewhere.
 
     Exit code 0 if all chains are intact (and, with --conf of a service that audits, if there is one), otherwise 1 and
     one line for each problem: FILE:LINE: what is wrong.
     """
     keys = _keys(conf)
     chains = sorted({path.with_suffix(".jsonl") for path in folder.iterdir() if path.suffix in (".jsonl", ".head")})
-    vouched = _vouched(chains, keys)
     # Who removes the only chain leaves a folder like this: where answers are audited there is one.
     is_bare = not chains and conf is not None and bool(SettingsFile(conf).snapshot().settings.audit.folder)
     problems = [f"{folder}: there is no chain; it was removed, or nothing was audited here yet."] if is_bare else []
-    problems += [*_missing(folder, chains, vouched, since=f"{since:%Y%m%d}" if since else "")]
     for chain in chains:
-        proofs = ChainProofs(keys, vouched.get(chain.stem, ()), bool(keys) and not allows_unsigned)
-        problems += _problems(chain, proofs)
+        problems += _problems(chain, keys, needs_key=bool(keys) and not allows_unsigned)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -206,29 +188,12 @@ def _keys(conf: Path | None) -> Keys:
     return keys_by_id(settings.audit.key)
 
 
-def _vouched(chains: list[Path], keys: Keys) -> Vouched:
-    """Return what signed chains vouch for; a forged first line is found when its own chain is checked."""
-    heads: dict[str, tuple[ChainHead, ...]] = {}
-    for chain in chains if keys else ():
-        if not chain.exists():
-            continue
-        with chain.open("rb") as lines:
-            for name, head in vouched_in(lines.readline()):
-                heads[name] = (*heads.get(name, ()), head)
-    return heads
-
-
-def _missing(folder: Path, chains: list[Path], vouched: Vouched, *, since: str) -> Iterator[str]:
-    here = {chain.stem for chain in chains}
-    for name in sorted(vouched.keys() - here):
-        if name.removeprefix("audit-")[: len(since)] >= since:
-            yield f"{folder / name}.jsonl:1: This chain is missing, but a signed chain refers to it."
-
-
-def _problems(chain: Path, proofs: ChainProofs) -> list[str]:
+def _problems(chain: Path, keys: Keys, *, needs_key: bool) -> list[str]:
     if not chain.exists():
         return [f"{chain}:1: The chain's file is missing; its head file is here."]
     head_file = chain.with_suffix(".head")
-    head = read_head(head_file.read_bytes(), proofs.keys) if head_file.exists() else None
+    head = read_head(head_file.read_bytes()) if head_file.exists() else None
     with chain.open("rb") as lines:
-        return [f"{chain}:{max(number, 1)}: {problem}" for number, problem in broken(lines, head, proofs)]
+        return [
+            f"{chain}:{max(number, 1)}: {problem}" for number, problem in broken(lines, head, keys, needs_key=needs_key)
+        ]

@@ -148,9 +148,6 @@ class World:
             session=self.network.session,
             signal=lambda: SimulatedSignal(scheduler),
             nonce=lambda: f"{random.getrandbits(64):016x}",
-            start_thread=lambda work: scheduler.spawn("thread", work) and None,
-            # No thread is woken on time: the system lets it sleep longer.
-            thread_sleep=lambda seconds: scheduler.sleep(seconds * random.uniform(5, 40)),
             write=self._written,
         )
 
@@ -178,7 +175,8 @@ class World:
             os.write(handle, data[: len(data) // 2])
             raise OSError(errno.ENOSPC, "no space")
         if self.disk == "slow":
-            self.scheduler.sleep(5.0)
+            # The worker writes itself: all of its requests wait.
+            self.scheduler.now += 5.0
         return os.write(handle, data)
 
     # What happens
@@ -310,7 +308,7 @@ class World:
             self.watch.found("not ready after the last fault", None, body[:300])
         trail = self.app.runtime.snapshot().audit
         if trail is not None:
-            trail.close(timeout_s=60.0)
+            trail.close()
 
     def _check_end(self) -> None:
         watch = self.watch

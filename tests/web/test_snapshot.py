@@ -167,3 +167,27 @@ def test_settings_reloaded_in_the_middle_of_a_request_are_those_of_the_next_one(
     assert not reloads
     assert during == before
     assert during != after
+
+
+def opened_below(folder: Path) -> list[Path]:
+    links = [link.resolve() for link in Path("/proc/self/fd").iterdir() if link.exists()]
+    return [path for path in links if path.is_relative_to(folder)]
+
+
+def test_a_changed_setting_of_the_audit_leaves_neither_a_thread_nor_a_file_open(tmp_path: Path) -> None:
+    conf = tmp_path / "rag.properties"
+
+    def keep_audit_in(folder: Path) -> None:
+        lines = [f"audit.folder={folder}", "solr.url=embedded:index", "rag.api.endpoint=builtin:extractive"]
+        conf.write_text("\n".join(lines), "utf-8")
+
+    keep_audit_in(tmp_path / "audit0")
+    app = create_app(conf)
+    before = len(list(Path("/proc/self/task").iterdir()))
+    for number in range(4):
+        keep_audit_in(tmp_path / f"audit{number}")
+        app.reload()
+        sent(app.test_client(), *PATHS["ragapi"])
+        assert [path.suffix for path in (tmp_path / f"audit{number}").glob("*.jsonl")] == [".jsonl"]
+    assert len(list(Path("/proc/self/task").iterdir())) <= before
+    assert [path for number in range(4) for path in opened_below(tmp_path / f"audit{number}")] == []

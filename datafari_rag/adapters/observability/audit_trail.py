@@ -1,16 +1,18 @@
 """
-The audit trail on disk: one chain of lines for each worker's file, written by a separate thread.
+The audit trail on disk: one chain of lines for each worker's file.
 
-A request queues its record and continues; a slow, full or missing disk delays and fails no request. What could not
-be written is reported by `problem` and by readiness, and counted in the chain when writing works again.
+A line is written when its answer ends, with the file opened and closed for it, so that a trail that is replaced leaves
+nothing open. A full or missing disk fails no answer: what could not be written is reported by `problem` and by
+readiness, and is written with the next line that can be.
 """
 
 from __future__ import annotations
 
-import atexit
 import errno
+import logging
 import os
 import secrets
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -19,32 +21,21 @@ from pathlib import Path
 
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.settings.file import is_writable_folder
-from datafari_rag.core.answer.audit_record import (
-    AuditKey,
-    ChainHead,
-    chained,
-    head_line,
-    keyed,
-    read_head,
-    started_record,
-)
-from datafari_rag.core.messages import message
+from datafari_rag.core.answer.audit_record import AuditKey, ChainHead, chained, head_line, keyed
+from datafari_rag.core.messages import Message, message
+
+log = logging.getLogger(__name__)
 
 MAX_WAITING = 10_000
 """Most records that wait for the disk; more are lost, and their number is recorded."""
 
-RETRY_S = 1.0
-POLL_S = 0.05
-HEAD_BYTES = 192
-"""Room of a head file, so that writing it never needs more disk than was there at first."""
+HEAD_BYTES = 96
+"""Size of a head file, so that writing it never needs more disk than was there at first."""
 
 KEY_FILE = "audit.key"
 """The key of the questions' hashes, beside the chains."""
 
 KEY_BYTES = 32
-
-MAX_VOUCHED = 1000
-"""Most chains, the newest, for which the first line of a signed one vouches."""
 
 Record = Mapping[str, object]
 
@@ -54,85 +45,67 @@ class AuditTrail:
 
     def __init__(self, folder: Path, machine: Machine = MACHINE, *, signing: AuditKey | None = None) -> None:
         """
-        Remember the folder; file and thread are made with the first record, after the worker was forked.
+        Remember the folder; the chain begins with the first record, after the worker was forked.
 
-        Each line is signed with *signing*, None for hashes alone.
+        The hash of each line is made with *signing*, None for one that anybody can compute.
         """
-        self._folder, self._machine = folder, machine
-        # A deque and a sleep, no queue: gevent's queue cannot wake a thread that it does not know.
+        self._folder = folder
+        self._chain = _ChainFile(folder, machine, signing)
+        self._lock = threading.Lock()
         self._waiting: deque[tuple[Record, str | None]] = deque()
-        self._file = _ChainFile(folder, machine, signing)
         self._key = b""
         self._lost = 0
-        self._problem: str | None = None
-        self._is_running = False
-        self._is_closing = False
-        self._is_ended = False
+        self._problem: Message | None = None
 
     def append(self, record: Record, *, question: str | None = None) -> None:
         """
-        Queue *record* for writing; returns immediately, whatever the disk does.
+        Write *record* behind what could not be written before; a disk that fails is a `problem`, and no error.
 
         Of *question* the line has `question_hmac`, made with the folder's key; the text itself is never written.
         """
-        if len(self._waiting) >= MAX_WAITING:
-            self._lost += 1
-            return
-        self._waiting.append((record, question))
-        if not self._is_running:
-            self._is_running = True
-            self._machine.start_thread(self._write_all)
-            # What was answered just before the end of the worker is written too.
-            atexit.register(self.close)
+        with self._lock:
+            if len(self._waiting) < MAX_WAITING:
+                self._waiting.append((record, question))
+            else:
+                self._lost += 1
+            self._write_waiting()
 
-    def problem(self) -> str | None:
-        """Return None while every record is written, else one sentence; an unusable folder counts immediately."""
+    def problem(self) -> Message | None:
+        """Return None while every record is written, else one sentence; what waits is tried again first."""
+        with self._lock:
+            self._write_waiting()
         if self._problem is None and not is_writable_folder(self._folder):
             return message("The audit folder (audit.folder) cannot be written to.")
         return self._problem
 
-    def close(self, timeout_s: float = 5.0) -> None:
-        """Write what is waiting, at most *timeout_s* long, and end the thread."""
-        self._is_closing = True
-        clock = self._machine.monotonic
-        deadline = clock() + timeout_s
-        while self._is_running and not self._is_ended and clock() < deadline:
-            self._machine.sleep(POLL_S)
-        # A trail that was closed is not kept to the end of the process.
-        atexit.unregister(self.close)
+    def close(self) -> None:
+        """Try once more to write what waits; what is appended later by a request that still runs is written too."""
+        if self.problem() is not None and self._waiting:
+            log.error("%d records of the audit could not be written", len(self._waiting))
 
-    def _write_all(self) -> None:
-        sleep = self._machine.thread_sleep
-        while self._waiting or not self._is_closing:
-            if not self._waiting:
-                sleep(POLL_S)
-            elif self._is_written(*self._waiting[0]):
-                self._waiting.popleft()
-            elif self._is_closing:
-                break
-            else:
-                sleep(RETRY_S)
-        self._file.close()
-        self._is_ended = True
-
-    def _is_written(self, record: Record, question: str | None) -> bool:
-        lost = self._lost
+    def _write_waiting(self) -> None:
         try:
-            if question is not None:
-                self._key = self._key or key_in(self._folder)
-                record = {**record, "question_hmac": keyed(question, self._key)}
-            if lost:
-                self._file.add({"kind": "gap", "lost": lost})
-                self._lost -= lost
-            self._file.add(record)
+            while self._waiting:
+                self._write(*self._waiting[0])
+                self._waiting.popleft()
         except OSError as error:
-            self._problem = f"The audit trail cannot be written: {os.strerror(error.errno or 0)}."
-            return False
+            self._problem = message("The audit trail cannot be written: {cause}.", cause=os.strerror(error.errno or 0))
+        else:
+            self._problem = None
+
+    def _write(self, record: Record, question: str | None) -> None:
+        """Write *record* with what was lost before it. Raises: OSError: it is to be written again."""
+        if question is not None:
+            self._key = self._key or key_in(self._folder)
+            record = {**record, "question_hmac": keyed(question, self._key)}
+        if self._lost:
+            self._chain.add({"kind": "gap", "lost": self._lost})
+            self._lost = 0
+        try:
+            self._chain.add(record)
         except (TypeError, ValueError):
             # A record that is not JSON is a defect of this program; the next records must not wait for it.
             self._lost += 1
-        self._problem = None
-        return True
 
 
 def key_in(folder: Path) -> bytes:
@@ -168,65 +141,50 @@ class _ChainFile:
         self._folder, self._machine, self._signing = folder, machine, signing
         self._head = ChainHead()
         self._size = 0
-        self._line_file = -1
-        self._head_file = -1
-        self._path = folder
+        self._path: Path | None = None
 
     def add(self, record: Record) -> None:
         """Write *record* as the next line. Raises: OSError: nothing of it is in the chain."""
-        if self._line_file < 0 or not self._path.exists():
-            # The first line, or the file was removed: its descriptor would write to a deleted file.
-            self._open()
-            if self._signing is not None:
-                heads = (path for path in self._folder.glob("*.head") if path.stem != self._path.stem)
-                newest = sorted(heads, key=lambda path: path.name)[-MAX_VOUCHED:]
-                # Signed or not: what counts is how far the chain went when this line was signed.
-                pairs = ((path.stem, read_head(b" ".join(path.read_bytes().split()[:2]))) for path in newest)
-                self._write(
-                    started_record(
-                        [(name, head) for name, head in pairs if head is not None and head.lines],
-                        at_s=self._machine.wall(),
-                    )
-                )
-        self._write(record)
-
-    def _write(self, record: Record) -> None:
+        # A chain whose file was removed is followed by a new one.
+        if self._path is None or not self._path.exists():
+            self._path, self._head, self._size = self._new_chain(), ChainHead(), 0
         line, head = chained(record, self._head, self._signing)
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         try:
-            _write_whole(self._line_file, line, self._machine.write)
+            _write_whole(handle, line, self._machine.write)
         except OSError:
-            os.ftruncate(self._line_file, self._size)
+            os.ftruncate(handle, self._size)
             raise
+        finally:
+            os.close(handle)
         # The line is written before its head: a chain may be longer than its head, never shorter.
         self._head, self._size = head, self._size + len(line)
         # The next line's head replaces one that is behind, so this line is not written twice.
         with suppress(OSError):
-            os.pwrite(self._head_file, head_line(head, self._signing).rjust(HEAD_BYTES), 0)
+            _write_head(self._path.with_suffix(".head"), head, os.O_CLOEXEC)
 
-    def close(self) -> None:
-        """Close chain and head; the next line begins new ones."""
-        for old in (self._line_file, self._head_file):
-            if old >= 0:
-                os.close(old)
-        self._line_file = self._head_file = -1
-
-    def _open(self) -> None:
-        self.close()
+    def _new_chain(self) -> Path:
+        """Make the files of a new chain, its head first, and return the path of its lines. Raises: OSError."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         started = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._machine.wall()))
-        name = f"audit-{started}-{os.getpid()}-{secrets.token_hex(4)}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        head_file = os.open(self._folder / f"{name}.head", flags, 0o600)
+        path = self._folder / f"audit-{started}-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
+        new = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             # All the room that the head will ever need is taken now, while there is some.
-            os.pwrite(head_file, head_line(ChainHead(), self._signing).rjust(HEAD_BYTES), 0)
-            self._line_file = os.open(self._folder / f"{name}.jsonl", flags | os.O_APPEND, 0o600)
+            _write_head(path.with_suffix(".head"), ChainHead(), new)
+            os.close(os.open(path, os.O_WRONLY | new, 0o600))
         except OSError:
-            os.close(head_file)
-            (self._folder / f"{name}.head").unlink(missing_ok=True)
+            path.with_suffix(".head").unlink(missing_ok=True)
             raise
-        self._head_file, self._path = head_file, self._folder / f"{name}.jsonl"
-        self._head, self._size = ChainHead(), 0
+        return path
+
+
+def _write_head(path: Path, head: ChainHead, flags: int) -> None:
+    handle = os.open(path, os.O_WRONLY | flags, 0o600)
+    try:
+        os.pwrite(handle, head_line(head).rjust(HEAD_BYTES), 0)
+    finally:
+        os.close(handle)
 
 
 def _write_whole(handle: int, data: bytes, write: Callable[[int, bytes], int] = os.write) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from datafari_rag.core.documents import Extract, stored_span
 from datafari_rag.core.events import Support
@@ -46,44 +46,15 @@ class AuditEvent:
 @dataclass(frozen=True, slots=True)
 class ChainHead:
     """
-    The end of a chain: how many lines it has, and the hash of the last one; *key* is the id of the key that signed it.
+    The end of a chain: how many lines it has, and the hash of the last one; *key* is the id of the key it is made with.
 
     Without a key the hash is SHA-256: after changing a line, an attacker can compute it again for all later lines.
+    The head itself is not signed: who can write both files can cut lines off the end and write the head of before.
     """
 
     lines: int = 0
     last: str = GENESIS
     key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChainProofs:
-    """
-    What a chain is checked with: the *keys* that may have signed it, and what signed lines of other chains say of it.
-
-    With *needs_signature* a line without one counts only as far as one of *vouched* reaches.
-    """
-
-    keys: Keys = field(default_factory=dict)
-    vouched: tuple[ChainHead, ...] = ()
-    needs_signature: bool = False
-
-
-def started_record(chains: Iterable[tuple[str, ChainHead]], *, at_s: float) -> dict[str, object]:
-    """Return the first record of a signed chain: it vouches for *chains*, by name, that were there at *at_s*."""
-    heads = [[name, head.lines, head.last] for name, head in chains]
-    return {"kind": "chains", "at": iso_at(at_s, has_ms=True), "chains": heads}
-
-
-def vouched_in(line: bytes) -> list[tuple[str, ChainHead]]:
-    """Return the chains, by name, that the first *line* of a chain vouches for; none where it is another line."""
-    try:
-        data = json.loads(line)
-        if data["kind"] != "chains" or "key" not in data:
-            return []
-        return [(str(name), ChainHead(int(lines), str(last))) for name, lines, last in data["chains"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return []
 
 
 def record_of(happening: AuditEvent) -> dict[str, object]:
@@ -111,63 +82,52 @@ def chained(record: Mapping[str, object], head: ChainHead, key: AuditKey | None 
     signer = {} if key is None else {"key": key.id}
     numbered = {"n": head.lines, "before": head.last, **signer, **record}
     text = json.dumps(numbered, ensure_ascii=True, separators=(",", ":"))
-    mark = hashlib.sha256(text.encode("ascii")).hexdigest() if key is None else key.signed("line", text)
+    mark = hashlib.sha256(text.encode("ascii")).hexdigest() if key is None else key.signed(text)
     line = f'{text[:-1]},"hash":"{mark}"}}\n'
     return line.encode("ascii"), ChainHead(head.lines + 1, mark, None if key is None else key.id)
 
 
-def head_line(head: ChainHead, key: AuditKey | None = None) -> bytes:
-    """Return the file form of *head*, signed with *key*."""
-    text = f"{head.lines} {head.last}"
-    signature = "" if key is None else f" {key.id} {key.signed('head', text)}"
-    return f"{text}{signature}\n".encode("ascii")
+def head_line(head: ChainHead) -> bytes:
+    """Return the file form of *head*."""
+    return f"{head.lines} {head.last}\n".encode("ascii")
 
 
-def read_head(data: bytes, keys: Keys | None = None) -> ChainHead | None:
-    """Return the head that *data* writes, None when it writes none, or is signed by none of *keys*."""
-    number, last, *signature = [*data.decode("ascii", "replace").split(), "", ""][:6]
-    signature = [part for part in signature if part]
+def read_head(data: bytes) -> ChainHead | None:
+    """Return the head that *data* writes, None when it writes none; what follows its two words is not read."""
+    number, last = [*data.decode("ascii", "replace").split(), "", ""][:2]
     if not (number.isascii() and number.isdigit() and len(number) < 20 and len(last) == len(GENESIS)):
         return None
-    if not signature:
-        return ChainHead(int(number), last)
-    key = (keys or {}).get(signature[0])
-    if key is None or signature[1:] != [key.signed("head", f"{number} {last}")]:
-        return None
-    return ChainHead(int(number), last, key.id)
+    return ChainHead(int(number), last)
 
 
 def broken(
-    lines: Iterable[bytes], head: ChainHead | None, proofs: ChainProofs | None = None
+    lines: Iterable[bytes], head: ChainHead | None, keys: Keys | None = None, *, needs_key: bool = False
 ) -> Iterator[tuple[int, str]]:
     """
     Yield what is wrong with a chain: the number of the line (from 1) and a sentence; nothing when it is whole.
 
     *head* is the stored head of the chain, None when it is missing. A chain may be longer than its head by lines that
-    were written just before the process ended, and never shorter.
+    were written just before the process ended, and never shorter. *keys* are those that lines may be signed with; with
+    *needs_key* each line is.
     """
-    proofs = proofs or ChainProofs()
     state = ChainHead()
     number = 0
     digests = {0: GENESIS}
     for number, line in enumerate(lines, start=1):
-        problem, state = _checked(line, state, proofs)
+        problem, state = _checked(line, state, keys or {}, needs_key=needs_key)
         if problem is not None:
             yield number, problem
             return
         digests[number] = state.last
     if head is None:
         yield number, "The head file of this chain is missing, or cannot be read."
-    elif state.key is not None and head.key is None and head.lines:
-        yield number, "The head file of this chain is not signed."
-    for end in (*(() if head is None else (head,)), *proofs.vouched):
-        if end.lines > number:
-            yield number + 1, f"Lines are missing at the end: {end.lines} were written, {number} are here."
-        elif digests.get(end.lines) != end.last:
-            yield end.lines, "The head of this chain, beside it or in a signed chain, does not match this line."
+    elif head.lines > number:
+        yield number + 1, f"Lines are missing at the end: {head.lines} were written, {number} are here."
+    elif digests.get(head.lines) != head.last:
+        yield head.lines, "The head of this chain does not match this line."
 
 
-def _checked(line: bytes, before: ChainHead, proofs: ChainProofs) -> tuple[str | None, ChainHead]:
+def _checked(line: bytes, before: ChainHead, keys: Keys, *, needs_key: bool) -> tuple[str | None, ChainHead]:
     try:
         data = json.loads(line)
         mark, signer = data.pop("hash"), data.pop("key", None)
@@ -179,26 +139,17 @@ def _checked(line: bytes, before: ChainHead, proofs: ChainProofs) -> tuple[str |
         return f"A line is missing or was moved: number {before.lines} was expected here.", before
     if previous != before.last:
         return "The line before this one was changed.", before
-    problem = _unproved(signer, before, proofs)
-    if problem is not None:
-        return problem, before
+    if signer is not None and (not isinstance(signer, str) or signer not in keys):
+        return f"This line was signed with a key that is not given (audit.key): {str(signer)[:40]!r}.", before
+    if signer is None and before.key is not None:
+        return "This line is not signed, and those before it are.", before
+    if signer is None and needs_key:
+        return "This line is not signed.", before
     record = {name: value for name, value in data.items() if name not in ("n", "before")}
-    expected, after = chained(record, before, None if signer is None else proofs.keys[signer])
+    expected, after = chained(record, before, None if signer is None else keys[signer])
     if mark != after.last or line.rstrip(b"\n") != expected.rstrip(b"\n"):
         return "This line was changed.", before
     return None, after
-
-
-def _unproved(signer: object, before: ChainHead, proofs: ChainProofs) -> str | None:
-    """Return why a line by *signer* (None: unsigned) cannot be trusted; None when it can be checked."""
-    if signer is not None and (not isinstance(signer, str) or signer not in proofs.keys):
-        return f"This line was signed with a key that is not given (audit.key): {str(signer)[:40]!r}."
-    if signer is None and before.key is not None:
-        return "This line is not signed, and those before it are."
-    is_vouched = before.lines < max((chain.lines for chain in proofs.vouched), default=0)
-    if signer is None and proofs.needs_signature and not is_vouched:
-        return "This line is not signed, and no signed chain vouches for it."
-    return None
 
 
 def _document(extract: Extract) -> dict[str, object]:
@@ -245,9 +196,9 @@ class AuditKey:
         """What a line says of the key that signed it."""
         return hashlib.sha256(f"datafari-rag audit key {self.secret}".encode()).hexdigest()[:ID_CHARS]
 
-    def signed(self, purpose: str, text: str) -> str:
-        """Return the signature (HMAC-SHA256) of *text*; one made for another *purpose* is not valid for this one."""
-        return hmac.new(self.secret.encode(), f"{purpose} {text}".encode(), hashlib.sha256).hexdigest()
+    def signed(self, text: str) -> str:
+        """Return the keyed hash (HMAC-SHA256) of the line *text*."""
+        return hmac.new(self.secret.encode(), f"line {text}".encode(), hashlib.sha256).hexdigest()
 
 
 Keys = Mapping[str, AuditKey]

@@ -179,8 +179,8 @@ class AuditSettings:
         "audit.key",
         (),
         check=checks.keys("lists of texts of at least 32 characters, separated by commas", _AUDIT_KEY),
-        help="Secret that signs the audit, and after a comma each earlier one: what it signed is still verified. Users "
-        "who can write the audit files must not have it. Empty: hashes alone.",
+        help="Secret that signs the lines of the audit, and after a comma each earlier one: what it signed is still "
+        "verified. Users who can write the audit files must not have it. Empty: hashes alone.",
     )
 
 
