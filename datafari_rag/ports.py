@@ -405,10 +405,6 @@ class Revocations(Protocol):
         """
         ...
 
-    def mark(self) -> object:
-        """Return what is another one after each revocation, quickly. Raises: AuthorityUnavailable: it is not known."""
-        ...
-
     def add(self, name: str | None, *, by: str) -> Revocation:
         """
         Revoke what is known of the rights of *name*, None of everybody, from the next request on.

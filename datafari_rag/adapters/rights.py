@@ -287,23 +287,6 @@ class RevocationFile:
             times = [revocation.at_s for revocation in (own, all_users) if revocation.at_s is not None]
             return Revocation(serial, max(times, default=None))
 
-    def mark(self) -> object:
-        """
-        Return the state of the file, which is another one after each revocation.
-
-        Raises:
-            AuthorityUnavailable: the file cannot be looked at.
-        """
-        if self._path is None:
-            return self._line
-        try:
-            status = self._path.stat()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise _unreadable(error) from error
-        return status.st_ino, status.st_size, status.st_mtime_ns
-
     def add(self, name: str | None, *, by: str) -> Revocation:
         """
         Revoke what is known of *name*, None of everybody; *by* is the administrator.

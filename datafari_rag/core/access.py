@@ -156,10 +156,6 @@ def _is_level_open(allow: frozenset[str], deny: frozenset[str], tokens: frozense
     return (is_unset or bool(allow & tokens)) and not deny & tokens
 
 
-REVOKED = "Your rights were revoked while this answer was written. Send the question again."
-"""What the reader of an answer learns that was being written when their rights were revoked."""
-
-
 @dataclass(frozen=True, slots=True)
 class Revocation:
     """

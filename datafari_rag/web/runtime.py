@@ -21,10 +21,6 @@ class NoRevocations:
         """Return none."""
         return NEVER
 
-    def mark(self) -> object:
-        """Return the same each time."""
-        return None
-
     def add(self, name: str | None, *, by: str) -> Revocation:
         """Keep nothing. Raises: AuthorityUnavailable."""
         raise AuthorityUnavailable(log="nothing keeps revocations here")

@@ -6,25 +6,18 @@ import hashlib
 import hmac
 import json
 import logging
-import math
 import secrets
 from collections.abc import Callable, Mapping
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-from datafari_rag.core.access import ANONYMOUS, REVOKED, Revocation, User, usable_tokens
-from datafari_rag.core.errors import InvalidSignIn, NotAllowed, NotAuthenticated
+from datafari_rag.core.access import ANONYMOUS, Revocation, User, usable_tokens
+from datafari_rag.core.errors import InvalidSignIn, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity, mapped_name
 from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)
-
-RECHECK_S = 5.0
-"""How often the rights behind an open stream are looked up at most, however short `security.cache_s` is."""
-
-_UNKNOWN = object()
-"""No mark of revocations yet."""
 
 KEY_WITHOUT_USER = "The application's key is known, and it names no user: the user's own signed token is expected."
 
@@ -57,24 +50,16 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
 
 
 class RightsOfRequest:
-    """Who sent one request with their rights, looked up when they are first needed, and whether they still hold."""
+    """Who sent one request, with their rights: looked up once, when they are first needed, and kept to its end."""
 
     def __init__(self, identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> None:
         """Look up nothing yet."""
         self.identified, self._snapshot = identified, snapshot
-        self._user: User | None = None
-        self._began_with: tuple[int, Revocation] | None = None
-        self._digest = ""
-        self._looked_up_at = math.inf
-        self._max_age_s = max(RECHECK_S, snapshot.settings.security.cache_s)
-        self._mark: object = _UNKNOWN
+        self._known: tuple[Revocation, User] | None = None
 
     def user(self) -> User:
         """Return the user, the same each time. Raises: as `user_for`."""
-        self._first_rights()
-        if self._user is None:
-            self._user = user_for(self.identified, self._snapshot)
-        return self._user
+        return self._looked_up()[1]
 
     def fingerprint(self) -> str:
         """
@@ -82,50 +67,19 @@ class RightsOfRequest:
 
         Raises: as `user_for`.
         """
-        _, revoked = self._first_rights()
-        return f"{self._digest} {revoked.at_s}"
+        revoked, user = self._looked_up()
+        return f"{_digest(user)} {revoked.at_s}"
 
-    def require_held(self) -> None:
-        """
-        Continue an answer while its reader has the rights that it began with.
-
-        Revocations count immediately; the source of rights is read again when what it said is as old as
-        `security.cache_s`, and `RECHECK_S`.
-
-        Raises:
-            NotAllowed: the rights were revoked, or are others now.
-            RagError: as `user_for`.
-        """
-        snapshot = self._snapshot
-        # Called for each of the model's tokens, so that little is done while nothing changed.
-        now, mark = snapshot.dependencies.clock(), snapshot.revocations.mark()
-        is_old = now - self._looked_up_at >= self._max_age_s
-        if mark == self._mark and not is_old:
-            return
-        tokens, revoked = self._first_rights()
-        # An open stream holds no tokens, of which there may be thousands.
-        self._user, self._mark = None, mark
-        if snapshot.revocations.latest(self.identified.name) != revoked:
-            raise NotAllowed(REVOKED)
-        if is_old:
-            if hash(user_for(self.identified, snapshot).tokens) != tokens:
-                raise NotAllowed(REVOKED)
-            self._looked_up_at = now
-
-    def _first_rights(self) -> tuple[int, Revocation]:
-        """Return the hash of the tokens, and the latest revocation, as they were when they were first needed."""
-        if self._began_with is None:
-            self._looked_up_at = self._snapshot.dependencies.clock()
-            # Before the rights: what is revoked in between is noticed.
+    def _looked_up(self) -> tuple[Revocation, User]:
+        if self._known is None:
+            # Before the rights: a memory that is signed with rights that are revoked in between is not opened again.
             revoked = self._snapshot.revocations.latest(self.identified.name)
-            self._user = user_for(self.identified, self._snapshot)
-            self._began_with = hash(self._user.tokens), revoked
-            # A digest that all workers make alike costs a millisecond for thousands of tokens.
-            self._digest = _digest(self._user) if self._snapshot.settings.chat.memory_enabled else ""
-        return self._began_with
+            self._known = revoked, user_for(self.identified, self._snapshot)
+        return self._known
 
 
 def _digest(user: User) -> str:
+    """Return a digest that all workers make alike."""
     return hashlib.sha256(json.dumps(sorted(user.tokens)).encode()).hexdigest()
 
 

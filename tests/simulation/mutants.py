@@ -31,7 +31,6 @@ from datafari_rag.core.solr import parameters
 from datafari_rag.ports import Ending
 from datafari_rag.web.api import exchange
 from datafari_rag.web.ops.rate_limits import RateLimits, StreamPlace, Streams
-from datafari_rag.web.user import RightsOfRequest
 from tests.simulation.world import Outcome, run
 
 
@@ -311,10 +310,6 @@ def _no_most() -> Any:
     return lambda self, limit: real(self, 10_000)
 
 
-def _held_for_ever() -> Any:
-    return lambda self: None
-
-
 def _ends_untyped() -> Any:
     real = _real(pipeline, "speak")
 
@@ -381,9 +376,6 @@ MUTANTS: dict[str, Mutant] = {
     "audit: documents left out": Mutant(exchange, "record_of", _without_documents, 0),
     "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
     "streams: any number": Mutant(Streams, "opened", _no_most, 2),
-    "streams: they go on after their reader's rights were revoked": Mutant(
-        RightsOfRequest, "require_held", _held_for_ever, 3
-    ),
     "streams: a failure is no end": Mutant(pipeline, "speak", _ends_untyped, 1),
     "streams: a failure ends twice": Mutant(pipeline, "speak", _ends_twice, 1),
     "limits: requests of a user are not counted": Mutant(RateLimits, "check_user", _not_counted, 0),

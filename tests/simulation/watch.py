@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from datafari_rag.core.answer.audit_record import broken, read_head
-from datafari_rag.web.user import RECHECK_S
 from tests.simulation.network import Call
 from tests.simulation.readers import Visit
 from tests.simulation.servers import SimulatedAuthority, SimulatedSolr
@@ -133,15 +132,6 @@ class Watch:
             given = {found for user, sent, found in authority.given if user == visit.user and since - 4 <= sent <= at}
             if tokens not in sets or (visit.user is not None and tokens not in given):
                 self.found("a search without the user's own rights", visit, sorted(tokens))
-            elif self._is_told_whole(visit) and tokens not in self.truth.token_sets(
-                visit.user, _looked_up_after(visit)
-            ):
-                self.found("a stream goes on after its reader's rights were revoked", visit)
-
-    def _is_told_whole(self, visit: Visit) -> bool:
-        """Say whether the stream of *visit* ended as that of an answer does."""
-        is_over = visit.is_stream and visit.status == 200 and visit.ended >= 0 and not visit.has_left
-        return is_over and visit.speech.end is not None and not visit.speech.end(visit.body).is_failure
 
     def asked_model(self, call: Call, prompt: str, name: str) -> None:
         """Check a call of a model: for whom, how often, and whether it may be made at all."""
@@ -235,10 +225,3 @@ class Watch:
             listed = {canary(document["id"]) for document in lines[0]["documents"]}
             if not {word for word in visit.seen if word.startswith("zq")} <= listed:
                 self.found("the audit trail leaves out a document", visit, sorted(visit.seen))
-
-
-def _looked_up_after(visit: Visit) -> float:
-    """Return since when at least the tokens of *visit* held, as the service must have learned before its last words."""
-    # The end of an answer are a few pieces, each as long on its way as the reader takes for it.
-    last_words_s = visit.ended - 4 * visit.write_s - SLACK_S
-    return last_words_s - max(RECHECK_S, visit.cache_s) - visit.cache_s

@@ -218,9 +218,9 @@ class World:
         is_limited = settings.server.rate.user and b"Too many requests" in visit.body
         is_full = b"as many questions as it can" in visit.body
         is_refused = visit.user is None and settings.security.anonymous == "refuse"
-        # An answer's time passes as well while its reader takes a piece, and while rights are looked up again.
+        # An answer's time passes as well while its reader takes a piece.
         total_s = settings.llm.limits.total_s
-        is_slow = visit.ended - visit.began > total_s and (visit.write_s > 0 or visit.cache_s < total_s)
+        is_slow = visit.ended - visit.began > total_s and visit.write_s > 0
         is_changed = len(self.truth.token_sets(visit.user, visit.began - visit.cache_s)) > 2
         is_unusual = is_limited or is_full or is_refused or is_slow or is_changed or self.watch.was_probed(visit)
         if is_unusual or visit.speech.name in ("page", "document"):

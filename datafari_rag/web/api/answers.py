@@ -97,18 +97,6 @@ def to_the_end(
             parts += [ending(error)] if part is items else []
 
 
-def while_held(events: Generator[Event, None, None], require_held: Callable[[], None]) -> Generator[Event, None, None]:
-    """Yield *events*; before each *require_held* is called, and what it raises is the last one."""
-    with closing(events):
-        for event in events:
-            try:
-                require_held()
-            except RagError as error:
-                yield Failed(error)
-                return
-            yield event
-
-
 def begun_in(
     place: Callable[[], AbstractContextManager[None]], events: Generator[Event, None, None]
 ) -> Generator[Event, None, None]:
@@ -164,28 +152,23 @@ class AnswerRun:
     """What a program asks in place of a person; None for a question."""
 
     def events(self) -> AnswerEvents:
-        """
-        Return the pipeline's events for the user, those failures softened that this dialect shows as answers.
-
-        They end when the user's rights are revoked.
-        """
+        """Return the pipeline's events for the user, those failures softened that this dialect shows as answers."""
         exchange, ask = self.exchange, self.context.ask
         settings, snapshot, worker = exchange.settings, exchange.snapshot, exchange.worker
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, snapshot), worker.new_id)
-        user, require_held = exchange.user(), exchange.rights.require_held
+        user = exchange.user()
         place = partial(worker.starts.place, settings.server.limits.starting, settings.server.limits.wait_s)
         if ask.work is not None:
             works = worked(ask, ask.work, user, settings=settings, dependencies=snapshot.dependencies)
             # Only the dialects that ask for works read their progress; to all others they never come.
-            begun_works = begun_in(place, cast("Generator[Event, None, None]", works))
-            return AnswerEvents(while_held(begun_works, require_held), worker.new_id)
+            return AnswerEvents(begun_in(place, cast("Generator[Event, None, None]", works)), worker.new_id)
         events = begun_in(place, answer(ask, user, settings=settings, dependencies=snapshot.dependencies))
         events = events if self.incoming.memory is None else self.incoming.memory.stored_events(ask, events)
         softened = exchange.row.softened(ask, settings) if exchange.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))
-        return AnswerEvents(while_held(events, require_held), worker.new_id)
+        return AnswerEvents(events, worker.new_id)
 
 
 def answered(
