@@ -16,7 +16,6 @@ from datafari_rag import resources
 from datafari_rag.adapters.conversation_file import ConversationFile
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.identity.factory import DemoIdentity, configured_identity, token_identity_for_agents
-from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ExtractiveModel, ModelChain, chain_for
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
@@ -26,6 +25,7 @@ from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch,
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot, unusable
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
+from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, several_at_once, side_by_side, watch_loop
 from datafari_rag.core.answer.audit_record import AuditKey
@@ -34,7 +34,7 @@ from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.answers import TokenSettings
 from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.search import SecuritySettings
-from datafari_rag.core.settings.table import AuditSettings, Settings
+from datafari_rag.core.settings.table import AuditSettings, LimitsSettings, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
 from datafari_rag.pipeline import Dependencies
@@ -54,11 +54,11 @@ T = TypeVar("T")
 
 MEANING = "meaning"
 CONVERSATIONS = "conversations"
-ACCOUNTS = "accounts"
+USAGE = "usage"
 """Parts of readiness without which questions are answered all the same."""
 
 AUDIT = "audit"
-STORES = frozenset({AUDIT, ACCOUNTS, CONVERSATIONS})
+STORES = frozenset({AUDIT, USAGE, CONVERSATIONS})
 """Parts that are closed when others take their place; each opens its file again for requests that still use it."""
 
 TEMPLATES = Path(resources.__file__).parent / "templates"
@@ -130,12 +130,12 @@ class Runtime:
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
         """Return what is wrong while answers go on: a rejected file, the search by meaning, stored conversations."""
         snapshot = self.snapshot()
-        store, accounts = snapshot.conversations, snapshot.accounts
+        store, usage = snapshot.conversations, snapshot.usage
         by_part = {
             "settings": self._file.rejected(),
             MEANING: self._probes.problems().get(MEANING),
             CONVERSATIONS: store.problem() if store else None,
-            ACCOUNTS: accounts.problem() if accounts else None,
+            USAGE: usage.problem() if usage else None,
         }
         return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
 
@@ -203,7 +203,7 @@ class Runtime:
             agent_identity=part("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
-            accounts=part(ACCOUNTS, settings.limits.store, lambda: ledger_for(settings.limits, machine)),
+            usage=part(USAGE, settings.limits.store, lambda: usage_for(settings.limits, machine)),
             conversations=part(
                 CONVERSATIONS, (chat.store_folder, chat.store_limits), lambda: conversations_for(chat, machine)
             ),
@@ -344,6 +344,11 @@ def conversations_for(chat: ChatSettings, machine: Machine = MACHINE) -> Convers
     most = chat.store_limits
     limits = ConversationLimits(most.age_days * 86_400.0, most.user_mb * 1_000_000, most.whole_mb * 1_000_000)
     return ConversationFile(Path(chat.store_folder), limits, machine)
+
+
+def usage_for(limits: LimitsSettings, machine: Machine = MACHINE) -> UsageFile | None:
+    """Return what counts tokens in `limits.store`, None when they are not counted."""
+    return UsageFile(Path(limits.store), machine) if limits.store else None
 
 
 def is_traced(environ: Mapping[str, str]) -> bool:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter, Revocation
-from datafari_rag.core.accounts import CappedAccount, CostRow
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
@@ -326,36 +325,15 @@ class Model(Protocol):
         ...
 
 
-class Ledger(Protocol):
-    """Counts tokens and money, for all workers and servers that share it."""
+class UsageStore(Protocol):
+    """Counts tokens by user and day, for all workers that share it."""
 
-    def reserve(self, accounts: Sequence[CappedAccount], tokens: int) -> CappedAccount | None:
-        """
-        Count *tokens* in all *accounts*, or in none; return the one that is full, None when there is room.
-
-        There is room in an account that is below its cap, so that it is overshot by what is open when the cap is
-        reached and no more. Raises: AccountsUnavailable, never without *accounts*.
-        """
-        ...
-
-    def settle(self, accounts: Sequence[CappedAccount], reserved: int, rows: Sequence[CostRow]) -> None:
-        """
-        Count what a call took, the same in each of *rows*, in place of what was *reserved* for it.
-
-        Raises: AccountsUnavailable.
-        """
-        ...
-
-    def costs(self, since: str) -> Sequence[CostRow]:
-        """Return the rows of all days from *since* (2026-11-24) on, by day. Raises: AccountsUnavailable."""
+    def add(self, user: str, day: str, tokens: int, *, cap: int | None = None) -> bool:
+        """Add *tokens*, perhaps negative, unless the day has *cap*; say whether it did. Raises: AccountsUnavailable."""
         ...
 
     def problem(self) -> Message | None:
         """Return None while tokens can be counted, else one sentence."""
-        ...
-
-    def close(self) -> None:
-        """Close what is open; the next call opens it again."""
         ...
 
 

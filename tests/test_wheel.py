@@ -113,7 +113,7 @@ CALLS = (
     Call("forget docs/mill.txt", "1 document removed"),
     Call("doctor", "OK"),
     Call("audit verify audit", "There are no chains"),
-    Call("costs", "limits.store is empty", 1),
+    Call("usage", "limits.store is empty", 1),
     Call("conversations delete --user alice", "chat.store.folder is empty", 1),
     Call("passages sync", "index writes them", 1),
 )

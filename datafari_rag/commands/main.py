@@ -32,7 +32,7 @@ COMMANDS = {
     "llm-service": ("datafari_rag.commands.serve:llm_service", "The /invoke service of Datafari."),
     "demo-watch": ("datafari_rag.commands.demo.watch:demo_watch", "Part of demo FOLDER."),
     "audit": ("datafari_rag.commands.records:audit", "Verify the audit files."),
-    "costs": ("datafari_rag.commands.records:costs", "Show what models cost, by user, group, model or day."),
+    "usage": ("datafari_rag.commands.records:usage", "Show how many tokens each user took on each day."),
     "conversations": (
         "datafari_rag.commands.records:conversations",
         "Delete a user's stored conversations.",

@@ -1,69 +1,56 @@
-"""`datafari-rag costs`, `conversations` and `audit`: what the service keeps, read and deleted."""
+"""`datafari-rag usage`, `conversations` and `audit`: what the service keeps, read and deleted."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
-from typing import cast
 
 import click
 
 from datafari_rag import bootstrap
-from datafari_rag.adapters.ledgers import ledger_for
 from datafari_rag.adapters.machine import MACHINE
-from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
+from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
+from datafari_rag.commands.ask import printable
 from datafari_rag.commands.index import settings_for
 from datafari_rag.commands.terminal import CONF
-from datafari_rag.core.accounts import BY, By, CostTotal, days_before, money_text, totals
 from datafari_rag.core.answer.audit_record import Keys, broken, keys_by_id, read_head
 from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable
 from datafari_rag.core.identity import mapped_name
-from datafari_rag.web.admin.usage import MOST_COST_DAYS, USUAL_COST_DAYS, as_json
+from datafari_rag.core.settings.table import AuditSettings, Settings
+from datafari_rag.core.usage import DAY_S, day_of
 
 
 @click.command(
     epilog="""\b
 Examples:
-  datafari-rag costs --conf /etc/datafari-rag/rag.properties
-  datafari-rag costs --by model --days 7
-  datafari-rag costs --by day --json
+  datafari-rag usage --conf /etc/datafari-rag/rag.properties
+  datafari-rag usage --days 7 --json
 \b
 Run it as the service's own account. Exit codes: 0 shown; 1 nothing is counted, or it cannot be read; 2 wrong usage.
 """
 )
 @CONF
-@click.option("--by", type=click.Choice(BY), default="user", show_default=True, help="What is summed up.")
-@click.option(
-    "--days", type=click.IntRange(1, MOST_COST_DAYS), default=USUAL_COST_DAYS, show_default=True, help="Today included."
-)
+@click.option("--days", type=click.IntRange(1, 731), default=30, show_default=True, help="Today included.")
 @click.option("--json", "is_json", is_flag=True, help="As JSON.")
-def costs(conf: Path, by: str, days: int, is_json: bool) -> None:
-    """Show what the models cost in the last days, the largest first; ? where llm.prices has no price."""
+def usage(conf: Path, days: int, is_json: bool) -> None:
+    """Show how many tokens of the language model each user took on each of the last days."""
     try:
-        ledger = ledger_for(settings_for(conf).limits)
-        if ledger is None:
+        store = bootstrap.usage_for(_settings(conf, "limits.").limits)
+        if store is None:
             raise click.ClickException("limits.store is empty: nothing is counted.")
-        with closing(ledger):
-            sums = totals(ledger.costs(days_before(MACHINE.wall(), days)), cast(By, by))
-    except StartRefused as error:
-        raise click.ClickException("\n".join(error.lines)) from error
+        with closing(store):
+            rows = store.since(day_of(MACHINE.wall() - (days - 1) * DAY_S))
     except AccountsUnavailable as error:
-        raise click.ClickException(f"The accounts cannot be read: {error.log}.") from error
+        raise click.ClickException(f"The tokens cannot be read: {error.log}.") from error
     if is_json:
-        click.echo(json.dumps([as_json(row) for row in sums], ensure_ascii=False, indent=2))
+        click.echo(json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=2))
         return
-    rows = [(by, "calls", "tokens in", "cached", "tokens out", "cost"), *map(_cells, sums)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, *numbers in rows:
-        click.echo("  ".join([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]))
-
-
-def _cells(total: CostTotal) -> tuple[str, ...]:
-    use = total.use
-    numbers = (total.calls, use.input, use.cached, use.output)
-    return (total.name or "(not signed in)", *(f"{number:,}" for number in numbers), money_text(total.money))
+    for row in rows:
+        click.echo(f"{row.day} {row.tokens:>15,} {printable(row.user) or '(not signed in)'}")
 
 
 @click.group()
@@ -128,10 +115,11 @@ def verify(folder: Path, conf: Path | None, allows_unsigned: bool) -> None:
     Exit code 0 if all chains are intact (and, with --conf of a service that audits, if there is one), otherwise 1 and
     one line for each problem: FILE:LINE: what is wrong.
     """
-    keys = _keys(conf)
+    kept = AuditSettings() if conf is None else _settings(conf, "audit.").audit
+    keys = keys_by_id(kept.key)
     chains = sorted({path.with_suffix(".jsonl") for path in folder.iterdir() if path.suffix in (".jsonl", ".head")})
     # Who removes the only chain leaves a folder like this: where answers are audited there is one.
-    is_bare = not chains and conf is not None and bool(SettingsFile(conf).snapshot().settings.audit.folder)
+    is_bare = not chains and bool(kept.folder)
     problems = [f"{folder}: there is no chain; it was removed, or nothing was audited here yet."] if is_bare else []
     for chain in chains:
         problems += _problems(chain, keys, needs_key=bool(keys) and not allows_unsigned)
@@ -178,14 +166,14 @@ def _uses(chain: Path, document: str) -> Iterator[Mapping[str, object]]:
                 yield {**about, "versions": [entry.get("version") for entry in used], "chain": chain.name}
 
 
-def _keys(conf: Path | None) -> Keys:
-    if conf is None:
-        return {}
+def _settings(conf: Path, *prefixes: str) -> Settings:
+    """Return the settings of *conf*; only those with *prefixes* need to be usable. Raises: click.ClickException."""
     try:
-        settings = SettingsFile(conf).snapshot().settings
+        snapshot = snapshot_of(conf, environ=os.environ)
+        snapshot.require(*prefixes)
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from None
-    return keys_by_id(settings.audit.key)
+    return snapshot.settings
 
 
 def _problems(chain: Path, keys: Keys, *, needs_key: bool) -> list[str]:

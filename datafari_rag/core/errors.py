@@ -468,15 +468,15 @@ class TooManyRequests(RagError):
 
 
 class BudgetSpent(RagError):
-    """A cap of `limits.tokens` is reached; the reason says when the next day or month begins."""
+    """The user's tokens of this day (`limits.tokens`) are spent; the reason says when the next one begins."""
 
-    label, code, sentence = "budgetSpent", 429, "The budget of tokens is spent."
+    label, code, sentence = "budgetSpent", 429, "Your tokens of this day are spent."
 
     @classmethod
-    def until(cls, ends_s: float, *, now_s: float, log: str = "") -> BudgetSpent:
-        """Return the error of a budget that begins again at *ends_s*, in seconds since 1970."""
+    def until(cls, ends_s: float, *, now_s: float) -> BudgetSpent:
+        """Return the error of a day that ends at *ends_s*, in seconds since 1970."""
         again = f"{datetime.fromtimestamp(ends_s, UTC):%Y-%m-%d %H:%M} UTC"
-        return cls(f"{cls.sentence} It begins again at {again}.", retry_after_s=max(1.0, ends_s - now_s), log=log)
+        return cls(f"{cls.sentence} Ask again after {again}.", retry_after_s=max(1.0, ends_s - now_s))
 
 
 class Overloaded(RagError):

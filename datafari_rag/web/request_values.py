@@ -57,14 +57,6 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         raise BadRequest("The request body ended too early.") from error
 
 
-def number_wanted(name: str, usual: int, most: int) -> int:
-    """Return the number from 1 to *most* that the query of the current request has as *name*. Raises: BadRequest."""
-    text = request.args.get(name, str(usual))
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= most):
-        raise BadRequest(f"{name} must be a number from 1 to {most}.", field=name)
-    return int(text)
-
-
 def bodyless() -> Incoming:
     """Return the current request without a body, for what is decided before or without one."""
     return _bare(request)

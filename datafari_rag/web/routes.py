@@ -14,7 +14,6 @@ from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web import conversations as view
 from datafari_rag.web.admin.page import admin_page
 from datafari_rag.web.admin.revoke import revoke
-from datafari_rag.web.admin.usage import costs
 from datafari_rag.web.api import documents, grounding
 from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
@@ -123,7 +122,6 @@ PAGES = (
     ),
     _route("/widget.json", "GET", _row(widget_setup, is_shown=False)),
     _route("/admin", "GET", _row(admin_page)),
-    _route("/admin/costs", "GET", _row(costs)),
     _route("/admin/revoke", "POST", _row(revoke, is_shown=False)),
 )
 """Its rows read what their forms send themselves; a failure for a script is JSON, any other one a page."""

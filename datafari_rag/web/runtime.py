@@ -11,7 +11,7 @@ from datafari_rag.core.answer.conversations import ConversationStore
 from datafari_rag.core.errors import AuthorityUnavailable
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Identity, Ledger, Model, Relay, Revocations, RightsSource, Trail
+from datafari_rag.ports import Identity, Model, Relay, Revocations, RightsSource, Trail, UsageStore
 
 
 class NoRevocations:
@@ -49,8 +49,8 @@ class ServiceSnapshot:
     """Answers without a model of words: with sentences of the documents."""
     revocations: Revocations = field(default_factory=NoRevocations)
     """Whose rights were revoked by an administrator."""
-    accounts: Ledger | None = None
-    """Where tokens and costs are counted; None where they are not."""
+    usage: UsageStore | None = None
+    """Where tokens are counted; None where they are not."""
     conversations: ConversationStore | None = None
     """Where conversations of signed-in users are kept; None where they are not."""
 

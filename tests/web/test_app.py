@@ -12,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from datafari_rag.adapters.ledgers import SqliteLedger
+from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.core.errors import (
     AuthorityTimeout,
     AuthorityUnavailable,
@@ -399,10 +399,10 @@ def test_a_rejected_settings_file_is_named_and_takes_no_service_out_of_rotation(
 
 
 def test_readiness_says_that_nothing_can_be_counted_and_stays_ready(tmp_path: Path) -> None:
-    with closing(SqliteLedger(tmp_path)) as accounts:
-        line, weak = replace(fake_snapshot(), accounts=accounts), [{"what": "accounts", "problem": "It is full."}]
+    with closing(UsageFile(tmp_path)) as usage:
+        line, weak = replace(fake_snapshot(), usage=usage), [{"what": "usage", "problem": "It is full."}]
         response = app_of(line, weak=weak).test_client().get("/health/ready")
-    (part,) = (one for one in response.get_json()["dependencies"] if one["what"] == "accounts")
+    (part,) = (one for one in response.get_json()["dependencies"] if one["what"] == "usage")
     assert (response.status_code, part["ok"], part["problem"]) == (200, False, "It is full.")
 
 

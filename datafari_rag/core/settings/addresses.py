@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 from datafari_rag.core.identity import bracketed, normalized
 from datafari_rag.core.settings.checks import CONTROL, Check, filled, flag, items_of, members, path, text, valid
 
-REDIS = ("redis://", "rediss://")
 """How the address of a Redis begins."""
 
 BUILTIN_MODEL = "builtin:extractive"
@@ -254,13 +253,3 @@ def _http_url(value: str, expectation: str) -> str:
     if not is_usable or re.search(r"\s", value) or CONTROL.search(value):
         raise ValueError(expectation)
     return value
-
-
-def folder_or_redis() -> Check:
-    """Return the check for a folder, or the address of a Redis."""
-    of_folder = path()
-
-    def read(value: str, folder: str) -> object:
-        return value if value.startswith(REDIS) else of_folder.read(value, folder)
-
-    return Check("text", read, of_folder.expectation, is_optional=True)

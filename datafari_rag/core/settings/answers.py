@@ -8,12 +8,10 @@ that the admin page can correct it (contract §8).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from datafari_rag.core.accounts import Price, prices_in
 from datafari_rag.core.ask import Effort, StepBudget
 from datafari_rag.core.events import UnsupportedPolicy
 from datafari_rag.core.model.replies import ModelLimits
@@ -28,7 +26,7 @@ from datafari_rag.core.settings.records import (
     RerankOptions,
     SearchChoice,
 )
-from datafari_rag.core.settings.row import mapping, secret, setting
+from datafari_rag.core.settings.row import secret, setting
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
 
@@ -354,13 +352,6 @@ class LlmSettings:
         check=checks.json_object(without=("model", "messages", "stream")),
         help='Further keys of each request to rag.api.endpoint, as a JSON object such as {"reasoning_effort": "low"}; '
         "they win over those that this service sends. Empty: none.",
-    )
-    prices: Mapping[str, Price] = mapping(
-        "llm.prices",
-        {},
-        check=checks.json_made(prices_in, "A JSON object of models with their prices is expected."),
-        help='Prices of a million tokens by model, as a JSON object with decimal texts: {"gpt-4o": {"input": "2.5", '
-        '"cached": "1.25", "output": "10"}}. A name stands for its versions too (gpt-4o-2024-08-06).',
     )
     context_window: int = setting(
         "llm.context.window",

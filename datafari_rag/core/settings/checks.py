@@ -226,19 +226,6 @@ def json_object(*, without: Sequence[str]) -> Check:
     return Check("text", read, expectation, is_optional=True)
 
 
-def json_made(construct: Callable[[object], object], about: str) -> Check:
-    """Return the check for a JSON value that *construct* can read; what it raises names the member that is wrong."""
-
-    def read(value: str, folder: str) -> object:
-        try:
-            return construct(json.loads(value or "{}"))
-        except (ValueError, RecursionError) as error:
-            at = "" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
-            raise ValueError(f"{about} (not valid: {at})" if at else about) from None
-
-    return Check("json", read, about, is_optional=True)
-
-
 def members(construct: Callable[..., object], **checks: Check) -> Check:
     """
     Return the check for a JSON object with some of the members *checks*, each a value for its own check.

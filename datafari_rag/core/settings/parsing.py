@@ -158,6 +158,11 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         "llm.fallback.tokens",
         "At most one token for each endpoint of llm.fallback is expected.",
     )
+    yield (
+        settings.limits.tokens is not None and not settings.limits.store,
+        "limits.tokens",
+        "No limit can be kept to without limits.store.",
+    )
 
 
 def _identity_rules(security: SecuritySettings) -> Iterator[tuple[bool, str, str]]:

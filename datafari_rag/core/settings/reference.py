@@ -24,7 +24,7 @@ GROUPS: Mapping[str, str] = {
     "rerank": "Reranker",
     "llm": "The language model",
     "token": "Token counting",
-    "limits": "Accounts of tokens, and caps on them",
+    "limits": "Tokens of the language model",
     "openai": "OpenAI-compatible callers (/v1)",
     "chat": "Chat callers (/chat, /ask, /api/chat)",
     "ai": "Requests of Datafari 7 (/rest/v2.0/ai)",

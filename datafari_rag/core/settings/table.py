@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.accounts import TokenCaps, caps_in
 from datafari_rag.core.model.servers import THINKING_TOKENS, needs_for
 from datafari_rag.core.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
@@ -145,23 +144,21 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LimitsSettings:
-    """Rows of `limits.*`: accounts of tokens, and caps on them."""
+    """Rows of `limits.*`: tokens counted by user and day, and a cap on them."""
 
     store: str = setting(
         "limits.store",
         "",
-        check=addresses.folder_or_redis(),
-        help="Where tokens and costs are counted: a folder on a local disk, or redis://HOST:PORT/0 for several servers "
-        "(needs the extra redis). Empty: they are not counted.",
+        check=checks.path(),
+        help="Folder on a local disk in which the language model's tokens are counted by user and day, for the workers "
+        "of one server. Empty: they are not counted.",
     )
-    tokens: TokenCaps = setting(
+    tokens: int | None = setting(
         "limits.tokens",
-        TokenCaps(),
-        check=checks.json_made(caps_in, "A JSON object with user, groups, all and then is expected."),
-        help='Maximum number of tokens a day and a month (UTC), as a JSON object: {"user": {"day": 100000}, "groups": '
-        '{"staff": {"month": 5000000}}, "all": {"month": 50000000}, "then": "builtin"}. At a cap answers are refused '
-        "(429), or with then=builtin the built-in model answers. Groups that are named have accounts of their own. "
-        "Needs limits.store.",
+        None,
+        check=checks.integer(1, 10**15, is_optional=True),
+        help="Maximum number of tokens of a user a day (UTC); then answers are refused (429) until the next day. Needs "
+        "limits.store. Empty: no limit.",
     )
 
 

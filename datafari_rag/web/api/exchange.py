@@ -15,7 +15,6 @@ from typing import Protocol
 from flask import Response, g, request
 
 from datafari_rag.core.access import User
-from datafari_rag.core.accounts import Spender
 from datafari_rag.core.answer.audit_record import AuditEvent, record_of
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract, Reranking
@@ -33,7 +32,7 @@ from datafari_rag.web.ops.rate_limits import RateLimits, StartQueue, Streams, ad
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import Encoding, json_response, with_error_headers
 from datafari_rag.web.runtime import Service, ServiceSnapshot
-from datafari_rag.web.spending import Spending, counted
+from datafari_rag.web.usage import RequestUsage, counted
 from datafari_rag.web.user import RightsOfRequest, Signer
 
 log = logging.getLogger(__name__)
@@ -170,21 +169,14 @@ class Exchange:
         """Count *units* of work of this caller. Raises: TooManyRequests: they were too many in this minute."""
         self.worker.limits.check_work(self.settings.server, self.caller, units)
 
-    def count_costs(self) -> None:
-        """Write what this request's calls of models take to the accounts of its user, where there are any."""
-        snapshot, worker = self.snapshot, self.worker
-        if snapshot.accounts is None or self.settings.rag.api_endpoint == BUILTIN_MODEL:
+    def count_usage(self) -> None:
+        """Count what this request's calls of the model take for its user, where tokens are counted."""
+        snapshot = self.snapshot
+        if snapshot.usage is None or self.settings.rag.api_endpoint == BUILTIN_MODEL:
             return
-        spending = Spending(
-            ledger=snapshot.accounts,
-            caps=self.settings.limits.tokens,
-            prices=self.settings.llm.prices,
-            spender=lambda: Spender(self.user_name or "", self.user().tokens, self.row.name),
-            now=worker.now,
-            count=snapshot.dependencies.counter.count,
-            on_cost=lambda row: worker.metrics.count_cost(row, self.settings),
-        )
-        self.snapshot = counted(snapshot, spending)
+        cap, count = self.settings.limits.tokens, snapshot.dependencies.counter.count
+        usage = RequestUsage(snapshot.usage, self.user_name or "", cap, self.worker.now, count)
+        self.snapshot = counted(snapshot, usage)
 
     def require_settings(self) -> None:
         """Raise what every answer fails with while a setting cannot be used. Raises: BadSetting."""
@@ -283,7 +275,7 @@ def exchanged(
         address = address_of(exchange.settings.security, headers_of(request), request.remote_addr or "")
         exchange.caller = f"address {address}" if name is None else f"user {name}"
         request_context.go_on_for(exchange.caller)
-        exchange.count_costs()
+        exchange.count_usage()
         exchange.note_ignored(forged_names(exchange.incoming.query, exchange.incoming.body))
         exchange.take(exchange.row)
         response = work(exchange)

@@ -56,14 +56,14 @@ def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) ->
     """
     Return what is known of each of `PARTS`; *problems* are the service's own of this moment.
 
-    The search by meaning, stored conversations and accounts are further parts where they are configured.
+    The search by meaning, stored conversations and usage are further parts where they are configured.
     The service is ready without them too, so they are never a problem.
     """
     snapshot = worker.snapshot()
     configured = {
         "meaning": snapshot.dependencies.meaning,
         "conversations": snapshot.conversations,
-        "accounts": snapshot.accounts,
+        "usage": snapshot.usage,
     }
     further = [what for what, part in configured.items() if part is not None]
     all_problems = [*problems, *worker.service.weaknesses()]

@@ -19,7 +19,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from datafari_rag.core.accounts import CostRow
 from datafari_rag.core.documents import Extract, Reranking
 from datafari_rag.core.errors import AuthorityError, ModelError, RagError, SearchError, leaves
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
@@ -112,8 +111,6 @@ class Metrics:
             "Tokens by model and kind (prompt, completion), where the model's server reports them.",
             ("model", "kind"),
         )
-        about = "Costs of models in millionths of the unit of llm.prices, with limits.store."
-        self._costs = counted("datafari_rag_model_cost_millionths", about, ("model", "dialect"))
         self.freshness = Freshness(registry)
         self._ignored = counted(
             "datafari_rag_ignored_parameters",
@@ -150,11 +147,6 @@ class Metrics:
             number = usage.get(key) if isinstance(usage, Mapping) else None
             if isinstance(number, int) and number > 0:
                 self._tokens(model, kind).inc(number)
-
-    def count_cost(self, row: CostRow, settings: Settings) -> None:
-        """Count what one call of a model cost, where there is a price for it."""
-        if row.money:
-            self._costs(model_label(row.model, settings), row.protocol).inc(row.money)
 
     def time_first_words(self, dialect: str, took_ms: float) -> None:
         """Note how long a stream's reader waited for its first words."""

@@ -45,15 +45,12 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
         ),
         "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
         "budgetSpent": (
-            _("The budget is spent"),
-            _(
-                "The language model answers again when the day or the month of its budget is over (UTC). "
-                "The search still works."
-            ),
+            _("Your tokens of this day are spent"),
+            _("The language model answers you again when this day is over (UTC). The search still works."),
         ),
         "accountsUnavailable": (
             _("Answers cannot be counted"),
-            _("Answers have a budget, and their cost cannot be recorded right now. Try again in a moment."),
+            _("Tokens have a limit, and cannot be counted right now. Try again in a moment."),
         ),
     }
 
@@ -358,17 +355,5 @@ def part_names(_: Translate) -> Mapping[str, str]:
         "model": _("language model"),
         "audit": _("audit trail"),
         "conversations": _("stored conversations"),
-        "accounts": _("accounts of tokens"),
-    }
-
-
-def cost_names(_: Translate) -> Mapping[str, str]:
-    """Return what costs are summed up by."""
-    return {
-        "user": _("user"),
-        "group": _("group"),
-        "model": _("model"),
-        "protocol": _("protocol"),
-        "day": _("day"),
-        "month": _("month"),
+        "usage": _("count of tokens"),
     }

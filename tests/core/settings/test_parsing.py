@@ -145,6 +145,7 @@ CONTRADICTIONS = [
     ),
     pytest.param({"llm.fallback.models": "a"}, "llm.fallback.models", id="a model without an endpoint"),
     pytest.param({"llm.fallback.tokens": "a"}, "llm.fallback.tokens", id="a token without an endpoint"),
+    pytest.param({"limits.tokens": "5"}, "limits.tokens", id="a limit where nothing is counted"),
 ]
 
 AGREEMENTS = [

@@ -15,8 +15,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from datafari_rag.adapters.ledgers import SqliteLedger
 from datafari_rag.adapters.settings.file import SettingsFile
+from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.messages import message
@@ -343,20 +343,10 @@ def office(
 ANN = {"X-User": "ann"}
 
 
-def test_the_settings_page_links_to_costs_where_they_are_counted(tmp_path: Path) -> None:
-    def links(**kept: Any) -> list[str]:
-        text = office(tmp_path, **kept).get("/admin", headers=ANN).get_data(as_text=True)
-        return re.findall(r'href="(/admin/[^"]+)"', text)
-
-    assert links() == []
-    with closing(SqliteLedger(tmp_path)) as accounts:
-        assert links(accounts=accounts) == ["/admin/costs"]
-
-
-def test_the_settings_page_names_accounts_where_they_are_kept(tmp_path: Path) -> None:
-    with closing(SqliteLedger(tmp_path)) as accounts:
-        text = office(tmp_path, accounts=accounts).get("/admin", headers=ANN).get_data(as_text=True)
-    assert "accounts of tokens" in text
+def test_the_settings_page_names_the_count_of_tokens_where_there_is_one(tmp_path: Path) -> None:
+    with closing(UsageFile(tmp_path)) as usage:
+        text = office(tmp_path, usage=usage).get("/admin", headers=ANN).get_data(as_text=True)
+    assert "count of tokens" in text
 
 
 @pytest.mark.parametrize(
