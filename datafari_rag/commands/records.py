@@ -15,7 +15,6 @@ from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.commands.ask import printable
-from datafari_rag.commands.index import settings_for
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.answer.audit_record import Keys, broken, keys_by_id, read_head
 from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable
@@ -71,14 +70,12 @@ Run it as the service's own account. Exit codes: 0 deleted, also when there were
 def delete(conf: Path, user: str) -> None:
     """Delete all stored conversations of one user; the service may run meanwhile."""
     try:
-        settings = settings_for(conf)
+        settings = _settings(conf, "chat.", "security.domain")
         store = bootstrap.conversations_for(settings.chat)
         if store is None:
             raise click.ClickException("chat.store.folder is empty: nothing is stored.")
         with closing(store):
             number = store.delete_all(mapped_name(user, settings.security.domain)) if store.is_there else 0
-    except StartRefused as error:
-        raise click.ClickException("\n".join(error.lines)) from error
     except ConversationsUnavailable as error:
         raise click.ClickException(f"{error.reason} ({error.log})") from error
     click.echo(f"{number} {'conversation' if number == 1 else 'conversations'} deleted")
