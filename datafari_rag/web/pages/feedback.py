@@ -75,11 +75,23 @@ def record_of(body: FeedbackBody, feedback: FeedbackSettings, translate: Transla
 
 
 def append(path: Path, record: Mapping[str, object]) -> None:
-    """Add one line to *path*, whole, also when several processes write; only the owner may read the file."""
+    """
+    Add one line to *path*, whole or not at all, also when several processes write; only the owner may read the file.
+
+    Raises: OSError.
+    """
+    line = plain(record) + b"\n"
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        os.write(handle, plain(record) + b"\n")
+        size, at = os.fstat(handle).st_size, 0
+        try:
+            # A disk that is nearly full takes a part first.
+            while at < len(line):
+                at += os.write(handle, line[at:])
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
     finally:
         os.close(handle)
 
