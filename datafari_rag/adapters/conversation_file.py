@@ -2,7 +2,7 @@
 Stored conversations in one SQLite file that all workers of a machine share.
 
 A user stands in it as a hash of their name. Whatever is wrong with the file is one error, ConversationsUnavailable.
-What is deleted is overwritten. No question, answer or name is ever logged.
+What is deleted is overwritten, in the file and in its log. No question, answer or name is ever logged.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.sqlite_file import FileUnusable, SqliteFile
+from datafari_rag.adapters.sqlite_file import WAIT_S, FileUnusable, SqliteFile
 from datafari_rag.core.answer.conversations import (
     MAX_ANSWER_CHARS,
     MAX_CONVERSATIONS,
@@ -67,6 +67,8 @@ class ConversationFile:
         self._file = SqliteFile(
             folder / FILE, tables=_TABLES, version=VERSION, max_bytes=limits.max_bytes, machine=machine
         )
+        self._has_remains = False
+        """Whether the log may still have what this process deleted."""
 
     @property
     def is_there(self) -> bool:
@@ -121,7 +123,7 @@ class ConversationFile:
                 "DELETE FROM conversations WHERE id IN"
                 " (SELECT id FROM conversations WHERE changed_s < ? ORDER BY changed_s LIMIT ?)"
             )
-            connection.execute(query, (self._oldest_s(), MAX_PURGED))
+            self._delete(connection, query, (self._oldest_s(), MAX_PURGED))
             own_id = conversation_id or self._new_conversation(connection, owner, turn.at_s)
             if self._own(connection, user, own_id) is None:
                 return None
@@ -150,16 +152,20 @@ class ConversationFile:
     def delete(self, user: str, conversation_id: str) -> bool:
         """Delete a conversation; return whether it was there. Raises: ConversationsUnavailable."""
         query, values = "DELETE FROM conversations WHERE id = ? AND owner = ?", (conversation_id, _owner(user))
-        return self._deleted(lambda connection: connection.execute(query, values).rowcount) > 0
+        return self._changed(lambda connection: self._delete(connection, query, values), wait_s=WAIT_S) > 0
 
     def delete_all(self, user: str) -> int:
         """Delete every conversation of *user*; return how many there were. Raises: ConversationsUnavailable."""
         query = "DELETE FROM conversations WHERE owner = ?"
-        return self._deleted(lambda connection: connection.execute(query, (_owner(user),)).rowcount)
+        return self._changed(lambda connection: self._delete(connection, query, (_owner(user),)), wait_s=WAIT_S)
 
     def problem(self) -> str | None:
         """Return None while conversations can be read and the last one was kept, else one sentence."""
         is_well = self._file.probe("SELECT 1 FROM turns LIMIT 1")
+        if is_well:
+            # Another process may have deleted while somebody was reading.
+            with suppress(FileUnusable):
+                self._file.empty_log(0.0)
         return None if is_well else message("Conversations cannot be stored in chat.store.folder.")
 
     def count(self) -> int:
@@ -198,7 +204,8 @@ class ConversationFile:
                 break
             count, total = count + 1, total + size
         if count < len(rows):
-            connection.execute("DELETE FROM turns WHERE conversation = ? AND number <= ?", (own_id, rows[count][0]))
+            query = "DELETE FROM turns WHERE conversation = ? AND number <= ?"
+            self._delete(connection, query, (own_id, rows[count][0]))
         connection.execute("UPDATE conversations SET bytes = ? WHERE id = ?", (total, own_id))
 
     def _make_room(self, connection: sqlite3.Connection, owner: str) -> None:
@@ -210,18 +217,20 @@ class ConversationFile:
         for place, (own_id, size) in enumerate(rows):
             total += size
             if place and (total > self._limits.max_user_bytes or place >= MAX_CONVERSATIONS):
-                connection.execute("DELETE FROM conversations WHERE id = ?", (own_id,))
+                self._delete(connection, "DELETE FROM conversations WHERE id = ?", (own_id,))
 
-    def _deleted(self, work: Callable[[sqlite3.Connection], int]) -> int:
-        """Return what *work* returns, and let nothing of what it deleted stay in the log beside the file."""
-        count = self._changed(work)
-        if count:
-            self._result_of(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+    def _delete(self, connection: sqlite3.Connection, query: str, values: tuple[object, ...]) -> int:
+        count = connection.execute(query, values).rowcount
+        self._has_remains = self._has_remains or count > 0
         return count
 
-    def _changed(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _changed(self, work: Callable[[sqlite3.Connection], T], *, wait_s: float = 0.0) -> T:
+        """Return what *work* returns; for what it deleted, wait *wait_s* until nobody reads the log any more."""
         with _translated():
-            return self._file.change(work)
+            result = self._file.change(work)
+            if self._has_remains:
+                self._has_remains = not self._file.empty_log(wait_s)
+            return result
 
     def _result_of(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with _translated():

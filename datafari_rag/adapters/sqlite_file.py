@@ -88,6 +88,22 @@ class SqliteFile:
         self.is_failing = False
         return result
 
+    def empty_log(self, wait_s: float = WAIT_S) -> bool:
+        """
+        Move what was written from the log into the file; say whether nothing is left in the log.
+
+        What was deleted stays in the log until then. While somebody reads an earlier state this is impossible, and
+        is tried again for *wait_s*. Raises: FileUnusable.
+        """
+        machine = self._machine
+        until = machine.monotonic() + wait_s
+        query = "PRAGMA wal_checkpoint(TRUNCATE)"
+        while self.read(lambda connection: connection.execute(query).fetchone()[0], wait_s):
+            if machine.monotonic() >= until:
+                return False
+            machine.sleep(PAUSE_S)
+        return True
+
     def probe(self, query: str) -> bool:
         """Say whether *query* can be made and the last change was written."""
         with suppress(FileUnusable):

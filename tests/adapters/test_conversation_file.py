@@ -132,6 +132,45 @@ def test_what_is_deleted_is_gone_from_the_disk(store: ConversationFile, tmp_path
     assert b"The rabbit" in on_disk, "the conversation of the other user"
 
 
+@pytest.mark.parametrize("then", ["readiness", "another answer"])
+def test_what_is_deleted_while_another_program_reads_is_gone_from_the_disk_after_it(
+    store: ConversationFile, tmp_path: Path, then: str
+) -> None:
+    def remains() -> bool:
+        return any(b"zxcanary" in path.read_bytes() for path in (tmp_path / "chats").iterdir())
+
+    own_id, other_id = kept(store, turn=replace(TURN, answer="zxcanary " * 50)), kept(store, user="bob")
+    with closing(sqlite3.connect(tmp_path / "chats" / FILE, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        assert len(reader.execute("SELECT * FROM turns").fetchall()) == 2
+        assert store.delete("ann", own_id)
+        assert remains(), "the reader still sees it"
+        reader.execute("COMMIT")
+        if then == "readiness":
+            assert store.problem() is None
+        else:
+            kept(store, "bob", other_id)
+        assert not remains()
+
+
+def test_a_reader_that_ends_soon_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "chats" / FILE
+    readers: list[sqlite3.Connection] = []
+
+    def end_reading(seconds: float) -> None:
+        readers.pop().close()
+
+    machine = replace(MACHINE, wall=lambda: 100.0, sleep=end_reading)
+    with closing(ConversationFile(tmp_path / "chats", LIMITS, machine)) as store:
+        own_id = kept(store, turn=replace(TURN, answer="zxcanary " * 50))
+        readers.append(sqlite3.connect(path, isolation_level=None))
+        readers[0].execute("BEGIN")
+        readers[0].execute("SELECT * FROM turns").fetchall()
+        assert store.delete("ann", own_id)
+        assert readers == []
+        assert not any(b"zxcanary" in file.read_bytes() for file in path.parent.iterdir())
+
+
 def test_a_conversation_that_is_too_old_is_not_shown_and_deleted_with_the_next_one(
     store: ConversationFile, clock: Clock
 ) -> None:
