@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.file import SettingsSnapshot, packaged_instructions, snapshot_of
+from datafari_rag.adapters.settings.file import packaged_instructions, snapshot_of
 from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, SUCCESSORS, WITHOUT_EFFECT
-from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties, on_one_screen
 from datafari_rag.core.settings.table import ROWS, Settings, row_for
 
@@ -42,13 +41,8 @@ def test_the_page_of_settings_is_written_from_the_table() -> None:
 
 def test_the_shipped_file_gives_the_defaults_without_a_problem() -> None:
     snapshot = snapshot_of(CONF / "rag.properties", environ={})
-    assert (snapshot.settings, _besides_the_model(snapshot)) == (Settings(), [])
+    assert (snapshot.settings, list(snapshot.problems)) == (Settings(), [])
     assert snapshot.instructions == packaged_instructions()
-
-
-def _besides_the_model(snapshot: SettingsSnapshot) -> list[Problem]:
-    """Return what is wrong with the file but that its model, which Datafari's papers name, was switched off since."""
-    return [problem for problem in snapshot.problems if (problem.key, problem.severity) != ("rag.model", "warning")]
 
 
 def test_the_file_that_people_edit_says_a_sentence_of_each_setting() -> None:
@@ -72,7 +66,7 @@ def test_each_commented_default_can_be_uncommented(tmp_path: Path) -> None:
     (tmp_path / "rag.properties").write_text("\n".join(bare), "utf-8")
     snapshot = snapshot_of(tmp_path / "rag.properties", environ={})
     assert sum("=" in line and not line.startswith("#") for line in bare) == len(ROWS)
-    assert (snapshot.settings, _besides_the_model(snapshot)) == (Settings(), [])
+    assert (snapshot.settings, list(snapshot.problems)) == (Settings(), [])
 
 
 def test_the_seeds_keys_are_set_in_it() -> None:

@@ -95,7 +95,7 @@ WARNED = [
     pytest.param("rag.maxToken=9", [1], id="an alias"),
     pytest.param("rag.model=a\nrag.addInstructions=false", [2], id="instructions that cannot be left out"),
     pytest.param("server.secret=0123456789abcdef", [1], id="a secret in a file for everybody"),
-    pytest.param("rag.model=gpt-3.5-turbo", [1], id="a model that was switched off"),
+    pytest.param("rag.model=", [1], id="no model for OpenAI"),
 ]
 
 
@@ -177,8 +177,8 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path, name: str) -> Non
     assert result.stdout.startswith(str(tmp_path)) and "Traceback" not in result.output
 
 
-def test_what_is_told_of_a_model_names_the_whole_address_and_the_day(tmp_path: Path) -> None:
-    told = checked(tmp_path, "rag.api.endpoint=https://me:secret@api.openai.com/v1?key=secret\nrag.model=gpt-4").stdout
+def test_what_is_told_of_a_model_names_the_whole_address_and_no_key(tmp_path: Path) -> None:
+    told = checked(tmp_path, "rag.api.endpoint=https://me:secret@api.openai.com/v1?key=secret\nrag.model=").stdout
     assert "secret" not in told
     assert "requests go to https://***@api.openai.com/v1/chat/completions." in told
-    assert "gpt-4 is switched off by its maker as of 2026-10-23" in told
+    assert "rag.model is empty: api.openai.com needs the name of a model." in told

@@ -121,7 +121,7 @@ def test_what_is_wrong_with_the_question_is_400(error: RagError, status: int) ->
 def test_a_model_is_named_as_it_calls_itself_else_as_asked_else_as_set() -> None:
     assert model_name(context(), FACTS) == "gpt-x"
     assert model_name(context(model="asked"), UNKNOWN_MODEL) == "asked"
-    assert model_name(context(), UNKNOWN_MODEL) == "gpt-3.5-turbo"
+    assert model_name(context(), UNKNOWN_MODEL) == "gpt-4.1-mini"
     assert (completion_id(context(), FACTS), completion_id(context(), UNKNOWN_MODEL)) == ("chatcmpl-9", "chatcmpl-id-7")
     assert (created_s(context(), FACTS), created_s(context(), UNKNOWN_MODEL)) == (1_706_301_586, 1000)
 

@@ -241,7 +241,7 @@ def test_a_lowered_max_tokens_is_logged(caplog: pytest.LogCaptureFixture) -> Non
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/models/"])
 def test_models_and_indexes_are_listed(path: str) -> None:
     body: Any = client_of().get(path).get_json()
-    assert [model["id"] for model in body["data"]] == ["datafari", "gpt-3.5-turbo"]
+    assert [model["id"] for model in body["data"]] == ["datafari", "gpt-4.1-mini"]
     assert body["indexes"] == ["default"]
 
 

@@ -113,11 +113,6 @@ def with_query(url: str, query: Mapping[str, str]) -> str:
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, *missing)))))
 
 
-def retired(url: str, model: str) -> str | None:
-    """Return since which day the maker at *url* has *model* switched off, None where that is not known of it."""
-    return RETIRED.get((server_at(url), model))
-
-
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """What is known of models by *name*, a pattern for the part after the last slash, on *servers*."""
@@ -225,23 +220,6 @@ MODELS: tuple[ModelRow, ...] = (
     ),
 )
 """Models that think. Whoever serves them may put the thoughts apart: a reply that has some there shows it."""
-
-RETIRED: Mapping[tuple[str, str], str] = {
-    ("openai", "chatgpt-4o-latest"): "2026-02-17",
-    ("openai", "gpt-3.5-turbo"): "2026-10-23",
-    ("openai", "gpt-3.5-turbo-0125"): "2026-10-23",
-    ("openai", "gpt-4"): "2026-10-23",
-    ("openai", "gpt-4-0125-preview"): "2026-03-26",
-    ("openai", "gpt-4-0314"): "2026-03-26",
-    ("openai", "gpt-4-0613"): "2026-10-23",
-    ("openai", "gpt-4-1106-preview"): "2026-03-26",
-    ("openai", "gpt-4-turbo-preview"): "2026-03-26",
-    ("openai", "gpt-5-chat-latest"): "2026-07-23",
-    ("openai", "gpt-5.1-chat-latest"): "2026-07-23",
-    ("openai", "gpt-5.2-chat-latest"): "2026-08-10",
-    ("openai", "gpt-5.3-chat-latest"): "2026-08-10",
-}
-"""By server and model: the day on which its maker switched it off (OpenAI's page of deprecations, May 2026)."""
 
 MAX_MODELS = 10_000
 

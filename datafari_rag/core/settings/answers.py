@@ -89,7 +89,7 @@ class RagSettings:
     )
     model: str = setting(
         "rag.model",
-        "gpt-3.5-turbo",
+        "gpt-4.1-mini",
         check=checks.text(),
         help="Name of the model. Empty: no model name is sent.",
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.model.servers import retired
+from datafari_rag.core.model.servers import server_at
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.answers import RagSettings
@@ -361,18 +361,17 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
 
 
 def _of_model(rag: RagSettings, last: Mapping[str, Entry]) -> Iterable[Problem]:
-    """Say how an address is completed, and warn of a model that its maker has switched off."""
+    """Say how an address is completed, and that OpenAI is to be told which model."""
     if rag.model_url != rag.api_endpoint:
         key = "rag.api.endpoint"
         # A query may hold a key, and this goes into the log.
         address = without_password(rag.model_url.partition("?")[0])
         advice = f"{key} is a base address: requests go to {address}."
         yield Problem(key, advice, "note", line=last[key].line, kind="advice")
-    since = retired(rag.model_url, rag.model)
-    named = [last[key] for key in ("rag.model", "rag.api.endpoint") if key in last]
-    if since is not None and named:
-        advice = f"rag.model: {rag.model} is switched off by its maker as of {since}; choose another model."
-        yield Problem("rag.model", advice, "warning", line=named[0].line, kind="advice")
+    if not rag.model and rag.template == "openai" and server_at(rag.model_url) == "openai":
+        entry = last.get("rag.model") or last.get("rag.api.endpoint")
+        advice = "rag.model is empty: api.openai.com needs the name of a model."
+        yield Problem("rag.model", advice, "warning", line=entry.line if entry else 1, kind="advice")
 
 
 def _unchecked(security: SecuritySettings, last: Mapping[str, Entry]) -> Iterable[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.model.servers import PAPERS_FORM, SERVERS, completed, needs_for, retired, with_query
+from datafari_rag.core.model.servers import PAPERS_FORM, SERVERS, completed, needs_for, with_query
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
 LOCAL = "http://127.0.0.1:8000/v1/chat/completions"
@@ -81,12 +81,6 @@ def test_a_version_is_added_to_azures_older_paths_alone() -> None:
     query = SERVERS["azure"].query
     newer = "https://x.openai.azure.com/openai/v1/chat/completions"
     assert with_query(newer, query) == newer
-
-
-def test_a_model_is_switched_off_at_its_maker_alone() -> None:
-    assert retired(OPENAI, "gpt-3.5-turbo") == "2026-10-23"
-    assert retired(LOCAL, "gpt-3.5-turbo") is None
-    assert retired(OPENAI, "gpt-4.1-mini") is None
 
 
 def test_a_version_is_added_where_azures_older_path_has_none() -> None:

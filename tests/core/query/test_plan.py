@@ -102,7 +102,7 @@ def test_the_asks_model_temperature_and_tokens_win_and_v1_sends_no_default() -> 
     v1 = prompt_for(budgeted, (), language="en", rag=Settings().rag, framing=("", "n"))
 
     assert (told.model, told.temperature, told.max_tokens) == ("m", 0.0, 7)
-    assert (plain.model, plain.temperature, plain.max_tokens) == ("gpt-3.5-turbo", 0.7, 250)
+    assert (plain.model, plain.temperature, plain.max_tokens) == ("gpt-4.1-mini", 0.7, 250)
     assert v1.max_tokens is None
 
 

@@ -224,15 +224,15 @@ def test_problems_come_in_the_order_of_lines() -> None:
     assert [problem.line for problem in problems] == [1, 2, 4, 4]
 
 
-def test_a_base_address_and_a_model_that_was_switched_off_are_told() -> None:
-    settings, problems = linted(("rag.api.endpoint", "https://api.openai.com/v1"), ("rag.model", "gpt-4"))
+def test_a_base_address_and_a_model_without_a_name_are_told() -> None:
+    settings, problems = linted(("rag.api.endpoint", "https://api.openai.com/v1"), ("rag.model", ""))
     assert settings.rag.model_url == "https://api.openai.com/v1/chat/completions"
     assert [(problem.key, problem.severity, problem.line) for problem in problems] == [
         ("rag.api.endpoint", "note", 1),
         ("rag.model", "warning", 2),
     ]
     assert linted(("rag.api.endpoint", "http://a/v1"), ("rag.template", "datafari"))[1] == ()
-    assert linted(("rag.api.endpoint", "builtin:extractive"), ("rag.model", "gpt-4"))[1] == ()
+    assert linted(("rag.api.endpoint", "http://a/v1/chat/completions"), ("rag.model", ""))[1] == ()
 
 
 def test_a_model_that_is_known_to_think_has_room_kept_for_it() -> None:

@@ -654,7 +654,7 @@ def test_what_the_caller_did_wrong_has_openais_code(body: object, kind: type[Rag
     ("body", "kind"),
     [
         pytest.param(asking(model="nope"), NoSuchModel, id="a model that does not exist"),
-        pytest.param(asking(model="gpt-3.5-turbo"), NotAllowed, id="the model's own name"),
+        pytest.param(asking(model="gpt-4.1-mini"), NotAllowed, id="the model's own name"),
         pytest.param(asking(), NotAllowed, id="no name"),
         pytest.param(with_index(USER, tools=[1]), NotAllowed, id="a bypass rule"),
     ],
