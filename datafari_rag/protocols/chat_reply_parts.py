@@ -34,7 +34,7 @@ ACTIVITY_TYPES: Mapping[StepKind, str] = {
 }
 """What each kind of step is called in a reply; as agentic retrieval services do."""
 
-_CITATION_KEYS = tuple(field.name for field in fields(Citation))
+_CITATION_KEYS = tuple(field.name for field in fields(Citation) if field.name != "index")
 _TOO_LARGE = "Left out: too large for one event of a stream."
 _AS_BAD_REQUEST = frozenset({413, 422})
 
