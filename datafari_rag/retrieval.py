@@ -15,7 +15,7 @@ from typing import Any
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
-from datafari_rag.core.documents import Document, Reranking, Retrieval
+from datafari_rag.core.documents import Document, Reranking
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.events import NOT_FOUND, SkippedDocument
 from datafari_rag.core.meaning.near_search import NearSearch
@@ -322,8 +322,7 @@ def _fused(
         _note(error)
         return None
     documents = tuple(replace(document, near=scaled(document.near, search.spread)) for document in read)
-    by: Retrieval = "vector" if settings.retrieval.method == "vector" else "both"
-    return replace(result, documents=documents, total=max(result.total, len(documents)), by=by)
+    return replace(result, documents=documents, total=max(result.total, len(documents)), by="both")
 
 
 def _note(error: EmbeddingError | SearchError) -> None:

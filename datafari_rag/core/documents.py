@@ -258,7 +258,7 @@ def joined(parts: Iterable[OffsetMap]) -> OffsetMap:
 HIGHLIGHTING = "highlighting"
 """Field name of documents whose text is the engine's snippets."""
 
-Retrieval = Literal["words", "vector", "both"]
+Retrieval = Literal["words", "both"]
 """What documents were found by."""
 
 

@@ -67,9 +67,7 @@ BROKEN = [
     pytest.param("security.tokens.file=gone.json", 1, "gone.json cannot be read.", id="no file of tokens"),
     pytest.param("llm.fallback=builtin:extractive,http://a/", 1, "of which the last may be", id="a fallback too early"),
     pytest.param("llm.retries=-1", 1, "A number between 0 and 20 is expected.", id="less than no retry"),
-    pytest.param(
-        "retrieval.method=dense", 1, 'Valid values are "hybrid", "bm25", "vector" and "rrf".', id="no such search"
-    ),
+    pytest.param("retrieval.method=dense", 1, 'Valid values are "hybrid" and "bm25".', id="no such search"),
     pytest.param("embeddings.endpoint=models/x", 1, "and onnx:FOLDER.", id="a model without a form"),
     pytest.param("embeddings.dimensions=0", 1, "A number between 1 and 8192 is expected.", id="no dimensions"),
     pytest.param("token.counter=gpt", 1, "estimate and tiktoken:ENCODING", id="an unknown counter"),

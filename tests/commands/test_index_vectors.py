@@ -134,8 +134,8 @@ def test_a_kill_at_any_moment_leaves_vectors_of_the_documents_that_are_there(pla
     [
         pytest.param((), "both", id="as shipped"),
         pytest.param(("retrieval.method=bm25",), "words", id="words alone"),
-        pytest.param(("retrieval.method=vector",), "vector", id="meaning alone"),
-        pytest.param(("retrieval.method=rrf",), "both", id="by ranks"),
+        pytest.param(("retrieval.method=vector",), "both", id="meaning alone, read as hybrid"),
+        pytest.param(("retrieval.method=rrf",), "both", id="by ranks, read as hybrid"),
         pytest.param(("embeddings.languages=fr",), "words", id="a language that the model does not know"),
     ],
 )

@@ -42,11 +42,10 @@ def uses_meaning(search: Search, model: EmbeddingModel, *, method: str, indexes:
 
 def near_search_for(search: Search, vector: Vector, *, settings: Settings, model_key: str) -> NearSearch:
     """Return the search of the index of vectors that goes with *search*."""
-    documents = {"hybrid": -(-search.rows // NEAR_SHARE), "vector": search.rows, "rrf": FUSED}
     return NearSearch(
         vector=vector,
         model_key=model_key,
-        documents=documents[settings.retrieval.method],
+        documents=-(-search.rows // NEAR_SHARE),
         content=search.content,
         restrictions=search.restrictions,
         index=search.index,
@@ -60,14 +59,12 @@ def joined(
     results: Sequence[Document], nearest: Sequence[Document], *, settings: Settings, spread: float | None, most: int
 ) -> list[Document]:
     """
-    Return one list of what words *results* and what is *nearest*, as `retrieval.method` has it, to be read.
+    Return one list of what words *results* and what is *nearest*, to be read.
 
     Without the model's *spread* the two scores cannot be added up: then ranks are. A list by ranks has at most *most*
     documents. What meaning alone found for the sum of scores keeps its nearness; the others are compared when read.
     """
-    if settings.retrieval.method == "vector":
-        return [replace(document, score=1 / rank, near=()) for rank, document in enumerate(nearest[:most], 1)]
-    if settings.retrieval.method == "rrf" or not spread:
+    if not spread:
         return by_ranks(results[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
     by_words = {document.id for document in results}
     # A least score applies to hits by words; other hits have no such score.

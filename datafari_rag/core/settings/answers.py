@@ -33,6 +33,9 @@ _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
 ONNX = "onnx:"
 """The prefix of a local model's folder."""
 
+AS_HYBRID = {"vector": "hybrid", "rrf": "hybrid"}
+"""Datafari's methods that are not made here."""
+
 _LANGUAGE = re.compile(r"[a-z]{2}")
 
 
@@ -263,13 +266,12 @@ class AnswerSettings:
 class RetrievalSettings:
     """Rows of `retrieval.*`."""
 
-    method: Literal["hybrid", "bm25", "vector", "rrf"] = setting(
+    method: Literal["hybrid", "bm25"] = setting(
         "retrieval.method",
         "hybrid",
-        check=checks.choice("hybrid", "bm25", "vector", "rrf"),
-        help="How documents are found: hybrid (words and meaning in one score), bm25 (words), vector (meaning), rrf "
-        "(two lists, fused by rank as Datafari does). If there are no vectors, or they cannot be used, the search "
-        "uses words.",
+        check=checks.choice("hybrid", "bm25", read_as=AS_HYBRID),
+        help="How documents are found: hybrid (words and meaning in one score) or bm25 (words). vector and rrf are "
+        "read as hybrid. If there are no vectors, or they cannot be used, the search uses words.",
     )
 
 

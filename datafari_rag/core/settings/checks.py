@@ -57,14 +57,14 @@ def flag() -> Check:
     return replace(either, kind="flag", read=lambda text, folder: either.read(text.lower(), folder) == "true")
 
 
-def choice(*names: str) -> Check:
-    """Return the check for exactly one of *names*."""
-    expectation = _valid_values(names)
+def choice(*names: str, read_as: Mapping[str, str] | None = None) -> Check:
+    """Return the check for exactly one of *names*; *read_as* has further values, each read as one of them."""
+    expectation, others = _valid_values(names), read_as or {}
 
     def read(text: str, folder: str) -> str:
-        if text not in names:
+        if text not in names and text not in others:
             raise ValueError(expectation)
-        return text
+        return others.get(text, text)
 
     return Check("choice", read, expectation, choices=names)
 

@@ -20,7 +20,7 @@ from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.model.servers import server_at
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.answers import RagSettings
+from datafari_rag.core.settings.answers import AS_HYBRID, RagSettings
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, folded_text, not_used
 from datafari_rag.core.settings.row import SettingRow
@@ -352,6 +352,10 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     yield from _unchecked(settings.security, last)
     yield from _of_model(settings.rag, last)
+    method = last.get("retrieval.method")
+    if method is not None and method.value.strip() in AS_HYBRID:
+        advice = f"retrieval.method: {method.value.strip()} is read as hybrid."
+        yield Problem("retrieval.method", advice, "note", line=method.line, kind="advice")
     if settings.chat.store_folder and settings.security.identity == "anonymous" and not settings.demo.folder.users:
         advice = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
         yield Problem("chat.store.folder", advice, "warning", line=last["chat.store.folder"].line, kind="advice")

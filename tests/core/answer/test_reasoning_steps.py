@@ -45,7 +45,7 @@ def test_everybody_sees_question_query_documents_and_sizes() -> None:
     assert (prompt.props or {})["document_chars"] == 6
 
 
-@pytest.mark.parametrize(("found_by", "has_vector"), [("words", False), ("vector", True), ("both", True)])
+@pytest.mark.parametrize(("found_by", "has_vector"), [("words", False), ("both", True)])
 def test_the_query_says_whether_it_was_searched_by_meaning_too(found_by: Retrieval, has_vector: bool) -> None:
     query = thoughts_for(replace(TRACE, found_by=found_by), is_admin=False)[1]
     assert (query.props or {})["has_vector"] is has_vector

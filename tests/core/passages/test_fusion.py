@@ -171,30 +171,23 @@ FOUND = (doc("a", score=2.0), doc("b", score=1.0))
 NEAREST = (doc("b", 0.9), doc("c", 0.8))
 
 
-def fused(method: str, spread: float | None = 0.1, most: int = 2, **more: object) -> list[Document]:
-    settings = settings_with(retrieval_method=method, **more)
+def fused(spread: float | None = 0.1, most: int = 2, **more: object) -> list[Document]:
+    settings = settings_with(**more)
     return joined(FOUND, NEAREST, settings=settings, spread=spread, most=most)
 
 
 def test_hybrid_has_all_documents_once_and_knows_which_meaning_alone_found() -> None:
-    assert [(one.id, bool(one.near)) for one in fused("hybrid")] == [("a", False), ("b", False), ("c", True)]
+    assert [(one.id, bool(one.near)) for one in fused()] == [("a", False), ("b", False), ("c", True)]
 
 
 def test_a_least_score_of_words_keeps_out_what_words_did_not_find() -> None:
-    assert [one.id for one in fused("hybrid", rag_search=SearchChoice(min_score=0.5))] == ["a", "b"]
+    assert [one.id for one in fused(rag_search=SearchChoice(min_score=0.5))] == ["a", "b"]
 
 
-def test_vector_has_the_nearest_alone_in_their_order() -> None:
-    found = fused("vector")
-    assert [one.id for one in found] == ["b", "c"]
-    assert found[0].score > found[1].score
-    assert [one.id for one in fused("vector", most=1)] == ["b"]
-
-
-@pytest.mark.parametrize(("method", "spread"), [("rrf", 0.1), ("hybrid", None), ("hybrid", 0.0)])
-def test_ranks_are_fused_where_that_is_wanted_or_the_spread_is_not_known(method: str, spread: float | None) -> None:
-    assert [one.id for one in fused(method, spread)] == ["b", "a"]
-    assert [one.id for one in fused(method, spread, most=3)] == ["b", "a", "c"]
+@pytest.mark.parametrize("spread", [None, 0.0])
+def test_ranks_are_fused_where_the_spread_is_not_known(spread: float | None) -> None:
+    assert [one.id for one in fused(spread)] == ["b", "a"]
+    assert [one.id for one in fused(spread, most=3)] == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -214,11 +207,9 @@ def test_meaning_is_used_where_the_model_can_help(
     assert uses_meaning(search(**more), model, **{"method": "hybrid", "indexes": {}, **changes}) is is_wanted  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("method", "documents"), [("hybrid", 10), ("vector", 20), ("rrf", 50)])
-def test_each_method_asks_for_as_many_documents_as_it_needs(method: str, documents: int) -> None:
-    settings = settings_with(retrieval_method=method)
-    wanted = near_search_for(search(), unit_vector([1.0]), settings=settings, model_key="k")
-    assert (wanted.documents, wanted.model_key, wanted.content) == (documents, "k", "exactContent")
+def test_half_as_many_documents_are_asked_for_by_meaning() -> None:
+    wanted = near_search_for(search(), unit_vector([1.0]), settings=settings_with(), model_key="k")
+    assert (wanted.documents, wanted.model_key, wanted.content) == (10, "k", "exactContent")
 
 
 # --- the spread, and the settings -------------------------------------------------------------------------------------
