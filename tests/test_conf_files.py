@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.settings.file import packaged_instructions, snapshot_of
-from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, SUCCESSORS, WITHOUT_EFFECT
+from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, WITHOUT_EFFECT
 from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties, on_one_screen
 from datafari_rag.core.settings.table import ROWS, Settings, row_for
 
@@ -52,11 +52,8 @@ def test_the_file_that_people_edit_says_a_sentence_of_each_setting() -> None:
 
 
 def test_a_former_key_is_no_setting_and_what_took_its_place_is_one() -> None:
-    assert not any(row_for(key) for key in (*FOLDED, *SUCCESSORS, *WITHOUT_EFFECT, *ALIASES, *ELSEWHERE))
+    assert not any(row_for(key) for key in (*FOLDED, *WITHOUT_EFFECT, *ALIASES, *ELSEWHERE))
     assert all(row_for(place[0]) for place in FOLDED.values())
-    named = {key for why in SUCCESSORS.values() for key in re.findall(r"\b[a-z]+\.[a-zA-Z_.]*[a-zA-Z_]\b", why)}
-    groups = {row.key.partition(".")[0] for row in ROWS}
-    assert [key for key in named if key.partition(".")[0] in groups and row_for(key) is None] == []
 
 
 def test_each_commented_default_can_be_uncommented(tmp_path: Path) -> None:

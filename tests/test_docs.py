@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.commands.main import commands
-from datafari_rag.core.settings.other_keys import FOLDED, SUCCESSORS
+from datafari_rag.core.settings.other_keys import FOLDED
 from datafari_rag.core.settings.parsing import Entry, lint
 from datafari_rag.core.settings.table import ROWS, row_for
 
@@ -23,7 +23,7 @@ SHIPPED = [
     *(path for path in (ROOT / "deploy").rglob("*") if path.is_file()),
     *(path for path in (ROOT / "datafari_rag").rglob("*") if path.suffix in {".py", ".json", ".properties", ".html"}),
 ]
-FORMER = {key for key in (*FOLDED, *SUCCESSORS) if "." in key}
+FORMER = {key for key in FOLDED if "." in key}
 GROUPS = {row.key.partition(".")[0] for row in ROWS}
 FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.M | re.S)
 

@@ -1,9 +1,8 @@
 """
-Keys that a file may hold and that are no settings: other spellings, keys of Datafari's files, and keys that are gone.
+Keys that a file may hold and that are no settings: other spellings, keys of Datafari's files, and earlier forms.
 
-Data only. A key that was a setting of this service once never stops it: `FOLDED` says of which setting it is a member
-now, and it is still read; `GONE` says what took its place, and it is left aside. A key in none of these tables, and
-in no row, is an error.
+Data only. `FOLDED` says of which setting a key is a member now. A key in none of these tables, and in no row, is an
+error.
 """
 
 from __future__ import annotations
@@ -122,25 +121,6 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
 }
 """Former keys that are members of a JSON object now: the key of its setting, and the names down to the member."""
 
-SUCCESSORS: Mapping[str, str] = {
-    "embeddings.index_timeout_s": "a batch of passages is waited for for 60 seconds",
-    "embeddings.retries": "a failed request is sent twice again, within its timeout",
-    "embeddings.batch": "32 texts are sent in one request, the most that text-embeddings-inference takes by default",
-    "security.jwt.cache_s": "the issuer's keys are cached for 300 seconds, and an unknown key is looked up immediately",
-    "summarization.parallel": "4 parts of a document are summarized at the same time",
-    "mcp.max_tokens": "a result of a tool has at most 2000 tokens, which says what was left out",
-    "solr.vector.field": "the vectors are in the field vector_N, where N is the number of dimensions, as in Datafari",
-    "chat.both_shapes": "the whole answer is always in both shapes; a client reads the one that it knows",
-    "mcp.url": "write the address of the service without /mcp in server.public_url; tokens name it with /mcp",
-    "chat.memory.secret": "server.secret signs the memory of chats too",
-    "server.traces.endpoint": "set OTEL_EXPORTER_OTLP_TRACES_ENDPOINT in the environment of the service",
-    "chat.category.field": "include_category and exclude_category narrow on the field source",
-    "rag.instructions.file": "the instructions are read from rag-instructions.txt beside the settings file",
-    "audit.keys.old": "write earlier keys after the present one in audit.key, separated by commas",
-    "embeddings.threads": "a local model has one thread in each process; server.workers sets how many there are",
-}
-"""Former keys without an heir of their own: why, and what took their place."""
-
 
 def folded_text(key: str) -> str:
     """Return how the setting that took up the former *key* is written, with "…" for the value."""
@@ -153,7 +133,5 @@ def folded_text(key: str) -> str:
 
 def not_used(key: str) -> str | None:
     """Return why a known *key* changes nothing here, None for a setting and for a key that is not known."""
-    if key in SUCCESSORS:
-        return f"{key} is gone: {SUCCESSORS[key]}."
     why = WITHOUT_EFFECT.get(key) or WITHOUT_EFFECT.get(f"{key.partition('.')[0]}.*")
     return None if why is None else f"{key} has no effect here: {why}."

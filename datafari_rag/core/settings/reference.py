@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from operator import attrgetter
 
-from datafari_rag.core.settings.other_keys import FOLDED, SUCCESSORS, folded_text
+from datafari_rag.core.settings.other_keys import FOLDED, folded_text
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import ROWS
 
@@ -115,12 +115,10 @@ def as_markdown() -> str:
         parts.append(f"\n## {GROUPS[group]}\n\n| key | default | values | description |\n|---|---|---|---|\n")
         parts += [_as_table_line(row) for row in rows]
     parts.append(
-        "\n## Settings that are gone\n\n"
-        "A file that has them can be used: each is a warning at the start and in `datafari-rag check`. Those with a\n"
-        "JSON object beside them are still read.\n\n"
+        "\n## Earlier forms of settings\n\n"
+        "They are still read; each is a warning at the start and in `datafari-rag check`.\n\n"
     )
     parts += [f"- `{key}`: `{folded_text(key)}`\n" for key in FOLDED]
-    parts += [f"- `{key}`: {_escaped(why)}.\n" for key, why in SUCCESSORS.items()]
     return "".join(parts)
 
 

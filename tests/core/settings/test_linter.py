@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, SUCCESSORS
+from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE
 from datafari_rag.core.settings.parsing import Entry, Problem, lint, nearest
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, row_for
@@ -100,14 +100,6 @@ def test_a_bad_value_of_a_former_key_names_the_member_and_has_the_line() -> None
 def test_a_former_key_beside_what_is_no_object_leaves_the_objects_own_error() -> None:
     _, problems = linted(("solr.fields", "title"), ("solr.field.url", "link"))
     assert [(problem.line, problem.key) for problem in problems if problem.stops] == [(1, "solr.fields")]
-
-
-@pytest.mark.parametrize(("key", "why"), SUCCESSORS.items())
-def test_a_key_that_is_gone_is_a_warning_that_names_what_took_its_place(key: str, why: str) -> None:
-    settings, (problem,) = linted((key, "1"))
-    assert (problem.severity, problem.stops, problem.line) == ("warning", False, 1)
-    assert problem.message == f"{key} is gone: {why}."
-    assert settings == Settings()
 
 
 def test_keys_of_other_versions_are_neither_known_nor_aliases() -> None:
