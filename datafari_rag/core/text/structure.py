@@ -223,14 +223,18 @@ def ends_with_row(text: str) -> bool:
 
 
 def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
-    """Return the spans of the cells of the row *start* to *end*; an empty cell is an empty span."""
+    """
+    Return the spans of the cells of the row *start* to *end*; an empty cell is an empty span, and keeps its column.
+
+    Pipes at both ends of a row are its edges, if those of the row beside it are; any other pipe separates two cells.
+    """
     line = text[start:end]
     form = _form(line)
     if form == _GAP:
         edges = [0, *(edge for match in _COLUMN.finditer(line) for edge in match.span()), len(line)]
         pieces = list(zip(edges[::2], edges[1::2], strict=True))
     else:
-        pieces = list(_between(line, form or "\t"))
+        pieces = list(_between(line, form or "\t", is_edged=form == "|" and _is_edged(text, start, end)))
     return tuple(_trimmed(text, start + first, start + last) for first, last in pieces)
 
 
@@ -254,7 +258,7 @@ def header_above(text: str, start: int) -> Span | None:
         first = above
     while first < begin and _is_rule(text[first : _line_end(text, first)]):
         first = _line_end(text, first) + 1
-    return None if first >= begin else _trimmed(text, first, _line_end(text, first))
+    return None if first >= begin else _trimmed(text, first, _line_end(text, first), " \r")
 
 
 def named_cells(text: str, start: int, end: int) -> list[tuple[Span, ...]]:
@@ -271,8 +275,8 @@ def named_cells(text: str, start: int, end: int) -> list[tuple[Span, ...]]:
     is_exact = _form(text[start:end]) != _GAP  # an empty cell cannot be recognised between columns of spaces
     if len(cells) != len(names) and not (is_exact and len(cells) < len(names)):
         return []
-    pairs = list(zip(names, cells, strict=False))
-    return [(*pairs[0], *pair) for pair in pairs[1:] if pair[1][0] < pair[1][1]]
+    pairs = [(name, cell) for name, cell in zip(names, cells, strict=False) if cell[0] < cell[1]]
+    return [(*pairs[0], *pair) for pair in pairs[1:]]
 
 
 def _is_header(text: str, header: Span, row: str) -> bool:
@@ -343,7 +347,7 @@ def _follows(text: str, line: _Line, following: _Line) -> bool:
 def _table(text: str, block: Sequence[_Line]) -> Iterator[Table]:
     for run in _runs(text, block) if block and block[0].form == _GAP else [block]:
         if len(run) > 1:
-            rows = tuple(_trimmed(text, line.start, line.end) for line in run)
+            rows = tuple(_trimmed(text, line.start, line.end, " \r") for line in run)
             yield Table(rows, rows[0] if names_columns(text, rows[0]) else None)
 
 
@@ -370,12 +374,25 @@ def _is_number(cell: str) -> bool:
     return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
 
 
-def _between(line: str, separator: str) -> Iterator[Span]:
-    """Yield the text between the separators; separators at the edges of the line separate nothing."""
-    start, end = 0, len(line)
-    if separator == "|":
-        start = line.find("|") + 1 if line.lstrip().startswith("|") else 0
-        end = line.rfind("|") if line.rstrip().endswith("|") else end
+def _is_edged(text: str, start: int, end: int) -> bool:
+    """Say whether the row *start* to *end* begins and ends with a pipe, and the row above or below it as well."""
+    if not _has_edges(text[start:end]):
+        return False
+    first, last = text.rfind("\n", 0, start) + 1, _line_end(text, end)
+    above = text[max(0, first - MAX_ROW_CHARS) : max(0, first - 1)].rpartition("\n")[2]
+    below = text[last + 1 : last + MAX_ROW_CHARS].partition("\n")[0]
+    beside = [line for line in (above, below) if _form(line) == "|" or _is_rule(line)]
+    return not beside or any(_is_rule(line) or _has_edges(line) for line in beside)
+
+
+def _has_edges(line: str) -> bool:
+    words = line.strip(" \t\r")
+    return words.startswith("|") and words.endswith("|")
+
+
+def _between(line: str, separator: str, *, is_edged: bool) -> Iterator[Span]:
+    """Yield the text between the separators; where *is_edged*, the first and the last of them separate nothing."""
+    start, end = (line.find("|") + 1, line.rfind("|")) if is_edged else (0, len(line))
     at = start
     while at <= end:
         stop = line.find(separator, at, end)
@@ -389,6 +406,7 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
-    first = end - len(text[start:end].lstrip())
-    return first, first + len(text[first:end].rstrip())
+def _trimmed(text: str, start: int, end: int, blanks: str | None = None) -> Span:
+    """Return the stretch without *blanks* around it: a tab at the edge of a row separates an empty cell."""
+    first = end - len(text[start:end].lstrip(blanks))
+    return first, first + len(text[first:end].rstrip(blanks))

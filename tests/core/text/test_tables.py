@@ -44,6 +44,25 @@ def said(text: str) -> list[list[list[str]]]:
         ),
         pytest.param(GRID, [["a", "b"], ["1", "2"], ["3", "4"]], id="a grid with rules"),
         pytest.param("x | y\n1 |  | 3\n", [["x", "y"], ["1", "", "3"]], id="an empty cell between pipes"),
+        pytest.param(
+            "Route | Vehicle | Fare\nSund | Car | 41\n | Truck | 96\n | Van | 60\nHolm | Car | ",
+            [
+                ["Route", "Vehicle", "Fare"],
+                ["Sund", "Car", "41"],
+                ["", "Truck", "96"],
+                ["", "Van", "60"],
+                ["Holm", "Car", ""],
+            ],
+            id="an empty cell at the edge",
+        ),
+        pytest.param(
+            "x | y | z\n1 | 2 | 3\n | 5 | \n", [["x", "y", "z"], ["1", "2", "3"], ["", "5", ""]], id="at both edges"
+        ),
+        pytest.param(
+            "Route\tVehicle\tFare\nSund\tCar\t41\n\tTruck\t96\n",
+            [["Route", "Vehicle", "Fare"], ["Sund", "Car", "41"], ["", "Truck", "96"]],
+            id="an empty cell before a tab",
+        ),
         pytest.param("a\tb\r\nc\td\r\n", [["a", "b"], ["c", "d"]], id="line ends of Windows"),
     ],
 )
@@ -115,6 +134,12 @@ def test_a_header_is_not_looked_for_without_end() -> None:
 @pytest.mark.parametrize(
     ("text", "row", "named"),
     [
+        pytest.param(
+            "Route | Vehicle | Fare\nSund | Car | 41\n | Truck | 96",
+            "| Truck | 96",
+            [["Vehicle", "Truck", "Fare", "96"]],
+            id="behind an empty cell",
+        ),
         pytest.param(
             PIPES, "| Paris | 190 EUR |", [["City", "Paris", "Limit", "190 EUR"]], id="a rule under the header"
         ),
