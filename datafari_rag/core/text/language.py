@@ -11,9 +11,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 
-from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS, LISTS, MAX_LANGUAGES, Remembered, listed
+from datafari_rag.core.text.words import (
+    ASKING_WORDS,
+    FUNCTION_WORDS,
+    LISTS,
+    MAX_LANGUAGES,
+    Remembered,
+    language_codes,
+    listed,
+)
 
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""
@@ -148,8 +155,7 @@ class Language:
 @cache
 def written_languages() -> tuple[Language, ...]:
     """Return every language whose words are written down, in the order of their codes."""
-    names = sorted(file.name for file in (files("datafari_rag.resources") / "languages").iterdir())
-    return tuple(_LANGUAGES[name.removesuffix(".toml")] for name in names if name.endswith(".toml"))
+    return tuple(_LANGUAGES[code] for code in language_codes())
 
 
 def spoken(*codes: str | None) -> Language:

@@ -2,7 +2,7 @@
 Where sentences begin and end in a text, as offsets; small, fast, and by region when the text is large.
 
 A boundary is a sentence mark before a new beginning, an empty line, or a line end that is not a wrapped line.
-Abbreviations, initials, numbers and section numbers do not end a sentence. The row of a table is one span, whatever
+Abbreviations of the text's language, initials, numbers and section numbers do not end a sentence. The row of a table is one span, whatever
 is in its cells. Nothing is normalised: the offsets are code points of the text as it is given.
 """
 
@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 
+from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.structure import Table, tables_in, uncovered
+from datafari_rag.core.text.words import FUNCTION_WORDS, language_codes, listed
 
-_ALWAYS_LIST = """mr mrs ms dr prof st sr jr vs etc eg ie inc ltd co corp al
-    pp p ed eds rev gen col sgt capt lt gov sen rep approx dept est ca cf resp ref refs eq eqs
-    univ ave blvd rd mt
-    m mm mme mlle mgr av chap env ex hab réf l r
-    d bzw usw evtl ggf inkl str hr fr fa hrsg bd jh abs vgl sog geb gest dipl ing med mio mrd std z u o
-    sra srta dña ee ud uds pág págs núm gral lic dpto aprox
-    sig dott avv ecc pag sigg
-    г гг в вв т п стр см рис табл ул им тыс млн млрд руб др пр проф акад св
-    د أ"""
-_ALWAYS = frozenset(_ALWAYS_LIST.split())
+_ANYWHERE = frozenset(
+    "mr mrs ms dr prof st sr jr vs etc inc ltd co corp al p pp ed eds vol cf ca no nr fig".split()  # noqa: SIM905
+)
+"""Abbreviations that texts in any language have: of titles, companies and places in books."""
 
 _BEFORE_NUMBERS_LIST = """no nos nr n° art arts fig figs vol sec ch chap cap ext tel tél min max párr s д ст
     jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr juil déc ene abr ago dic"""
@@ -34,12 +32,9 @@ _BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS_LIST.split())
 _CLOSING = frozenset(("inc", "ltd", "co", "corp", "etc", "usw", "ecc", "al", "jr", "sr"))
 """Abbreviations that end a sentence often enough; then a word follows that nearly always begins one."""
 
-_BEGINNING_LIST = """the an it he she they this these those that in we there you his her its their but and if when
-    il elle ils elles ce cette ces cela nous vous on
-    es er sie wir dies diese dieses das dann sein
-    ella ellos ellas esto esta este luego
-    он она они это этот мы вы"""
-_BEGINNINGS = frozenset(_BEGINNING_LIST.split())
+_AROUND_CHARS = 600
+"""How much text on each side shows in which language an abbreviation would be one."""
+
 _NEXT_WORD = re.compile(r"\w+")
 _COUNTED = re.compile(
     r"Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Quartal|Auflage"
@@ -49,7 +44,7 @@ _COUNTED = re.compile(
 _STOP_BEFORE_SMALL = re.compile(r"\.(?<=\w\.)\s++(?=[^\W\d_])")
 _ROMAN = re.compile(r"[IVXLC]+\b")
 _BARE = re.compile(r"['’\"«“”„‘(\[¿¡]")
-_LONGEST = max(map(len, (*_ALWAYS, *_BEFORE_NUMBERS)))
+_LONGEST_CHARS = 9
 _INITIALISM_CHARS = 2
 _ORDINAL_DIGITS = 2
 
@@ -62,7 +57,7 @@ def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
     """
     words = text[max(begin, stop - 30) : stop].rsplit(None, 1)
     word = words[-1] if words else ""
-    if len(word) > _LONGEST and word.isalpha():
+    if len(word) > _LONGEST_CHARS and word.isalpha():
         return False
     word = _BARE.split(word)[-1]
     small = word.lower()
@@ -70,10 +65,32 @@ def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
         return text[after : after + 1].isdigit() or _ROMAN.match(text, after) is not None
     if word.replace(".", "").isdigit():
         return _is_numbering(text, word, max(begin, stop - 30), stop, after)
-    if small in _ALWAYS and small not in _CLOSING:
+    if small in _ANYWHERE and small not in _CLOSING:
         return True
     is_open = small in _CLOSING or _is_initial(word)
+    languages = _abbreviations().get(small, frozenset())
+    if languages and small not in _CLOSING:
+        language = detect(text[max(0, stop - _AROUND_CHARS) : stop + _AROUND_CHARS])
+        if language in languages:
+            return True
+        is_open = is_open or not language
     return is_open and not (text[after : after + 1].isupper() and _is_beginning(text, after))
+
+
+@cache
+def _abbreviations() -> Mapping[str, frozenset[str]]:
+    """Return the languages of each abbreviation: in another one it may be a word, "à l'est. Le vent"."""
+    languages = defaultdict[str, set[str]](set)
+    for code in language_codes():
+        for word in listed(code, "abbreviations"):
+            languages[word].add(code)
+    return {word: frozenset(codes) for word, codes in languages.items()}
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    """Return the stop words of all languages: written with a capital, they begin a sentence."""
+    return frozenset().union(*(FUNCTION_WORDS[code] for code in language_codes()))
 
 
 def _is_numbering(text: str, word: str, begin: int, stop: int, after: int) -> bool:
@@ -93,7 +110,8 @@ def _is_initial(word: str) -> bool:
 
 def _is_beginning(text: str, after: int) -> bool:
     word = _NEXT_WORD.match(text, after)
-    return word is not None and word.group().lower() in _BEGINNINGS
+    is_initial = word is not None and text[word.end() : word.end() + 1] == "." and len(word.group()) == 1
+    return word is not None and not is_initial and word.group().lower() in _beginnings()
 
 
 Span = tuple[int, int]

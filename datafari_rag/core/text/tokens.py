@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from datafari_rag.core.text.words import FUNCTION_WORDS, LISTS, STEMS, Remembered
+from datafari_rag.core.text.words import FUNCTION_WORDS, LISTS, STEMS, Remembered, language_codes
 
 
 class Token(NamedTuple):
@@ -173,11 +172,9 @@ def _capitals() -> frozenset[str]:
 
     Of all languages, because a question of three words does not show its own.
     """
-    names = (file.name for file in (files("datafari_rag.resources") / "languages").iterdir())
-    codes = sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
     return frozenset(
         word.upper()
-        for code in codes
+        for code in language_codes()
         for word in FUNCTION_WORDS[code]
         if 1 < len(word) <= _LONGEST_CAPITALS and word.isalpha()
     )

@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -198,6 +199,13 @@ def listed(code: str, name: str) -> list[str]:
     """Return what stands between commas under *name* in the data of a language, in order; [] where nothing does."""
     text = " ".join(LISTS[code].get(name, "").split())
     return [word.strip() for word in text.split(",")] if text else []
+
+
+@cache
+def language_codes() -> tuple[str, ...]:
+    """Return the codes of the languages that have a data file, in order."""
+    names = (file.name for file in (files("datafari_rag.resources") / "languages").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 FUNCTION_WORDS: Remembered[str, frozenset[str]] = Remembered(

@@ -72,7 +72,6 @@ def test_a_text_becomes_sentences(text: str, sentences: list[str]) -> None:
         ["It may rain.", "the fee is low.", "an hour is free."],
         ["Lund et al. in 1998, approx. the same"],
         ["He left... the door was open."],
-        ["The file a.txt. is open"],
     ],
     ids=repr,
 )
