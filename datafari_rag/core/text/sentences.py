@@ -2,8 +2,8 @@
 Where sentences begin and end in a text, as offsets; small, fast, and by region when the text is large.
 
 A boundary is a sentence mark before a new beginning, an empty line, or a line end that is not a wrapped line.
-Abbreviations of the text's language, initials, numbers and section numbers do not end a sentence. The row of a table is one span, whatever
-is in its cells. Nothing is normalised: the offsets are code points of the text as it is given.
+Abbreviations of the text's language, initials, numbers and section numbers do not end a sentence. The row of a table is
+one span, whatever is in its cells. Nothing is normalised: the offsets are code points of the text as it is given.
 """
 
 from __future__ import annotations
