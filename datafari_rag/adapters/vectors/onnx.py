@@ -46,9 +46,8 @@ class OnnxEmbedder:
         self._own = own = description_of(folder)
         require_size(own.dimensions, dimensions)
         self._prefixes = {"query": own.query_prefix, "passage": own.passage_prefix, **prefixes}
-        name = own.name or folder.name
-        key = "|".join((name, own.pooling, str(own.max_tokens), self._prefixes["passage"]))
-        self.model = EmbeddingModel(name, key, own.dimensions, languages or own.languages)
+        key = "|".join((own.name or folder.name, own.pooling, str(own.max_tokens), self._prefixes["passage"]))
+        self.model = EmbeddingModel(own.name or folder.name, key, own.dimensions, languages or own.languages)
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""
@@ -58,26 +57,22 @@ class OnnxEmbedder:
         except Exception as error:  # neither library has a class of its own for its failures
             if isinstance(error, EmbeddingError | MemoryError):
                 raise
-            why = f"has a model or tokenizer that cannot be used ({type(error).__name__})"
-            raise _unusable(self._file.parent, why) from error
+            raise _unusable(self._file.parent, "has a model or tokenizer that cannot be used") from error
 
     @cached_property
     def _vector_of(self) -> Callable[[str], Vector]:
         options = onnxruntime.SessionOptions()
-        # One thread: the processes of the service share the cores already. Only a crash is worth a line of its log.
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        # The processes of the service share the cores already, and the arena keeps what the longest text needed.
+        options.intra_op_num_threads, options.enable_cpu_mem_arena = 1, False
         options.log_severity_level = 4
-        # The arena keeps what the longest text needed.
-        options.enable_cpu_mem_arena = False
         session = onnxruntime.InferenceSession(str(self._file), options, providers=["CPUExecutionProvider"])
-        names = {tensor.name for tensor in session.get_inputs()}
         own, tokens_of = self._own, tokenizer_from(self._tokenizer_file, self._own.max_tokens)
 
         def vector_of(text: str) -> Vector:
             # A token has far less than 12 characters on average: what is behind need not be tokenized.
             ids = np.array([tokens_of(encodable(text[: own.max_tokens * 12]))], dtype=np.int64)
             inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-            states = session.run(None, {name: inputs[name] for name in names if name in inputs})[0]
+            states = session.run(None, {one.name: inputs[one.name] for one in session.get_inputs()})[0]
             if states.ndim != 3 or not states.shape[1]:
                 raise EmbeddingsGarbled(log=f"the model gives an array of shape {states.shape}")
             pooled = states[0, 0] if own.pooling == "cls" else states[0].mean(axis=0, dtype=float)
@@ -102,7 +97,6 @@ def description_of(folder: Path) -> Description:
 
 def tokenizer_from(file: Path, max_tokens: int) -> Callable[[str], list[int]]:
     """Return what makes the tokens of a text, cut after *max_tokens*. Raises whatever its library does."""
-    # Of the two libraries only the one that is wanted is loaded.
     if file.suffix == ".model":
         from sentencepiece import SentencePieceProcessor
 
