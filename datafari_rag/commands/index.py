@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
-from datafari_rag.commands.terminal import CONF, counted, progress
+from datafari_rag.commands.terminal import CONF, counted, printable, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.search import SolrSettings
@@ -23,7 +23,7 @@ from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.files import key_of
 from datafari_rag.ingest.manifest import Manifest, ManifestError
-from datafari_rag.ingest.run import IndexOrder, IndexRun, RunListener, RunOutcome
+from datafari_rag.ingest.run import IndexOrder, IndexRun, RunListener, RunOutcome, in_words
 from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 
 MANIFEST = "manifest.sqlite"
@@ -88,6 +88,7 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
     metavar="MB",
     help="Maximum memory for reading one file.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Name each file that was passed over, or not taken as a whole.")
 @click.pass_context
 def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, **options: Any) -> None:
     """Index files and folders.
@@ -132,6 +133,9 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, 
             how = IndexOptions(options["again"], options["trust_jsonl"], limits)
             outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
     click.echo(summary_of(outcome))
+    if options["verbose"]:
+        for where, what in outcome.notes:
+            click.echo(printable(f"{where}: {what}"))
     context.exit(1 if outcome.problems else 0)
 
 
@@ -149,13 +153,13 @@ def _in_words() -> Iterator[None]:
 
 
 def summary_of(outcome: RunOutcome) -> str:
-    """Return what a run did in one line, and in a second one what it passed over, if anything."""
+    """Return what a run did in one line, and in further ones what it left out and passed over, if anything."""
     text = (
         f"{counted(outcome.documents, 'document')} written, {outcome.removed} removed,"
         f" {counted(outcome.unchanged, 'file')} unchanged, {counted(outcome.problems, 'problem')}"
     )
-    if outcome.unseen:
-        text += f", {counted(outcome.unseen, 'file')} with text that no reader sees, which was left out"
+    if outcome.left_out:
+        text += f"\nleft out of files that were read: {in_words(outcome.left_out)} (-v names the files)"
     if not outcome.passed_over:
         return text
     kinds = [f"{number} {kind}" for kind, number in outcome.passed_over.most_common(MAX_KINDS)]

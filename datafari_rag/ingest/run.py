@@ -13,9 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -30,7 +31,7 @@ from datafari_rag.ingest.parsers.registry import ending_of, is_jsonl, is_known, 
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
-FORM = 6
+FORM = 7
 """Counts changes of how files become documents, after which files are taken again though they did not change."""
 
 MAX_FILE_BYTES = 200_000_000
@@ -44,6 +45,12 @@ between two commits is what a stopped run makes again.
 CHECKPOINT_S = 45.0
 BEGINNING_BYTES = 8192
 """What is looked at of a file whose ending says nothing: text, or something else."""
+
+OF_PROGRAMS = re.compile(r"~\$.*|\.~lock\..*|~WRL\d+\.tmp|Thumbs\.db|ehthumbs\.db|desktop\.ini", re.IGNORECASE)
+"""Files that office programs and file managers keep beside those of people: locks, previews, views of a folder."""
+
+OWN = "a program's own"
+NO_READER = "file in it without a reader"
 
 FIRST_S = 5.0
 """A file that takes longer is read when all others have been."""
@@ -77,14 +84,16 @@ class RunOutcome:
     """
     What a run did: *documents* written and *removed*, files *unchanged*, *problems* reported.
 
-    *unseen* is how many files it read had text that no reader sees, which was left out.
+    *left_out* counts by kind what was not taken of files that were read. *notes* name each of these files, and each
+    that was passed over, with what and why.
     """
 
     documents: int = 0
     removed: int = 0
     unchanged: int = 0
     problems: int = 0
-    unseen: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    notes: list[tuple[str, str]] = field(default_factory=list)
     passed_over: Counter[str] = field(default_factory=Counter)
     """How many files were not meant to be indexed, by the ending of their names and the reason."""
 
@@ -95,7 +104,8 @@ class RunOutcome:
             self.removed + other.removed,
             self.unchanged + other.unchanged,
             self.problems + other.problems,
-            self.unseen + other.unseen,
+            self.left_out + other.left_out,
+            self.notes + other.notes,
             self.passed_over + other.passed_over,
         )
 
@@ -216,10 +226,15 @@ class IndexRun:
             else:
                 ending = "" if why == HIDDEN else ending_of(entry.path.name) or "without an ending"
                 self.outcome.passed_over[f"{ending} ({why})" if ending else why] += 1
+                self.outcome.notes.append((str(entry.path), f"passed over: {why}"))
 
     def _why_not(self, file: File) -> str:
         """Return why *file* is passed over, "" when it is read: by its name, or because it is text."""
-        if file.path == self.order.root or is_known(file.path):
+        if file.path == self.order.root:
+            return ""
+        if OF_PROGRAMS.fullmatch(file.path.name):
+            return OWN
+        if is_known(file.path):
             return ""
         if why := lacking(file.path.name):
             return why
@@ -302,7 +317,7 @@ class IndexRun:
         root = self.order.root
         source = root.name if root.is_dir() else root.parent.name
         result = self.reader.parse(number, file.path.name, seconds)
-        self.outcome.unseen += result.unseen > 0
+        self._note_left_out(str(file.path), result)
         document = from_file(file.path, result, modified_s=file.modified_s, source=source, rights=self.order.rights)
         yield TakenDocument(document if result.text else None, file.size_bytes)
         if result.members:
@@ -310,7 +325,16 @@ class IndexRun:
             for inner in reader.documents(Container(file, number, seconds, self._refusal(file)), document, result):
                 if inner.problem:
                     self._problem(inner.where, inner.problem)
+                if inner.content is not None:
+                    self._note_left_out(inner.where, inner.content)
                 yield TakenDocument(inner.document, 0)
+
+    def _note_left_out(self, where: str, result: Parsed) -> None:
+        left_out = Counter(result.left_out)
+        left_out[NO_READER] += sum(not (is_readable(name) or OF_PROGRAMS.fullmatch(name)) for name in result.members)
+        if left_out := +left_out:
+            self.outcome.left_out += left_out
+            self.outcome.notes.append((where, f"left out: {in_words(left_out)}"))
 
     def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
         rejected, rights = RejectedLines(), self._rights(file)
@@ -396,6 +420,11 @@ class IndexRun:
     def _is_unread(self, path: str) -> bool:
         """Return whether *path* is, or is below, what could not be read now: that was not removed."""
         return any(str(place) in self._unread for place in (Path(path), *Path(path).parents))
+
+
+def in_words(left_out: Mapping[str, int]) -> str:
+    """Return what was left out, the most frequent first: "3 × hidden text, 1 × chart"."""
+    return ", ".join(f"{number} × {kind}" for kind, number in Counter(left_out).most_common())
 
 
 def _document_of(line: JsonlLine, rights: Rights) -> tuple[Document | None, str]:
@@ -508,7 +537,7 @@ class Members:
 def _places(outer: MemberPlace, holder: Parsed) -> Iterator[MemberPlace]:
     counts: Counter[str] = Counter()
     for number, name in enumerate(holder.members):
-        if is_readable(name):
+        if is_readable(name) and not OF_PROGRAMS.fullmatch(PurePath(name).name):
             counts[name] += 1
             own = name if counts[name] == 1 else f"{name} ({counts[name]})"
             yield MemberPlace((*outer.names, own), (*outer.inside, (number, ending_of(name))))
@@ -535,6 +564,7 @@ class Inner:
     where: str
     document: Document | None
     problem: str = ""
+    content: Parsed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -575,6 +605,7 @@ def _inner(container: Container, parent: Document, member: Member) -> Inner:
     if member.content is None:
         return Inner(where, None, member.problem)
     try:
-        return Inner(where, from_member(parent, member.names, member.content) if member.content.text else None)
+        document = from_member(parent, member.names, member.content) if member.content.text else None
+        return Inner(where, document, content=member.content)
     except BadDocument as error:
         return Inner(where, None, str(error))

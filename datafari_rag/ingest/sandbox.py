@@ -86,7 +86,7 @@ class Sandbox:
         for answer in self._answers(Job(name, False, seconds or self.limits.seconds, tuple(inside)), file):
             fields |= answer
         members = tuple(map(str, fields["members"]))
-        return Parsed(str(fields["text"]), fields["title"], str(fields["places"]), members, int(fields["unseen"]))
+        return Parsed(str(fields["text"]), fields["title"], str(fields["places"]), members, fields["left_out"])
 
     def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[JsonlLine]:
         """

@@ -1,35 +1,28 @@
 """
-HTML pages: what a reader sees, block by block; no scripts, styles or hidden templates.
+HTML: what a reader sees, block by block; no scripts, styles or hidden templates.
 
-Books (EPUB) are such pages, packed: they come in the order in which they are read, and an encrypted book is reported as
-such.
+Mails and the HTML in Markdown are read here, too. Books (EPUB) are such pages, packed: they come in the order in which
+they are read, and an encrypted book is reported as such.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import warnings
 import zipfile
-from collections.abc import Iterator
-from dataclasses import replace
-from io import BytesIO
-from typing import BinaryIO
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
-from bs4.element import NavigableString, PageElement, PreformattedString
 from lxml import etree
 
+from datafari_rag.ingest.parsers.blocks import EMBEDDED, HIDDEN, Blocks, Cell, nothing, taken, walk
 from datafari_rag.ingest.parsers.packed import read_entry, refuse_bombs
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed, row_line
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.texts import decoded
 
 _SPACES = re.compile(r"\s+")
-_EMPTY_LINES = re.compile(r"\n{3,}")
-_LONE_MARKS = re.compile(r"^(?P<mark>-|#{1,6}|\d{1,5}\.)\n+(?=\S)", re.MULTILINE)
-"""An item's number or a heading's mark with its words in a separate paragraph."""
-
+_CODE = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*[^*]*\*/")
 _NOTHING = re.compile(r"0+(?:\.0*)?(?:%|[a-z]{1,4})?|\.0+(?:%|[a-z]{1,4})?")
 """A length of zero, in whatever unit."""
@@ -38,18 +31,15 @@ MAX_STYLE_CHARS = 2000
 """A `style` is read so far; no page has a longer one."""
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
-_UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "iframe", "object"})
-_PARAGRAPHS = re.compile(
-    "address|article|aside|blockquote|body|dl|fieldset|figure|footer|form|h[1-6]|header|hr|main|nav|ol|p|pre|section|ul"
+_UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "datalist"})
+_FOREIGN = frozenset({"iframe", "object", "embed", "video", "audio", "canvas"})
+_BLOCKS = re.compile(
+    "address|article|aside|blockquote|body|caption|dd|details|div|dl|dt|fieldset|figure|figcaption|footer|form|h[1-6]"
+    "|header|hr|legend|li|main|nav|ol|p|pre|section|summary|td|th|tr|ul"
 )
-_LINES = re.compile("caption|dd|details|div|dt|figcaption|li|summary|tr")
-
-_TABLE_PARTS = frozenset({"table", "tbody", "tfoot", "thead"})
-_MARKS = {"li": "- ", **{f"h{level}": "#" * level + " " for level in range(1, 7)}}
-_LEAST_CELLS = 2
-
-MAX_ROW_CHARS = 4000
-"""A row of a table with more characters than this is no row of data, but a page laid out in columns."""
+_HEADING = re.compile("h([1-6])")
+_FIELDS = frozenset({"text", "email", "tel", "url", "number", "date", "search", "submit", "button", ""})
+"""Kinds of `input` whose value a reader sees."""
 
 MAX_PAGE_BYTES = 20_000_000
 _CONTAINER, _LOCK = "META-INF/container.xml", "META-INF/encryption.xml"
@@ -57,115 +47,138 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 
 def parse(file: BinaryIO) -> Parsed:
-    """Return the text of *file* with its `title`, else its first `h1`. Raises: OSError, Unreadable."""
+    """Return the text of *file* with its `title`, else its first heading. Raises: OSError, Unreadable."""
     raw = file.read()
-    with warnings.catch_warnings():
-        # XHTML read as HTML is what browsers do as well.
-        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
-        # Python's own parser needs the square of the time for tags that do not end.
-        names_its_code = b"charset" in raw[:4096].lower() or b"encoding=" in raw[:200].lower()
-        soup = BeautifulSoup(raw if names_its_code else decoded(raw), "lxml")
-    unseen = soup.find_all(_is_unseen)
-    for tag in unseen:
-        tag.extract()
-    heading = soup.find("title") or soup.find("h1")
-    text = "".join(_pieces(soup))
-    first, *others = text.split("\n")
-    lines = [first.rstrip(), *(_without_lone_space(line.rstrip()) for line in others)]
-    text = _LONE_MARKS.sub(r"\g<mark> ", _EMPTY_LINES.sub("\n\n", "\n".join(lines)))
-    result = parsed(text, heading.get_text(" ") if heading is not None else None)
-    return replace(result, unseen=sum(bool(tag.get_text().strip()) for tag in unseen))
+    code = _CODE.search(raw[:4096])
+    page = page_of(decoded(raw, code[1].decode("ascii", "replace") if code is not None else None))
+    title = None if page is None else page.findtext(".//title")
+    return taken(lambda blocks: read(page, blocks)).parsed(title)
 
 
-def _is_unseen(node: Tag) -> bool:
+def page_of(text: str) -> Any:
+    """Return the tree of a page, None for one without anything. Raises: Unreadable: it is nested too deeply."""
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+    page = etree.fromstring(text.encode("utf-8", "replace"), parser) if text.strip() else None
+    if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+        raise Unreadable("This page is nested too deeply.")
+    return page
+
+
+def read(page: Any, blocks: Blocks) -> None:
+    """Put what a reader sees of the tree *page* (None: nothing) into *blocks*."""
+    if page is not None:
+        reader = _Page(blocks)
+        walk(page, reader.enter, reader.words)
+        blocks.end()
+
+
+class _Page:
+    """One page: which elements are blocks, and what is not shown."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._pre = 0
+        self._numbers: list[int] = []
+
+    def words(self, text: str) -> None:
+        """Add a text of the page, whose white space is one blank outside of a `pre`."""
+        if not self._pre:
+            text = _SPACES.sub(" ", text)
+            text = text.lstrip(" ") if self._blocks.last in ("", " ", "\n") else text
+        self._blocks.add(text)
+
+    def enter(self, node: Any) -> Callable[[], None] | None:
+        """Begin the element *node*, unless nobody sees it."""
+        blocks, tag = self._blocks, node.tag
+        if tag in _UNSEEN:
+            return None
+        if tag in _FOREIGN:
+            blocks.left_out[EMBEDDED] += 1
+            return None
+        if is_unseen(node):
+            if any(text.strip() for text in node.itertext()):
+                blocks.left_out[HIDDEN] += 1
+            return None
+        if tag == "br":
+            blocks.add("\n")
+        elif tag == "img":
+            self.words(node.get("alt") or "")
+        elif tag == "input" and (node.get("type") or "").lower() in _FIELDS:
+            self.words(f" {node.get('value') or ''} ")
+        elif tag == "table":
+            blocks.table()
+            return blocks.end_table
+        elif tag == "tr" and blocks.is_in_table:
+            blocks.row()
+        elif tag in ("td", "th") and blocks.is_in_table:
+            blocks.cell(Cell(_span(node, "rowspan"), _span(node, "colspan"), tag == "th" or _is_in_head(node)))
+            return blocks.end_cell
+        elif tag in ("ol", "ul"):
+            blocks.begin()
+            self._numbers.append(_span(node, "start") if tag == "ol" else 0)
+            return self._end_list
+        elif _BLOCKS.fullmatch(tag):
+            return self._begin(node)
+        return nothing
+
+    def _begin(self, node: Any) -> Callable[[], None]:
+        heading = _HEADING.fullmatch(node.tag)
+        mark = ""
+        if node.tag == "li":
+            number = self._numbers[-1] if self._numbers else 0
+            mark = f"{number}. " if number else "- "
+            if number:
+                self._numbers[-1] += 1
+        self._blocks.begin(mark, int(heading[1]) if heading is not None else 0)
+        if node.tag != "pre":
+            return self._blocks.end
+        self._pre += 1
+        return self._end_pre
+
+    def _end_pre(self) -> None:
+        self._pre -= 1
+        self._blocks.end()
+
+    def _end_list(self) -> None:
+        self._numbers.pop()
+        self._blocks.end()
+
+
+def is_unseen(node: Any) -> bool:
     """
     Say whether the element itself says that browsers do not show it: by `hidden`, or a declaration in its `style`.
 
     Style sheets and scripts are not read: what they hide is not known here.
     """
-    if node.has_attr("hidden"):
+    if "hidden" in node.attrib:
         return True
     style = node.get("style")
-    if not isinstance(style, str):
+    if not style:
         return False
     declared: dict[str, str] = {}
     for declaration in _COMMENT.sub("", style[:MAX_STYLE_CHARS]).lower().split(";"):
         name, _, value = declaration.partition(":")
         declared[name.strip()] = value.replace("!important", "").strip()
-    is_sized_away = _NOTHING.fullmatch(declared.get("font-size", "")) is not None
-    return declared.get("display") == "none" or declared.get("visibility") in ("hidden", "collapse") or is_sized_away
+    ground = declared.get("background-color") or declared.get("background")
+    return (
+        declared.get("display") == "none"
+        or declared.get("visibility") in ("hidden", "collapse")
+        or declared.get("mso-hide") == "all"
+        or _NOTHING.fullmatch(declared.get("font-size", "")) is not None
+        or _NOTHING.fullmatch(declared.get("opacity", "")) is not None
+        or (ground is not None and ground == declared.get("color"))
+    )
 
 
-def _pieces(soup: Tag) -> Iterator[str]:
-    """Walk the tree without recursion, since pages nest deeper than Python's stack; the flag says "inside a `pre`"."""
-    open_nodes: list[tuple[PageElement | str, bool]] = [(soup, False)]
-    while open_nodes:
-        node, is_pre = open_nodes.pop()
-        if isinstance(node, Tag):
-            open_nodes += [(child, is_pre or node.name == "pre") for child in _opened(node)]
-        elif isinstance(node, NavigableString) and not isinstance(node, PreformattedString):
-            yield str(node) if is_pre else _SPACES.sub(" ", node)
-        elif type(node) is str:
-            yield node
+def _span(node: Any, name: str) -> int:
+    value = (node.get(name) or "").strip()
+    return int(value) if _NUMBER.fullmatch(value) else 1
 
 
-def _opened(node: Tag) -> list[PageElement | str]:
-    """Return the stack entries for *node*, last first."""
-    if node.name in _UNSEEN:
-        return []
-    if node.name == "br":
-        return ["\n"]
-    if node.name in _TABLE_PARTS:
-        return _opened_part(node)
-    if node.name == "tr" and (cells := _cells(node)):
-        return ["\n", row_line("".join(_pieces(cell)) for cell in cells)]
-    if node.name in ("td", "th"):  # of a page laid out in columns, or never closed
-        return [*reversed(node.contents), "\t"]
-    edge = "\n\n" if _PARAGRAPHS.fullmatch(node.name) else "\n" if _LINES.fullmatch(node.name) else ""
-    if node.name == "ol":
-        return [edge, *reversed(_numbered(node)), edge]
-    # The list has numbered it already.
-    if node.name == "li" and node.parent is not None and node.parent.name == "ol":
-        return [edge, *reversed(node.contents)]
-    return [edge, *reversed(node.contents), _MARKS.get(node.name, ""), edge]
-
-
-def _opened_part(part: Tag) -> list[PageElement | str]:
-    """Return the text of a table or its head, without blanks between rows: as empty lines they would end it."""
-    contents = [child for child in part.contents if isinstance(child, Tag) or str(child).strip()]
-    edge = "\n\n" if part.name == "table" else ""
-    return [edge, *reversed(contents), edge]
-
-
-def _numbered(steps: Tag) -> list[PageElement | str]:
-    """Return the contents of an ordered list, each item behind its number on a new line."""
-    start = str(steps.get("start") or "1")
-    number = int(start) if _NUMBER.fullmatch(start) else 1
-    elements: list[PageElement | str] = []
-    for child in steps.contents:
-        if isinstance(child, Tag) and child.name == "li":
-            elements.append(f"\n{number}. ")
-            number += 1
-        elements.append(child)
-    return elements
-
-
-def _cells(row: Tag) -> list[Tag]:
-    """Return the cells of a row of data; none where a table only lays out a page: then its cells are blocks."""
-    cells = [cell for cell in row.contents if isinstance(cell, Tag) and cell.name in ("td", "th")]
-    if len(cells) < _LEAST_CELLS:
-        return []
-    size = 0
-    for inner in row.descendants:
-        size += len(inner) if isinstance(inner, NavigableString) else 0
-        if size > MAX_ROW_CHARS or (isinstance(inner, Tag) and inner.name in ("table", "tr")):
-            return []
-    return cells
-
-
-def _without_lone_space(line: str) -> str:
-    """Return *line* without the one space that a line break of the source leaves; more spaces are an indentation."""
-    return line[1:] if line.startswith(" ") and not line.startswith("  ") else line
+def _is_in_head(cell: Any) -> bool:
+    row = cell.getparent()
+    part = None if row is None else row.getparent()
+    return part is not None and part.tag == "thead"
 
 
 def parse_book(file: BinaryIO) -> Parsed:
@@ -173,34 +186,41 @@ def parse_book(file: BinaryIO) -> Parsed:
     refuse_bombs(file, "EPUB")
     try:
         with zipfile.ZipFile(file) as packed:
-            place = _xml(packed, _CONTAINER).find(".//{*}rootfile").get("full-path")
-            book = _xml(packed, place)
+            place = xml_of(packed, _CONTAINER).find(".//{*}rootfile").get("full-path")
+            book = xml_of(packed, place)
             if _LOCK in packed.namelist() and b"EncryptedKey" in read_entry(packed, _LOCK, MAX_PAGE_BYTES):
                 raise Unreadable("This EPUB is locked by its publisher.")
             title = book.findtext(".//{http://purl.org/dc/elements/1.1/}title")
-            return parsed("\n\n".join(_chapters(packed, posixpath.dirname(place), book)), title)
+
+            def pages(blocks: Blocks) -> None:
+                for page in _pages(packed, posixpath.dirname(place), book):
+                    read(page, blocks)
+
+            return taken(pages).parsed(title)
     except (LookupError, ValueError, AttributeError, TypeError, SyntaxError) as error:
         # lxml's errors are SyntaxErrors; a book without its parts raises the others.
         raise Unreadable("This EPUB is broken.") from error
 
 
-def _chapters(packed: zipfile.ZipFile, folder: str, book: etree._Element) -> Iterator[str]:
+def _pages(packed: zipfile.ZipFile, folder: str, book: Any) -> Iterator[Any]:
     pages = {
         item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href"))))
         for item in book.iterfind(".//{*}manifest/{*}item")
         if item.get("media-type") in _PAGES
     }
-    chars = 0
     for reference in dict.fromkeys(item.get("idref") for item in book.iterfind(".//{*}spine/{*}itemref")):
         if reference in pages:
-            text = parse(BytesIO(read_entry(packed, pages[reference], MAX_PAGE_BYTES))).text
-            yield text
-            chars += len(text)
-            if chars > MAX_CHARS:
-                return
+            yield page_of(decoded(read_entry(packed, pages[reference], MAX_PAGE_BYTES)))
 
 
-def _xml(packed: zipfile.ZipFile, name: str) -> etree._Element:
-    # No entity is resolved, and nothing is fetched: neither belongs into a book.
+def xml_of(packed: zipfile.ZipFile, name: str) -> Any:
+    """
+    Return the tree of the XML file *name* in *packed*; no entity is resolved, and nothing is fetched.
+
+    Raises:
+        Unreadable: it cannot be unpacked.
+        KeyError: there is none.
+        SyntaxError: it is no XML.
+    """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     return etree.fromstring(read_entry(packed, name, MAX_PAGE_BYTES), parser)

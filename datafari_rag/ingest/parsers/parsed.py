@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from datafari_rag.core.documents import Place, PlaceMark, mark_text
 from datafari_rag.core.text.folding import encodable
 
 MAX_CHARS = 20_000_000
 """Longest text taken from one file, in characters; what follows is cut off."""
-
-CELL_SEPARATOR = " | "
-"""Separates the cells of a row."""
-
 
 MAX_TITLE_CHARS = 1000
 """Longest title."""
@@ -30,14 +26,38 @@ class Parsed:
     The text of one file, and its title where it names one. Both may be empty.
 
     *places* are the `PlaceMark`s of the text, *members* the names of the files in it, each a separate document.
+    *left_out* counts what was not taken of it, by kind.
     """
 
     text: str
     title: str | None = None
     places: str = ""
     members: tuple[str, ...] = ()
-    unseen: int = 0
-    """How many stretches were left out that no reader of the file sees."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def parsed(text: str, title: str | None = None) -> Parsed:
+    """
+    Return the result of a parser in the form in which it is stored.
+
+    As `cleaned`; no white space at the ends; cut at `MAX_CHARS`.
+    """
+    name = " ".join(cleaned(title[:MAX_TITLE_CHARS]).split()) if title else ""
+    return Parsed(cleaned(text[:MAX_CHARS]).strip(), name or None)
+
+
+def cleaned(text: str) -> str:
+    """
+    Return *text* with composed characters (NFC), line ends as one character, and lone surrogates replaced.
+
+    So an accent is found however it was typed.
+    """
+    text = encodable(text).replace("\r\n", "\n").replace("\r", "\n")
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+
+# OLD
+CELL_SEPARATOR = " | "
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +68,13 @@ class TextPiece:
     place: Place | None = None
 
 
-def parsed(text: str, title: str | None = None) -> Parsed:
-    """
-    Return the result of a parser in the form in which it is stored.
-
-    Composed characters (NFC), so that an accent is found however it was typed; line ends as one character; no white
-    space at the ends; lone surrogates replaced; cut at `MAX_CHARS`.
-    """
-    name = " ".join(_clean(title[:MAX_TITLE_CHARS]).split()) if title else ""
-    return Parsed(_clean(text[:MAX_CHARS]).strip(), name or None)
-
-
 def placed(pieces: Iterable[TextPiece], title: str | None = None) -> Parsed:
     """Return the result of a parser that knows the places of its pieces, in the form of `parsed`."""
     texts: list[str] = []
     marks: list[PlaceMark] = []
     size = 0
     for piece in pieces:
-        text = _clean(piece.text[: MAX_CHARS - size])
+        text = cleaned(piece.text[: MAX_CHARS - size])
         if piece.place is not None and text:
             marks.append(PlaceMark(size, piece.place))
         texts.append(text)
@@ -88,8 +97,3 @@ def heading_line(level: int, words: str) -> str:
     """Return a heading as a separate line with its *level*, 1 to 6, as Markdown writes it; empty without words."""
     title = " ".join(words.split())
     return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
-
-
-def _clean(text: str) -> str:
-    text = encodable(text).replace("\r\n", "\n").replace("\r", "\n")
-    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)

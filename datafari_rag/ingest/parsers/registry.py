@@ -8,6 +8,7 @@ file is ever a file on the disk.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -22,6 +23,7 @@ from datafari_rag.ingest.parsers.texts import UTF16_MARKS, WORD_NEEDS, word_prog
 MISSING = "Reading {} files needs more libraries: {}"
 PICTURES = "pictures.parse"
 WORD = "texts.parse_word"
+_MAILBOX = re.compile(rb"From \S[^\n]*\d{4}\r?\n[A-Za-z][A-Za-z-]{1,40}: ")
 _NO_TEXT = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 """Bytes that no text has in a code whose characters are of one byte or of UTF-8."""
 
@@ -42,7 +44,7 @@ def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
         Unreadable: it is not what its name says, broken, locked, or its parser's library is not installed.
         MemoryError: it needs more than there is.
     """
-    suffix = ending_of(name)
+    suffix = _kind(file, name)
     for number, inner in inside:
         file, suffix = BytesIO(_called(MEMBERS[suffix], suffix, file, number)), inner
     result: Parsed = _called(PARSERS.get(suffix, "texts.parse"), suffix, file)
@@ -73,6 +75,15 @@ def is_text(beginning: bytes) -> bool:
     if beginning.startswith(UTF16_MARKS):
         return True
     return not any(byte in _NO_TEXT for byte in beginning)
+
+
+def _kind(file: BinaryIO, name: str) -> str:
+    """Return the ending by which *file* is read: that of its *name*, but for mailboxes, which often have none."""
+    suffix = ending_of(name)
+    if not suffix:
+        suffix = ".mbox" if _MAILBOX.match(file.read(1000)) else ""
+        file.seek(0)
+    return suffix
 
 
 def ending_of(name: str) -> str:
@@ -124,6 +135,8 @@ PARSERS = {
     ".epub": "html.parse_book",
     ".eml": "mails.parse_eml",
     ".msg": "mails.parse_msg",
+    ".mbox": "mails.parse_mbox",
+    ".mbx": "mails.parse_mbox",
     ".zip": "packed.parse",
     ".png": PICTURES,
     ".jpg": PICTURES,
@@ -135,4 +148,10 @@ PARSERS = {
 }
 """The function for each ending, by its module."""
 
-MEMBERS = {".eml": "mails.eml_member", ".msg": "mails.msg_member", ".zip": "packed.member"}
+MEMBERS = {
+    ".eml": "mails.eml_member",
+    ".msg": "mails.msg_member",
+    ".mbox": "mails.mbox_member",
+    ".mbx": "mails.mbox_member",
+    ".zip": "packed.member",
+}

@@ -9,20 +9,18 @@ inside the sandbox, under its limits; LibreOffice would write files there, which
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import os
+import re
 import shutil
 import subprocess  # nosec B404
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO
+from collections import Counter
+from typing import BinaryIO
 
-from datafari_rag.core.documents import Place
-from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, parsed, placed, row_line
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+from datafari_rag.ingest.parsers.blocks import Blocks, Row, taken
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, parsed
 
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TITLE_CHARS = 100
@@ -31,12 +29,8 @@ MAX_FIELD_CHARS = 1_000_000
 SAMPLE_CHARS = 10_000
 SEPARATORS = ",;\t|"
 
-_ENDS = {
-    "heading_close": "\n\n",
-    "bullet_list_close": "\n",
-    "ordered_list_close": "\n",
-    "table_close": "\n",
-}
+_OWN_SEPARATOR = re.compile(r"sep=([^\w\r\n\"])\r?(?:\n|\Z)", re.IGNORECASE)
+"""The first line of Excel's own files: it names the separator, and is no row."""
 
 WORD_PROGRAMS = (("antiword", "-m", "UTF-8.txt", "-w", "0"), ("catdoc", "-d", "utf-8", "-w"))
 WORD_NEEDS = "antiword or catdoc is not installed"
@@ -50,10 +44,22 @@ def parse(file: BinaryIO) -> Parsed:
     return parsed(text, first if len(first) <= _TITLE_CHARS else None)
 
 
-def decoded(raw: bytes) -> str:
-    """Return the text of *raw*. Raises: Unreadable: it is no text."""
+def decoded(raw: bytes, code: str | None = None) -> str:
+    """
+    Return the text of *raw*, in *code* where it is named and no mark says otherwise.
+
+    Without one, and where *code* is none, it is UTF-8, UTF-16 with its mark, or else of the Western single-byte code.
+
+    Raises:
+        Unreadable: it is no text.
+    """
     if raw.startswith(UTF16_MARKS):
         return raw.decode("utf-16", "replace")
+    if code is not None and not raw.startswith(codecs.BOM_UTF8):
+        with contextlib.suppress(LookupError, UnicodeError):
+            # What says that it is Latin-1 is read as the code of Windows, as in browsers.
+            name = codecs.lookup(code).name
+            return raw.decode({"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, name), "replace")
     if b"\0" in raw:
         raise Unreadable("This is not a text file.")
     try:
@@ -67,77 +73,58 @@ def parse_rows(file: BinaryIO) -> Parsed:
     text = decoded(file.read())
     csv.field_size_limit(MAX_FIELD_CHARS)
     try:
-        return placed(_rows(text))
+        return taken(lambda blocks: _read_rows(text, blocks)).parsed(takes_heading=False)
     except csv.Error as error:
         raise Unreadable(f"This is not a table: a value has more than {MAX_FIELD_CHARS:,} characters.") from error
 
 
-def _rows(text: str) -> Iterator[TextPiece]:
-    is_neighbour = False
-    # csv.Sniffer needs the square of the time for some texts, and guesses letters.
-    separator = max(SEPARATORS, key=text[:SAMPLE_CHARS].count)
-    for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), 1):
-        line = row_line(cells)
-        if line:
-            yield TextPiece(f"{line}\n", None if is_neighbour else Place("row", number))
-        elif is_neighbour:
-            yield TextPiece("\n")
-        is_neighbour = bool(line)
+def _read_rows(text: str, blocks: Blocks) -> None:
+    """Put the rows of *text* into *blocks*; an empty line ends a table."""
+    rows: list[Row] = []
+    own = _OWN_SEPARATOR.match(text)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=own[1] if own is not None else separator_of(text))
+    for number, cells in enumerate(lines, 1):
+        if own is not None and number == 1:
+            continue
+        if any(map(str.strip, cells)):
+            rows.append(Row(tuple(cells), number))
+        elif rows:
+            blocks.grid(rows)
+            rows = []
+    blocks.grid(rows)
+
+
+def separator_of(text: str) -> str:
+    """
+    Return what separates the values of the table *text*: the sign that gives most of its lines as many columns.
+
+    Not the most frequent one: decimal commas are more frequent than the semicolons between them. csv.Sniffer needs the
+    square of the time for some texts, and guesses letters.
+    """
+    sample = text[:SAMPLE_CHARS]
+    lines = sample.split("\n")[: -1 if len(text) > SAMPLE_CHARS else None]
+
+    def fit(separator: str) -> tuple[bool, float, int]:
+        rows = csv.reader(io.StringIO("\n".join(lines), newline=""), delimiter=separator)
+        widths = [len(cells) for cells in rows if cells]
+        width, count = Counter(widths).most_common(1)[0] if widths else (1, 0)
+        return width > 1 and widths[0] > 1, count / max(len(widths), 1) if width > 1 else 0.0, width
+
+    return max(SEPARATORS, key=fit)
 
 
 def parse_markdown(file: BinaryIO) -> Parsed:
     """Return the text of *file*, its first heading as the title. Raises: OSError, Unreadable."""
     from markdown_it import MarkdownIt
 
-    tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(decoded(file.read())))
-    pieces: list[str] = []
-    cells: list[str] | None = None
-    for token in tokens:
-        if token.type == "tr_open":
-            cells = []
-        elif token.type == "tr_close":
-            pieces.append(row_line(cells or ()) + "\n")
-            cells = None
-        elif token.type == "inline" and cells is not None:
-            cells.append(_words(token))
-        else:
-            pieces.append(_piece(token))
-    return parsed("".join(pieces), _title(tokens))
+    from datafari_rag.ingest.parsers import html
 
-
-def _piece(token: Token) -> str:
-    match token.type:
-        case "inline":
-            return _words(token)
-        case "fence" | "code_block":
-            return f"{token.content}\n\n"
-        case "paragraph_close":
-            # The items of a tight list are paragraphs that are not shown as such.
-            return "\n" if token.hidden else "\n\n"
-        case "heading_open":
-            return f"{'#' * int(token.tag[1:])} "
-        case "list_item_open":
-            # Of an ordered list an item has its number as info, of another one nothing.
-            return f"{token.info}{token.markup} " if token.info else "- "
-        case other:
-            return _ENDS.get(other, "")
-
-
-def _words(inline: Token) -> str:
-    pieces = []
-    for child in inline.children or ():
-        if child.type in ("softbreak", "hardbreak"):
-            pieces.append("\n")
-        elif child.type in ("text", "code_inline", "image"):
-            pieces.append(child.content)
-    return "".join(pieces)
-
-
-def _title(tokens: Sequence[Token]) -> str | None:
-    for token, following in pairwise(tokens):
-        if token.type == "heading_open":
-            return _words(following)
-    return None
+    text = decoded(file.read()).replace("\r\n", "\n").replace("\r", "\n")
+    # What every reader of Markdown sees is the page that it makes: HTML in it, too.
+    page = html.page_of(MarkdownIt("commonmark").enable("table").render(_without_front_matter(text)))
+    blocks = taken(lambda blocks: html.read(page, blocks))
+    heading = None if page is None else page.find(".//h1")
+    return blocks.parsed(None if heading is None else "".join(heading.itertext()))
 
 
 def _without_front_matter(text: str) -> str:

@@ -240,7 +240,7 @@ def test_content_controls_and_text_boxes_of_a_word_file(tmp_path: Path) -> None:
     ):
         body.insert(len(body) - 1, docx.oxml.parse_xml(xml.format(space)))
     document.save(str(tmp_path / "a.docx"))
-    assert parse(tmp_path / "a.docx").text == "in a control\nName: chosen"
+    assert parse(tmp_path / "a.docx").text == "in a control\n\nName: chosen"
 
 
 @pytest.mark.parametrize("kind", [*WRITERS, "msg", "zip"])
