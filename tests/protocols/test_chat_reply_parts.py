@@ -10,33 +10,18 @@ import pytest
 
 from datafari_rag.core.answer.conversations import KEY
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.errors import NoDocuments, NoQuery, QueryTooLong, RagError, SearchTimeout
-from datafari_rag.core.events import UNKNOWN_MODEL, Delta, Failed, Sources, Thought
+from datafari_rag.core.events import Sources, Thought
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import (
-    completion_id,
-    created_s,
     data_points,
     fitted_context,
     is_state_issued,
-    model_name,
     opening_state,
     session_state,
     size_of,
-    status_of,
-    with_facts,
 )
-from tests.protocols.values import EXTRACT, FACTS, SOURCES, context, events
+from tests.protocols.values import EXTRACT, context
 from tests.settings import settings_with
-
-
-def test_a_data_point_is_one_line_of_label_and_text() -> None:
-    points = data_points((EXTRACT,))
-    assert points == {
-        "text": ["Rabbits.txt: Paris the rabbit ate a carrot. It slept."],
-        "images": [],
-        "citations": ["Rabbits.txt"],
-    }
 
 
 def _large(text: str, documents: int = 10, thoughts: int = 4) -> Sources:
@@ -72,24 +57,6 @@ def test_large_thoughts_go_before_data_points_are_cut() -> None:
     assert all(one["props"]["is_shortened"] for one in fitted["thoughts"])
 
 
-def test_small_props_survive_a_large_description() -> None:
-    thoughts = (Thought("t", "w" * 300_000, {"n": 1}), Thought("u", "small", None))
-    fitted: Any = fitted_context(Sources((), thoughts, "en"))
-    assert fitted["thoughts"][0]["props"] == {"n": 1, "is_shortened": True}
-    assert fitted["thoughts"][1] == {"title": "u", "description": "small", "props": None}
-
-
-def test_a_small_context_is_not_touched() -> None:
-    fitted: Any = fitted_context(SOURCES)
-    assert fitted["thoughts"][1]["description"] == ["a"]
-
-
-def test_text_that_fits_its_share_is_not_cut() -> None:
-    long = Extract(2, "long", Document("l", "x"), (), "w" * 300_000)
-    fitted: Any = fitted_context(Sources((EXTRACT, long), (), "en"))
-    assert fitted["data_points"]["text"][0] == data_points((EXTRACT,))["text"][0]
-
-
 MEMORY = settings_with(chat_memory_enabled=True)
 
 
@@ -109,29 +76,3 @@ def test_a_state_is_issued_only_where_the_client_has_none(settings: Settings, se
     assert is_state_issued(told) is is_issued
     assert (state.keys() == {KEY} and state != sent if is_issued else state == sent) is True
     assert opening_state(told) == (None if is_issued else sent)
-
-
-@pytest.mark.parametrize(
-    ("error", "status"), [(NoQuery(), 400), (QueryTooLong(), 400), (NoDocuments(), 428), (SearchTimeout(), 504)]
-)
-def test_what_is_wrong_with_the_question_is_400(error: RagError, status: int) -> None:
-    assert status_of(error) == status
-
-
-def test_a_model_is_named_as_it_calls_itself_else_as_asked_else_as_set() -> None:
-    assert model_name(context(), FACTS) == "gpt-x"
-    assert model_name(context(model="asked"), UNKNOWN_MODEL) == "asked"
-    assert model_name(context(), UNKNOWN_MODEL) == "gpt-4.1-mini"
-    assert (completion_id(context(), FACTS), completion_id(context(), UNKNOWN_MODEL)) == ("chatcmpl-9", "chatcmpl-id-7")
-    assert (created_s(context(), FACTS), created_s(context(), UNKNOWN_MODEL)) == (1_706_301_586, 1000)
-
-
-def test_sources_wait_for_the_first_words_to_know_the_model() -> None:
-    told = list(with_facts(iter(events())))
-    assert [type(event).__name__ for event, _ in told] == ["Sources", "Delta", "Delta", "Finished"]
-    assert {facts.name for _, facts in told} == {"gpt-x"}
-
-
-def test_a_model_that_says_nothing_of_itself_is_unknown() -> None:
-    told = list(with_facts(iter([SOURCES, Delta("a"), Failed(NoDocuments())])))
-    assert all(facts is UNKNOWN_MODEL for _, facts in told)

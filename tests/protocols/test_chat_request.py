@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.answer.conversations import issued
-from datafari_rag.core.ask import Ask, Attachment, ChatMessage
-from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
+from datafari_rag.core.ask import Attachment, ChatMessage
+from datafari_rag.core.errors import BadRequest, ContextTooLong, NoQuery, QueryTooLong
 from datafari_rag.core.settings.records import ChatClient, ChatLimits
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
+from datafari_rag.protocols.chat_request import ask_of, memory_limits
 from tests.fakes import FakeSigning
 from tests.protocols.values import asking, request
 from tests.settings import settings_with
@@ -25,13 +25,6 @@ def read(body: object, settings: Settings = SETTINGS, **more: Any) -> Any:
 
 def turns(*pairs: tuple[str, str]) -> dict[str, object]:
     return {"messages": [{"role": role, "content": content} for role, content in pairs]}
-
-
-def test_the_last_message_is_the_question_and_the_others_are_history() -> None:
-    ask = read(turns(("user", "What is KAITO?"), ("assistant", "An operator."), ("user", "Who made KAITO?")))
-    assert ask.question == "Who made KAITO?"
-    assert ask.history == (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
-    assert (ask.search_text, ask.earlier_text) == ("KAITO\nWho made KAITO?", "What is KAITO?")
 
 
 def test_a_follow_up_is_searched_for_with_the_turn_before_it() -> None:
@@ -101,18 +94,6 @@ def test_what_does_not_fit_is_named(body: object, reason: str) -> None:
     assert refused.value.reason == reason
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(asking(context=None, session_state=None), id="null is absent"),
-        pytest.param(asking(context={"overrides": None}), id="null overrides"),
-        pytest.param(asking(wings=True, approach="rrr", context={"auth_claims": {"oid": "root"}}), id="unknown keys"),
-    ],
-)
-def test_it_never_fails_for(body: object) -> None:
-    assert read(body).question == "Who ate?"
-
-
 def test_a_blank_question_and_one_that_is_too_long_are_told_apart() -> None:
     with pytest.raises(NoQuery):
         read(asking(" \n"))
@@ -163,19 +144,6 @@ def test_history_never_takes_more_than_its_share_of_a_small_window() -> None:
     assert read(body, settings_with(SETTINGS, llm_context_window=400)).history == (ChatMessage("assistant", "new"),)
 
 
-@pytest.mark.parametrize(
-    ("body", "state"),
-    [
-        pytest.param(asking(session_state={"a": 1}), {"a": 1}, id="session_state"),
-        pytest.param(asking(sessionState="s"), "s", id="sessionState"),
-        pytest.param(asking(session_state=None, sessionState=0), 0, id="null is absent, zero is a value"),
-        pytest.param(asking(), None, id="none"),
-    ],
-)
-def test_both_spellings_of_the_state_are_read(body: object, state: object) -> None:
-    assert read(body).session_state == state
-
-
 MEMORY = settings_with(SETTINGS, chat_memory_enabled=True)
 TALK = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
 STATE = issued(TALK, FakeSigning(), now_s=990.0, limits=memory_limits(MEMORY.chat))
@@ -213,20 +181,6 @@ def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be(
         read(asking(session_state=state), user_name="alice")
 
 
-def test_without_memory_a_state_of_ours_is_only_echoed() -> None:
-    ask = read(asking(session_state=STATE), user_name="bob")
-    assert (ask.history, ask.session_state) == ((), STATE)
-
-
 def test_files_sent_along_are_sources() -> None:
     files = (Attachment("note.txt", "text"),)
     assert read(asking(), files=files).attachments == files
-
-
-def test_the_browsers_language_is_kept() -> None:
-    assert read(asking(), headers={"accept-language": "fr"}).accept_language == "fr"
-
-
-def test_failures_that_are_answers_follow_the_setting() -> None:
-    assert softened(Ask("q"), SETTINGS) == (NoDocuments, NoAnswer)
-    assert softened(Ask("q"), settings_with(SETTINGS, chat_client=ChatClient(no_documents="error"))) == ()

@@ -7,37 +7,15 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.ask import NO_LIMITS, Ask, Restriction, StepLimits
+from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.plan import instructed
 from datafari_rag.core.settings.records import ChatClient
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.overrides import SENTENCES, SearchSteps, affected, applied, read_steps
+from datafari_rag.protocols.overrides import applied
 from tests.settings import settings_with
 
 SETTINGS = Settings()
-
-SEED = {
-    "top": 3,
-    "temperature": 0.3,
-    "retrieval_mode": "text",
-    "semantic_ranker": False,
-    "semantic_captions": False,
-    "suggest_followup_questions": False,
-    "use_oid_security_filter": False,
-    "use_groups_security_filter": False,
-    "vector_fields": ["embedding"],
-    "use_gpt4v": False,
-    "gpt4v_input": "textAndImages",
-}
-"""The example of the RAG chat protocols."""
-
-
-def test_the_seeds_example_is_taken_and_every_key_is_said() -> None:
-    ask = applied(Ask("q"), SEED, SETTINGS)
-    assert (ask.max_documents, ask.temperature, ask.wants_captions, ask.wants_followups) == (3, 0.3, False, False)
-    assert set(ask.overrides) == set(SEED)
-    assert all(sentence.endswith(".") for sentence in ask.overrides.values())
 
 
 @pytest.mark.parametrize(
@@ -133,30 +111,6 @@ def test_a_value_that_does_not_fit_is_named(name: str, value: object) -> None:
     assert refused.value.field == f"context.overrides.{name}"
 
 
-def test_effort_and_limits_reach_the_ask() -> None:
-    ask = applied(
-        Ask("q"),
-        {"effort": "low", "max_searches": 4, "max_model_calls": 0, "max_tokens": 900, "max_seconds": 2.5},
-        SETTINGS,
-    )
-    assert (ask.effort, ask.limits) == ("low", StepLimits(4, 0, 900, 2.5))
-    assert applied(Ask("q"), {"effort": ""}, SETTINGS).effort is None
-
-
-def test_a_dialect_without_overrides_names_its_own_field() -> None:
-    given = read_steps(SearchSteps, {"effort": "minimal", "max_tokens": 5, "top": 2})
-    ask = affected(Ask("q"), given, SETTINGS)
-    assert (ask.effort, ask.limits, ask.max_documents) == ("minimal", NO_LIMITS, None)
-    with pytest.raises(BadRequest, match=r"^max_searches must be a whole number from 1 to ") as refused:
-        read_steps(SearchSteps, {"max_searches": 0})
-    assert refused.value.field == "max_searches"
-
-
-def test_unknown_keys_never_fail_and_are_named() -> None:
-    ask = applied(Ask("q", ignored=("x",)), {"wings": 2, "a" * 100: 1}, SETTINGS)
-    assert ask.ignored == ("x", "context.overrides.wings", ("context.overrides." + "a" * 100)[:60])
-
-
 def test_no_override_can_widen_rights() -> None:
     ask = applied(Ask("q"), {"use_oid_security_filter": False, "use_groups_security_filter": True}, SETTINGS)
     assert replace(ask, overrides={}) == Ask("q")
@@ -179,29 +133,6 @@ def test_the_template_needs_a_setting(is_allowed: bool, template: str, expected:
 )
 def test_a_template_replaces_the_instructions_or_adds_to_them(template: str | None, expected: str) -> None:
     assert instructed(template, "ours") == expected
-
-
-SAMPLE: dict[str, Any] = {
-    "language": "en",
-    "effort": "low",
-    "vector_fields": "embedding",
-    "retrieval_mode": "hybrid",
-    "top": 1,
-    "documents": ["doc-1"],
-}
-
-
-@pytest.mark.parametrize("name", SENTENCES)
-def test_every_row_says_a_sentence(name: str) -> None:
-    candidates: list[object] = [SAMPLE.get(name, True), 1, "texts"]
-    for value in candidates:
-        try:
-            ask = applied(Ask("q"), {name: value}, SETTINGS)
-        except BadRequest:
-            continue
-        assert ask.overrides[name].endswith(".")
-        return
-    pytest.fail(f"no sample value for {name}")
 
 
 DATAFARI = {"rag_template": "datafari"}

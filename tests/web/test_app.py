@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +15,9 @@ from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.core.errors import (
     AuthorityTimeout,
     AuthorityUnavailable,
-    ContentFiltered,
     EmbeddingsTimeout,
-    ModelBusy,
-    ModelGarbled,
-    ModelRefused,
-    ModelTimeout,
-    ModelUnavailable,
     NotAuthenticated,
-    RagError,
     SearchTimeout,
-    SearchUnavailable,
 )
 from datafari_rag.core.settings.records import ReplyShape, ServerLimits
 from datafari_rag.core.vectors import EmbeddingModel
@@ -47,10 +38,6 @@ def get(line: ServiceSnapshot, path: str = RAG, **headers: str) -> TestResponse:
     return client_of(line).get(path, headers=headers)
 
 
-def lines_of(response: TestResponse) -> list[Any]:
-    return [json.loads(line) for line in response.get_data(as_text=True).splitlines()]
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_every_spelling_of_the_path_answers_without_a_redirect(path: str) -> None:
     response = client_of(fake_snapshot()).get(f"{path}?action=rag&q=when")
@@ -61,20 +48,6 @@ def test_every_spelling_of_the_path_answers_without_a_redirect(path: str) -> Non
     assert body["status"] == "OK"
     assert body["content"]["message"] == "The flight takes off at 15h50 [1]."
     assert [document["id"] for document in body["content"]["documents"]] == ["doc-2", "doc-1"]
-
-
-def test_a_form_is_read_like_a_query() -> None:
-    response = client_of(fake_snapshot()).post("/search/select", data={"action": "rag", "q": "when"})
-
-    assert response.get_json()["status"] == "OK"
-
-
-def test_the_answers_citation_is_proved_in_the_stored_text() -> None:
-    line = fake_snapshot(model=FakeModel("The flight takes off at 15h50 [1]."))
-    citation = get(line).get_json()["content"]["citations"][0]
-
-    assert (citation["document_id"], citation["status"]) == (FLIGHT.id, "verified")
-    assert FLIGHT.text[citation["start"] : citation["end"]] == citation["quote"]
 
 
 def test_an_answer_says_which_model_gave_it_and_to_strangers_no_times() -> None:
@@ -107,18 +80,6 @@ BEFORE_THE_SEARCH = [
     pytest.param({"rights": FakeRights(error=AuthorityTimeout())}, 504, "authorityTimeout", id="rights are slow"),
     pytest.param({"identity": FakeIdentity(NotAuthenticated())}, 401, "notAuthenticated", id="a bad credential"),
 ]
-SEARCH = [
-    pytest.param(SearchUnavailable(), 502, "searchUnavailable", id="Solr is down"),
-    pytest.param(SearchTimeout(), 504, "searchTimeout", id="Solr is slow"),
-]
-MODEL = [
-    pytest.param(ModelRefused(), 502, "modelRefused", id="the model refuses"),
-    pytest.param(ModelUnavailable(), 502, "modelUnavailable", id="the model is down"),
-    pytest.param(ModelGarbled(), 502, "modelGarbled", id="the model talks rubbish"),
-    pytest.param(ModelBusy(retry_after_s=7), 503, "modelBusy", id="the model is busy"),
-    pytest.param(ModelTimeout(), 504, "modelTimeout", id="the model is slow"),
-    pytest.param(ContentFiltered(), 400, "contentFiltered", id="the answer is filtered"),
-]
 
 
 def assert_is_failure(line: ServiceSnapshot, code: int, label: str, **headers: str) -> None:
@@ -147,56 +108,8 @@ def test_who_cannot_be_known_is_not_answered_and_nothing_is_searched(
     assert retriever.searches == []
 
 
-@pytest.mark.parametrize(("error", "code", "label"), SEARCH)
-def test_a_failed_search_is_never_taken_for_nothing_found(error: RagError, code: int, label: str) -> None:
-    assert_is_failure(fake_snapshot(FakeRetriever(error=error)), code, label)
-
-
-@pytest.mark.parametrize(("error", "code", "label"), MODEL)
-def test_each_failure_of_the_model_has_its_label(error: RagError, code: int, label: str) -> None:
-    assert_is_failure(fake_snapshot(model=FakeModel(failure=error)), code, label)
-
-
-def test_a_busy_model_says_when_to_come_back() -> None:
-    assert get(fake_snapshot(model=FakeModel(failure=ModelBusy(retry_after_s=6.2)))).headers["Retry-After"] == "7"
-
-
-def test_nothing_found_is_the_seeds_428() -> None:
-    model = FakeModel("never")
-
-    assert_is_failure(fake_snapshot(FakeRetriever(), model), 428, "noDocuments")
-    assert model.prompts == []
-
-
 def test_a_document_without_text_is_nothing_found() -> None:
     assert_is_failure(fake_snapshot(FakeRetriever(replace(FLIGHT, text=" "))), 428, "noDocuments")
-
-
-def test_an_empty_answer_is_no_answer() -> None:
-    assert_is_failure(fake_snapshot(model=FakeModel(" \n")), 428, "noAnswer")
-
-
-def test_nobody_is_refused_where_an_identity_is_required() -> None:
-    line = fake_snapshot(settings=settings_with(security_anonymous="refuse"))
-
-    assert_is_failure(line, 401, "notAuthenticated")
-
-
-@pytest.mark.parametrize(
-    ("query", "code", "label"),
-    [
-        pytest.param("", 422, "noQuery", id="no q"),
-        pytest.param("&q=+", 422, "noQuery", id="a blank q"),
-        pytest.param("&q=" + "a" * 4001, 413, "queryTooLong", id="4001 characters"),
-        pytest.param("&q=a&fq=" + "source:a&fq=" * 101, 400, "tooManyValues", id="101 filters"),
-        pytest.param("&q=a&fl=" + "id," * 101, 400, "tooManyValues", id="101 fields, which an answer does not read"),
-    ],
-)
-def test_words_that_cannot_be_asked_have_their_label(query: str, code: int, label: str) -> None:
-    body: Any = get(fake_snapshot(), f"/search/select?action=rag{query}").get_json()
-
-    assert body["content"]["error"]["code"] == code
-    assert body["content"]["error"]["label"] == label
 
 
 def test_a_plain_search_with_too_many_values_says_of_which() -> None:
@@ -211,15 +124,6 @@ def test_the_page_with_too_many_filters_says_so() -> None:
         response = get(fake_snapshot(), "/?q=x" + "&fq=source:a" * 101, **{"Accept-Language": language})
 
         assert words in response.get_data(as_text=True)
-
-
-def test_a_bad_setting_fails_every_answer_and_no_plain_search() -> None:
-    sentence = 'Invalid value for rag.solrField property. Valid values are "highlighting".'
-    line = replace(fake_snapshot(), bad_setting=sentence)
-
-    assert_is_failure(line, 500, "badSetting")
-    assert get(line).get_json()["content"]["error"]["reason"] == sentence
-    assert get(line, "/search/select?q=x").get_json()["response"]["numFound"] == 2
 
 
 def test_a_defect_of_ours_is_an_internal_error_with_an_id_and_nothing_else() -> None:
@@ -243,48 +147,6 @@ def test_a_body_over_the_limit_is_413_in_the_dialects_shape() -> None:
 
     assert response.status_code == 413
     assert response.get_json()["content"]["error"]["label"] == "bodyTooLarge"
-
-
-def test_a_body_of_another_type_is_415_in_the_dialects_shape() -> None:
-    response = client_of(fake_snapshot()).post("/search/select?action=rag", json={"q": "x"})
-
-    assert response.status_code == 415
-    assert response.get_json()["content"]["error"]["label"] == "unsupportedMediaType"
-
-
-def test_another_method_is_405_in_the_dialects_shape() -> None:
-    response = client_of(fake_snapshot()).put(RAG)
-
-    assert response.status_code == 405
-    assert response.get_json()["content"]["error"]["label"] == "methodNotAllowed"
-    assert "GET" in response.headers["Allow"]
-    assert client_of(fake_snapshot()).put("/search/select").get_json()["error"]["code"] == 405
-
-
-def test_an_unknown_path_is_404_as_json() -> None:
-    response = get(fake_snapshot(), "/nowhere")
-
-    assert response.status_code == 404
-    assert response.get_json() == {
-        "error": {"code": 404, "label": "notFound", "reason": "Nothing was found at this address."}
-    }
-
-
-@pytest.mark.parametrize("action", ["suggest", "ragg", "admin"])
-def test_an_unknown_action_is_400(action: str) -> None:
-    response = get(fake_snapshot(), f"/search/select?action={action}&q=x")
-
-    assert response.status_code == 400
-    assert response.get_json()["error"]["code"] == 400
-
-
-@pytest.mark.parametrize("query", ["q=x", "action=search&q=x", "action=&q=x", ""])
-def test_without_rag_the_path_is_a_plain_search(query: str) -> None:
-    retriever = FakeRetriever(FLIGHT)
-    response = get(fake_snapshot(retriever), f"/search/select?{query}")
-
-    assert response.get_json()["response"] == {"numFound": 1, "start": 0, "docs": [{"id": "doc-2"}]}
-    assert len(retriever.browsed) == 1
 
 
 def test_a_failed_plain_search_has_solrs_shape_and_that_status() -> None:
@@ -313,42 +175,6 @@ def test_ignored_parameters_are_counted_apart_from_those_that_name_a_user() -> N
     assert 'datafari_rag_ignored_parameters_total{kind="identity"} 2.0' in text
     assert 'datafari_rag_ignored_parameters_total{kind="other"} 1.0' in text
     assert 'datafari_rag_answers_total{dialect="ragapi",outcome="ok"} 1.0' in text
-
-
-def test_a_stream_brings_the_same_answer_as_the_whole() -> None:
-    whole = get(fake_snapshot()).get_json()["content"]
-    response = get(fake_snapshot(), f"{RAG}&stream=true")
-    lines = lines_of(response)
-    final = next(line["data"] for line in lines if line["type"] == "message.final")
-
-    assert response.mimetype == "application/x-ndjson"
-    assert response.headers["X-Accel-Buffering"] == "no"
-    assert response.headers["X-RAG-Model"] == "fake-model; tries=1; fallback=0"
-    assert "".join(line["data"]["text"] for line in lines if line["type"] == "message.delta") == whole["message"]
-    assert final["citations"] == whole["citations"]
-    assert lines[1]["data"]["items"] == whole["documents"]
-    assert lines[-1]["type"] == "stream.completed"
-
-
-def test_a_failure_after_the_first_word_is_the_last_line_of_the_stream() -> None:
-    lines = lines_of(get(fake_snapshot(model=FakeModel("At ", failure=ModelTimeout())), f"{RAG}&stream=true"))
-
-    assert [line["type"] for line in lines[-3:]] == ["message.delta", "error", "stream.completed"]
-    assert lines[-2]["data"]["label"] == "modelTimeout"
-    assert lines[-1]["data"] == {"status": "ERROR"}
-
-
-def test_a_reader_who_hangs_up_frees_the_model_and_his_place() -> None:
-    model = FakeModel(*["word "] * 50)
-    app = app_of(fake_snapshot(model=model))
-    response = app.test_client().get(f"{RAG}&stream=true", buffered=False)
-    stream = response.iter_encoded()
-    next(stream)
-    assert app.extensions["worker"].streams.open == 1
-    response.close()
-
-    assert model.was_closed_early
-    assert app.extensions["worker"].streams.open == 0
 
 
 def test_a_reader_who_never_reads_frees_the_model_and_his_place() -> None:
@@ -465,16 +291,6 @@ def test_a_document_with_pages_opens_with_the_page_of_its_passage() -> None:
     assert ">Sheet &lt;em&gt;<" in client.get("/documents?id=doc-2&start=12&end=13").get_data(as_text=True)
 
 
-def test_a_documents_page_marks_the_passage_and_escapes_the_text() -> None:
-    line = fake_snapshot(FakeRetriever(replace(FLIGHT, text="<script>x</script> Boarding pass", title="<em>T")))
-    page = client_of(line).get("/documents?id=doc-2&start=19&end=27").get_data(as_text=True)
-
-    assert ">Boarding</mark>" in page
-    assert "<script>x" not in page
-    assert "<em>" not in page
-    assert "&lt;em&gt;T" in page
-
-
 def test_a_documents_page_marks_a_row_from_edge_to_edge_and_shows_its_header() -> None:
     text = "Limits\n\n| City | Limit |\n|---|---|\n| Rome | 90 |\n| Berlin | 150 |\n"
     start = text.index("Berlin")
@@ -495,34 +311,9 @@ def test_what_is_absent_or_not_to_be_opened_is_the_same_404(query: str) -> None:
     assert response.get_json()["error"]["label"] == "notFound"
 
 
-@pytest.mark.parametrize("value", ["-1", "x", "1e3", "٣"])
-def test_offsets_that_are_no_numbers_are_400(value: str) -> None:
-    response = client_of(fake_snapshot()).get(f"/documents?id=doc-2&start={value}&end=5", headers=JSON)
-
-    assert response.status_code == 400
-    assert "start" in response.get_json()["error"]["reason"]
-
-
 def test_a_request_line_of_64_kib_is_taken_and_a_longer_one_is_json() -> None:
     assert get(fake_snapshot(), f"{RAG}&x=" + "a" * 60_000).get_json()["status"] == "OK"
     assert get(fake_snapshot(), f"{RAG}&x=" + "a" * 70_000).get_json()["content"]["error"]["label"] == "badRequest"
-
-
-def test_the_seeds_recipe_keeps_its_steps_as_two_characters_and_its_documents_as_an_array() -> None:
-    recipe = (
-        "Pour un clafoutis :\n\n 1. Préchauffez le four.\n\n 2. Battez les œufs.\n\n Astuces :\n\n - Des abricots vont."
-    )
-    page = replace(FLIGHT, id="https://r.example/c", title="Clafoutis à la cerise", url="https://r.example/c")
-    line = fake_snapshot(FakeRetriever(page), FakeModel(recipe))
-    response = client_of(line).get(
-        "/Datafari/rest/v2.0/search/select?action=rag&q=comment%20faire%20un%20clafoutis%20%C3%A0%20la%20cerise"
-        "&format=stepbystep"
-    )
-    body: Any = response.get_json()
-
-    assert body["content"]["message"] == recipe.replace("\n", "\\n")
-    assert "\\\\n\\\\n 1. Préchauffez" in response.get_data(as_text=True)
-    assert [set(document) for document in body["content"]["documents"]] == [{"content", "id", "title", "url"}]
 
 
 def test_the_model_is_asked_for_the_form_and_the_language_of_the_question() -> None:

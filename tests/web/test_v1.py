@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.core.errors import NoAnswer, Refusal, RefusedByModel
+from datafari_rag.core.errors import Refusal, RefusedByModel
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.model.prompt import document_message
 from datafari_rag.core.text.sizes import estimate
@@ -21,7 +21,6 @@ from tests.settings import settings_with
 V1 = "/v1/chat/completions"
 QUESTION = {"role": "user", "content": "When does the plane take off?"}
 TASK = {"role": "user", "content": '### Task:\nA title. JSON format: { "title": "x" }\nUSER: When does the plane?'}
-EXTRACTIVE = settings_with(rag_api_endpoint="builtin:extractive", rag_model="")
 REFUSING = settings_with(security_anonymous="refuse")
 
 
@@ -69,20 +68,6 @@ def test_every_path_of_v1_fails_as_openais(method: str, path: str, status: int) 
     assert set(response.get_json()["error"]) == {"message", "type", "param", "code"}
 
 
-def test_a_path_beside_v1_fails_as_before() -> None:
-    assert set(client_of(fake_snapshot()).get("/v10").get_json()["error"]) == {"code", "label", "reason"}
-
-
-def test_a_model_can_be_looked_up_also_with_its_index() -> None:
-    settings = settings_with(EXTRACTIVE, openai_indexes={"default": "", "hr": "embedded:/x"})
-    client = client_of(fake_snapshot(settings=settings))
-    assert [one["id"] for one in client.get("/v1/models").get_json()["data"]] == ["datafari", "datafari/hr"]
-    for path in ("/v1/models/datafari", "/v1/models/datafari/hr", "/v1/models/datafari%2Fhr"):
-        assert client.get(path).get_json()["object"] == "model"
-    missing = client.get("/v1/models/gpt-4")
-    assert (missing.status_code, missing.get_json()["error"]["code"]) == (404, "model_not_found")
-
-
 def test_an_application_may_list_models_and_ask_nothing() -> None:
     client = client_of(fake_snapshot(settings=REFUSING, identity=Application()))
     assert client.get("/v1/models").status_code == 200
@@ -105,19 +90,6 @@ def test_what_has_no_effect_is_named_and_nothing_is_refused(is_streamed: bool) -
     assert response.headers["X-RAG-Ignored"] == "tools, tool_choice"
     assert b"15h50" in response.get_data()
     assert len(retriever.searches) == 1
-
-
-def test_where_all_has_effect_nothing_is_named() -> None:
-    assert "X-RAG-Ignored" not in client_of(fake_snapshot()).post(V1, json=ours()).headers
-
-
-def test_five_hundred_messages_are_a_conversation() -> None:
-    turns = [{"role": ("user", "assistant")[n % 2], "content": "Hello"} for n in range(499)]
-    model = FakeModel("The flight takes off at 15h50 [1].")
-    assert client_of(fake_snapshot(model=model)).post(V1, json=ours(*turns, QUESTION)).status_code == 200
-    long = [{"role": ("user", "assistant")[n % 2], "content": "word " * 400} for n in range(499)]
-    refused = client_of(fake_snapshot(model=model)).post(V1, json=ours(*long, QUESTION))
-    assert (refused.status_code, refused.get_json()["error"]["code"]) == (400, "context_length_exceeded")
 
 
 def test_a_reader_who_leaves_is_searched_for_once_and_frees_the_model() -> None:
@@ -144,18 +116,6 @@ def test_a_task_goes_to_the_model_as_it_is(path: str, is_streamed: bool) -> None
     assert (prompt.question, prompt.instructions, prompt.extracts) == (TASK["content"], None, ())
     assert (retriever.searches, trail.records) == ([], [])
     assert "X-RAG-Retrieval" not in response.headers
-
-
-def test_without_a_model_a_task_is_told_that_there_is_nothing() -> None:
-    retriever, model = FakeRetriever(FLIGHT), FakeModel("never asked")
-    response = client_of(fake_snapshot(retriever, model, settings=EXTRACTIVE)).post(V1, json=ours(TASK))
-    assert response.get_json()["choices"][0]["message"]["content"] == '{"title": ""}'
-    assert (retriever.searches, model.prompts) == ([], [])
-
-
-def test_a_task_whose_model_fails_says_so() -> None:
-    response = client_of(fake_snapshot(model=FakeModel(failure=NoAnswer()))).post(V1, json=ours(TASK))
-    assert response.get_json()["error"]["code"] == "noAnswer"
 
 
 # The caller's own errors.

@@ -11,8 +11,7 @@ from datafari_rag.core.ask import Ask, ChatMessage, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
 from datafari_rag.core.events import Event
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole import SwitchedOff
-from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, action_of
+from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN
 from datafari_rag.protocols.request import Incoming
 from tests.settings import settings_with
 
@@ -23,18 +22,6 @@ def asked(body: Any, path: str = "/rest/v2.0/ai", settings: Settings = SETTINGS)
     incoming = Incoming(path, body=body)
     action = next((one for one in ACTIONS.values() if one.accepts(incoming)), UNKNOWN)
     return action.parse(incoming, settings)
-
-
-def test_a_question_may_be_spelt_in_two_ways_and_the_path_says_whether_it_is_streamed() -> None:
-    assert asked({"query": "When?", "q": "Who?"}).question == "When?"
-    assert asked({"q": "Who?", "query": None}).question == "Who?"
-    assert not asked({"q": "Who?"}).is_streamed
-    assert asked({"q": "Who?"}, "/Datafari/rest/v2.0/ai/stream/").is_streamed
-
-
-@pytest.mark.parametrize("body", [{"q": "x"}, {"q": "x", "action": None}, {"q": "x", "action": ""}])
-def test_where_no_action_is_named_it_is_rag(body: dict[str, object]) -> None:
-    assert action_of(Incoming("", body=body)) == "rag"
 
 
 def test_history_language_and_ids_are_read() -> None:
@@ -135,33 +122,6 @@ def test_a_question_is_needed_and_bounded(action: str) -> None:
     assert caught.value.reason == f"query is required for {action}."
     with pytest.raises(QueryTooLong):
         asked({"action": action, "query": "x" * 4001})
-
-
-def test_whole_documents_need_no_question() -> None:
-    ask = asked({"action": "summarize", "id": "a", "length": "long", "estimate": True})
-    assert ask.work is not None
-    assert (ask.question, ask.work.kind, ask.work.length, ask.work.is_estimate) == ("", "summarize", "long", True)
-    many = asked({"action": "synthesize", "filters": {"id": [str(n) for n in range(100)]}})
-    assert many.work is not None and len(many.document_ids) == 100
-    asked_about = asked({"action": "synthesize", "query": "Who?", "filters": {"id": [str(n) for n in range(100)]}})
-    assert (asked_about.question, len(asked_about.document_ids)) == ("Who?", 100)
-
-
-def test_what_has_no_effect_is_named() -> None:
-    ask = asked({"query": "x", "agent": "cfp", "lang": "no such language", "memoryId": "X", "n" * 500: 1})
-    assert ask.ignored == ("agent", "n" * 60, "lang")
-    assert ask.language is None
-
-
-def test_an_action_can_be_switched_off() -> None:
-    off = settings_with(
-        SETTINGS,
-        ai_enable_rag=False, ai_enable_agentic=False, ai_enable_summarization=False, ai_enable_synthesis=False,
-    )  # fmt: skip
-    for action in ("rag", "agentic", "summarize", "synthesize"):
-        with pytest.raises(SwitchedOff):
-            asked({"action": action, "query": "x", "id": "a"}, settings=off)
-    assert asked({"action": "search", "query": "x"}, settings=off).question == "x"
 
 
 def test_a_history_of_a_megabyte_is_cut_to_what_a_model_reads() -> None:

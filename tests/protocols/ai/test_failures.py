@@ -16,28 +16,12 @@ from datafari_rag.core.errors import (
     RagError,
     RefusedByModel,
     SearchUnavailable,
-    leaves,
 )
-from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole import EmptyDocument, SwitchedOff
-from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN
-from tests.settings import settings_with
+from datafari_rag.protocols.ai.action import ACTIONS
 
 SETTINGS = Settings()
-
-LABELS = {
-    f"{subject}{end}"
-    for subject, ends in {
-        "ai": "ErrorNotEnabled BadRequest TechnicalError",
-        "rag": "ErrorNotEnabled BadRequest TechnicalError NoFileFound FileNotFound NoValidAnswer",
-        "agentic": "ErrorNotEnabled BadRequest TechnicalError NoFileFound FileNotFound NoValidAnswer",
-        "summarization": "ErrorNotEnabled NoFileFound TechnicalError BadRequest EmptyFile",
-        "synthesis": "ErrorNotEnabled NoFileContent TechnicalError",
-    }.items()
-    for end in ends.split()
-}
-"""The labels that Datafari 7 has."""
 
 
 @pytest.mark.parametrize(
@@ -73,18 +57,3 @@ def test_a_failure_has_its_label_and_says_what_it_was(
     assert (got, body["status"], told["code"], told["label"]) == (status, "ERROR", code, label)
     assert (told["cause"], told["reason"]) == (error.label, error.reason)
     assert content["message"] == told["message"]
-
-
-@pytest.mark.parametrize("kind", leaves(), ids=lambda kind: kind.__name__)
-def test_every_failure_of_every_action_has_a_label_that_datafari_knows(kind: type[RagError]) -> None:
-    for action in (*ACTIONS.values(), UNKNOWN):
-        status, body = action.failure(kind(), SETTINGS)
-        content = body["content"]
-        assert isinstance(content, dict) and content["error"]["label"] in LABELS
-        assert status in (200, 400, kind.code)
-
-
-def test_a_setting_turns_codes_into_statuses() -> None:
-    strict = settings_with(SETTINGS, rag_reply=ReplyShape(http_errors=True))
-    assert ACTIONS["rag"].failure(ModelTimeout(), strict)[0] == 504
-    assert ACTIONS["rag"].failure(NoQuery(), strict)[0] == 400

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,39 +9,21 @@ import pytest
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.errors import (
     BadRequest,
-    ModelUnavailable,
-    NoAnswer,
-    NoDocuments,
     NoQuery,
     NoSuchModel,
     RagError,
-    TooManyRequests,
     TooManyValues,
 )
-from datafari_rag.core.events import Answer, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Answer, Finished, Sources
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai import responses
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
 from tests.fakes import FakeSigning
-from tests.protocols.values import ANSWER, FINISHED, SOURCES, events
+from tests.protocols.values import ANSWER, FINISHED
 from tests.settings import settings_with
 
 SETTINGS = settings_with(openai_indexes={"default": "", "hr": "embedded:/x"})
 MEMORY = settings_with(SETTINGS, chat_memory_enabled=True)
-
-TEN = [
-    "response.created",
-    "response.in_progress",
-    "response.output_item.added",
-    "response.content_part.added",
-    "response.output_text.delta",
-    "response.output_text.delta",
-    "response.output_text.annotation.added",
-    "response.output_text.done",
-    "response.content_part.done",
-    "response.output_item.done",
-    "response.completed",
-]
 
 
 def incoming(body: object, user: str | None = None) -> Incoming:
@@ -59,14 +40,6 @@ def context(settings: Settings = SETTINGS, user: str | None = None, /, **body: o
     asked = read(settings, user, **body)
     signing = FakeSigning(user or "")
     return ReplyContext(asked, settings, "id-7", 1000.0, user, "https://rag.example.org", signing=signing)
-
-
-def whole(answer: Answer = ANSWER, **body: object) -> Any:
-    return responses.reply(answer, context(**body))
-
-
-def streamed(last: Any = FINISHED, **body: object) -> list[Any]:
-    return list(responses.stream(iter(events(last)), context(stream=True, **body)))
 
 
 # What is read.
@@ -121,13 +94,6 @@ def test_what_the_model_is_asked_with_has_the_names_of_chat_completions() -> Non
 )
 def test_the_model_names_the_index(model: str | None, index: str | None) -> None:
     assert read(model=model).index == index
-
-
-def test_what_changes_nothing_is_taken() -> None:
-    assert read(
-        background=False, parallel_tool_calls=True, service_tier="auto", tool_choice="auto", tools=[], top_logprobs=0,
-        truncation="disabled", store=False, previous_response_id=None, include=[], metadata={},
-    ).question == "Who ate?"  # fmt: skip
 
 
 def test_a_programs_prompt_is_a_task() -> None:
@@ -207,91 +173,7 @@ def test_it_is_refused_by_its_name(body: dict[str, object], kind: type[RagError]
     assert status in (400, 404)
 
 
-def test_nothing_found_is_an_answer() -> None:
-    assert responses.softened(read(), SETTINGS) == (NoDocuments, NoAnswer)
-
-
 # What is replied.
-
-
-def test_the_whole_response() -> None:
-    reply = whole(metadata={"a": "b"}, instructions="Be brief.")
-    (message,) = reply["output"]
-    (part,) = message["content"]
-    assert (reply["id"], reply["object"], reply["status"], reply["model"]) == (
-        "resp_id-7",
-        "response",
-        "completed",
-        "datafari",
-    )
-    assert (message["type"], message["role"], message["status"]) == ("message", "assistant", "completed")
-    assert part["text"][part["annotations"][0]["start_index"] : part["annotations"][0]["end_index"]] == "[1]"
-    assert part["annotations"][0]["url"].startswith("https://rag.example.org/documents?id=doc-1&")
-    assert (reply["metadata"], reply["instructions"], reply["store"]) == ({"a": "b"}, "Be brief.", False)
-    assert reply["usage"]["input_tokens"] + reply["usage"]["output_tokens"] == reply["usage"]["total_tokens"] == 8
-    assert [one["label"] for one in reply["citations"]] == ["Rabbits.txt"]
-
-
-@pytest.mark.parametrize("usage", [None, "x", {}, {"prompt_tokens": "5"}])
-def test_usage_is_null_where_it_is_not_known(usage: object) -> None:
-    finished = replace(FINISHED, facts=ModelFacts(extras={"usage": usage}))
-    assert whole(replace(ANSWER, finished=finished))["usage"] is None
-
-
-def test_a_stream_is_ten_kinds_of_events() -> None:
-    found = streamed()
-    assert [event["type"] for event in found] == TEN and len(set(TEN)) == 10
-    assert [event["sequence_number"] for event in found] == list(range(len(TEN)))
-    last = found[-1]["response"]
-    assert last == whole(stream=True)
-    assert "".join(event.get("delta", "") for event in found) == last["output"][0]["content"][0]["text"]
-    assert found[-2]["item"] == last["output"][0]
-    assert {event["response"]["id"] for event in found if "response" in event} == {"resp_id-7"}
-    assert found[0]["response"]["status"] == "in_progress" and found[0]["response"]["output"] == []
-
-
-def test_the_search_is_an_item_before_the_message_where_it_is_included() -> None:
-    found = streamed(include=["file_search_call.results"])
-    search, message = found[-1]["response"]["output"]
-    assert (search["type"], search["queries"], message["type"]) == ("file_search_call", ["Who ate?"], "message")
-    (result,) = search["results"]
-    assert (result["file_id"], result["filename"], result["score"]) == ("doc-1", "Rabbits.txt", 2.5)
-    assert all(isinstance(value, str | int) for value in result["attributes"].values())
-    kinds = [event["type"] for event in found]
-    assert kinds[2:7] == [
-        "response.output_item.added",
-        "response.file_search_call.in_progress",
-        "response.file_search_call.searching",
-        "response.file_search_call.completed",
-        "response.output_item.done",
-    ]
-    assert [kind for kind in kinds if kind in TEN][:2] == TEN[:2]
-    assert {event["output_index"] for event in found if event.get("item_id") == message["id"]} == {1}
-    assert whole(include=["file_search_call.results"], stream=True) == found[-1]["response"]
-
-
-def test_a_cut_answer_is_incomplete() -> None:
-    cut = replace(FINISHED, finish_reason="length")
-    *_, item, last = streamed(cut)
-    assert last["type"] == "response.incomplete"
-    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert item["item"]["status"] == last["response"]["status"] == "incomplete"
-    assert whole(replace(ANSWER, finished=cut), stream=True) == last["response"]
-
-
-@pytest.mark.parametrize(
-    ("error", "code"), [(ModelUnavailable(), "server_error"), (TooManyRequests(), "rate_limit_exceeded")]
-)
-def test_a_failure_after_the_first_words_is_the_last_event(error: RagError, code: str) -> None:
-    last = streamed(Failed(error))[-1]
-    assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
-    assert last["response"]["error"] == {"code": code, "message": error.reason}
-
-
-def test_a_missing_shard_is_told() -> None:
-    partly = replace(SOURCES, is_partial=True)
-    assert whole(replace(ANSWER, sources=partly))["partial_results"] is True
-    assert "partial_results" not in whole()
 
 
 # The signed memory in the id.
@@ -308,11 +190,6 @@ def test_a_stored_response_carries_its_turns() -> None:
     assert (ask.question, ask.earlier_text) == ("And then?", "Who ate?")
 
 
-def test_a_stored_stream_carries_what_was_known_when_it_began() -> None:
-    *_, last = responses.stream(iter(events()), context(MEMORY, "alice", store=True, stream=True))
-    assert followed(last["response"], "alice", "alice").history == (ChatMessage("user", "Who ate?"),)
-
-
 @pytest.mark.parametrize("asker", ["bob", None])
 def test_it_is_for_its_own_user_alone(asker: str | None) -> None:
     reply: Any = responses.reply(ANSWER, context(MEMORY, "alice", store=True))
@@ -325,17 +202,3 @@ def test_it_is_for_its_own_user_alone(asker: str | None) -> None:
 def test_an_id_that_was_not_issued_here_is_refused(previous: object) -> None:
     with pytest.raises(BadRequest, match=r"^previous_response_id "):
         read(MEMORY, previous_response_id=previous)
-
-
-def test_what_is_not_to_be_stored_has_a_plain_id() -> None:
-    assert responses.reply(ANSWER, context(MEMORY, "alice"))["id"] == "resp_id-7"
-
-
-def test_store_is_true_or_false() -> None:
-    with pytest.raises(BadRequest, match=r"^store must be"):
-        read(MEMORY, store="yes")
-
-
-def test_an_ask_of_another_making_is_answered_as_the_main_model() -> None:
-    reply: Any = responses.reply(ANSWER, ReplyContext(Ask("q"), SETTINGS, "id", 1.0))
-    assert reply["model"] == "datafari"

@@ -11,9 +11,9 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated, SearchUnavailable
+from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
 from datafari_rag.core.settings.dialects import MCP_TOOLS
-from datafari_rag.core.settings.records import RequestRates, ServerLimits
+from datafari_rag.core.settings.records import ServerLimits
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
@@ -208,22 +208,6 @@ def test_an_allowed_page_may_send_the_protocols_headers() -> None:
     assert {"MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"} <= set(allowed.split(", "))
 
 
-def test_a_notification_wants_no_reply() -> None:
-    response = client_of().post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
-    assert (response.status_code, response.get_data()) == (202, b"")
-
-
-def test_limits_hold_for_calls() -> None:
-    client = client_of(fake_snapshot(settings=settings_with(server_rate=RequestRates(user=1))))
-    asked = {"X-User": "ann"}
-    assert result(post(client, "tools/list", **asked))
-    assert result(called(client, "search", {"query": QUESTION}, **asked))
-    for tool in ("search", "answer"):
-        response = called(client, tool, {"query": QUESTION, "question": QUESTION}, **asked)
-        assert (response.status_code, int(response.headers["Retry-After"]) > 0) == (429, True)
-        assert response.get_json()["id"] == 1
-
-
 # The tools
 
 
@@ -245,86 +229,10 @@ def test_a_search_calls_no_model() -> None:
     assert model.prompts == []
 
 
-def test_a_search_that_finds_nothing_is_an_empty_list_and_one_that_fails_is_not() -> None:
-    nothing = result(called(client_of(fake_snapshot(FakeRetriever())), "search", {"query": QUESTION}))
-    assert nothing["structuredContent"] == {"results": [], "truncated": False}
-    failing = client_of(fake_snapshot(FakeRetriever(error=SearchUnavailable())))
-    assert said(called(failing, "search", {"query": QUESTION}))["label"] == "searchUnavailable"
-
-
 def test_rights_that_cannot_be_learnt_are_no_rights() -> None:
     client = client_of(fake_snapshot(rights=FakeRights(error=AuthorityUnavailable())))
     for tool, given in (("search", {"query": QUESTION}), ("fetch", {"id": "doc-1"})):
         assert said(called(client, tool, given, **{"X-User": "ann"}))["label"] == "authorityUnavailable"
-
-
-def test_a_search_is_narrowed_by_filters() -> None:
-    retriever = FakeRetriever(FLIGHT)
-    client = client_of(fake_snapshot(retriever, settings=settings_with(solr_facets=("source",))))
-    result(called(client, "search", {"query": QUESTION, "filters": {"source": "wiki"}}))
-    assert [one.value for one in retriever.searches[0][0].restrictions] == ["wiki"]
-    assert said(called(client, "search", {"query": QUESTION, "filters": {"x": "y"}}))["argument"] == "filters"
-
-
-def test_a_document_is_fetched_whole_or_in_part() -> None:
-    client = client_of()
-    whole = result(called(client, "fetch", {"id": FLIGHT.id}))
-    part = result(called(client, "fetch", {"id": FLIGHT.id, "start": 9, "end": 13}))
-    assert whole["structuredContent"]["text"] == FLIGHT.text
-    assert len(whole["content"]) == 1
-    assert part["structuredContent"]["text"] == FLIGHT.text[9:13]
-
-
-def test_a_document_that_is_not_there_is_one_sentence_whatever_the_id() -> None:
-    client = client_of()
-    same = {called(client, "fetch", {"id": one}, **{"X-Request-ID": "r"}).get_data() for one in ("x", "y" * 100)}
-    assert len(same) == 1
-    assert said(called(client, "fetch", {"id": "x"}))["label"] == "notFound"
-
-
-def test_an_answer_has_the_headers_of_every_answer() -> None:
-    response = called(client_of(), "answer", {"question": QUESTION})
-    assert response.headers["X-RAG-Model"] == "fake-model; tries=1; fallback=0"
-    structured = result(response)["structuredContent"]
-    assert structured["answer"] == "The flight takes off at 15h50 [1]."
-    assert structured["citations"][0]["document_id"] == FLIGHT.id
-
-
-def test_an_answer_is_streamed_where_progress_is_wanted() -> None:
-    response = called(client_of(), "answer", {"question": QUESTION}, meta={"progressToken": 5})
-    assert (response.mimetype, response.headers["X-Accel-Buffering"]) == ("text/event-stream", "no")
-    lines = [json.loads(line.removeprefix("data: ")) for line in response.get_data(as_text=True).split("\n\n")[:-1]]
-    told = [line["params"]["message"] for line in lines[:-1]]
-    assert told == ["2 documents found", "The flight takes off ", "at 15h50 [1]."]
-    assert lines[-1]["result"]["structuredContent"]["answer"] == "".join(told[1:])
-
-
-def test_a_document_is_summarised_and_each_sentence_is_proved() -> None:
-    model = FakeModel("The flight takes off at 15h50. ", "It goes to Nice.")
-    line = fake_snapshot(model=model, settings=settings_with(rag_api_endpoint="http://model/v1"))
-    structured = result(called(client_of(line), "summarize", {"id": FLIGHT.id, "length": "short"}))["structuredContent"]
-    assert structured["answer"] == "The flight takes off at 15h50 [1]. It goes to Nice [1]."
-    assert [one["document_id"] for one in structured["citations"]] == [FLIGHT.id] * 2
-    assert structured["estimate"] == {"calls": 1, "pieces": 1, "characters": len(FLIGHT.text), "strategy": "refine"}
-    response = called(client_of(line), "summarize", {"id": FLIGHT.id}, meta={"progressToken": 5})
-    lines = [json.loads(line.removeprefix("data: ")) for line in response.get_data(as_text=True).split("\n\n")[:-1]]
-    told = [line["params"]["message"] for line in lines[:-1]]
-    assert told == [
-        "1 documents found",
-        "The flight takes off at 15h50 [1]. ",
-        "It goes to Nice [1].",
-        "generation: 1 of 1",
-    ]
-    assert lines[-1]["result"]["structuredContent"]["answer"] == structured["answer"]
-
-
-def test_documents_are_compared_and_those_left_out_are_named() -> None:
-    wanted = {"ids": [FLIGHT.id, "nobody", "doc-1"], "question": "What is at Nice?", "language": "en"}
-    structured = result(called(client_of(), "compare", wanted))["structuredContent"]
-    assert [one["id"] for one in structured["documents"]] == [FLIGHT.id, "doc-1"]
-    assert structured["skipped"] == [{"id": "nobody", "reason": "notFound"}]
-    without = result(called(client_of(), "compare", {"ids": [FLIGHT.id]}))["structuredContent"]
-    assert without["answer"]
 
 
 @pytest.mark.parametrize(
@@ -360,37 +268,6 @@ def test_works_that_are_switched_off_are_no_tools() -> None:
     client = client_of(fake_snapshot(settings=off))
     assert [tool["name"] for tool in result(post(client, "tools/list"))["tools"]] == list(MCP_TOOLS)[:4]
     assert called(client, "summarize", {"id": FLIGHT.id}).get_json()["error"]["message"] == "Unknown tool: summarize"
-
-
-def test_an_answer_without_effort_calls_no_model() -> None:
-    model = FakeModel("Not this.")
-    client = client_of(fake_snapshot(model=model))
-    found = result(called(client, "answer", {"question": QUESTION, "effort": "minimal"}))
-    assert found["structuredContent"]["answer"] == "Sentences of the documents."
-    assert model.prompts == []
-    assert said(called(client, "answer", {"question": QUESTION, "effort": "high"}))["argument"] == "effort"
-    assert said(called(client, "answer", [1]))["argument"] == "arguments"
-
-
-def test_an_answer_that_cannot_be_given_is_a_result_with_its_reason() -> None:
-    assert (
-        said(called(client_of(fake_snapshot(FakeRetriever())), "answer", {"question": QUESTION}))["label"]
-        == "noDocuments"
-    )
-
-
-def test_a_text_is_checked_against_documents_of_this_user() -> None:
-    asked = {"text": "The flight takes off at 15h50.", "document_ids": [FLIGHT.id, "hidden", FLIGHT.id]}
-    found = result(called(client_of(), "check", asked))
-    structured = found["structuredContent"]
-    assert [(one["status"], len(one["proofs"])) for one in structured["claims"]] == [("verified", 1)]
-    assert structured["not_found"] == ["hidden"]
-    assert found["content"][1]["uri"] == "file:///flight.pdf"
-
-
-def test_a_setting_that_cannot_be_used_is_told() -> None:
-    client = client_of(replace(fake_snapshot(), bad_setting="rag.maxFiles is wrong."))
-    assert said(called(client, "search", {"query": QUESTION}))["reason"] == "rag.maxFiles is wrong."
 
 
 def test_a_defect_is_an_error_with_an_id_in_the_log() -> None:

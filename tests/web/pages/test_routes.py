@@ -18,7 +18,7 @@ from flask.testing import FlaskClient
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.bootstrap import TEMPLATES
-from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
+from datafari_rag.core.errors import NotAuthenticated, SearchUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings.records import DemoFolder, LeastSupport
 from datafari_rag.core.settings.table import Settings
@@ -42,19 +42,6 @@ HTML = {"Accept": "text/html"}
 
 def page(line: ServiceSnapshot, path: str, **headers: str) -> str:
     return app_of(line).test_client().get(path, headers=headers).get_data(as_text=True)
-
-
-def test_the_first_page_has_a_question_box_and_no_answer() -> None:
-    text = page(fake_snapshot(), "/")
-    assert 'name="q"' in text
-    assert 'class="card' not in text
-
-
-def test_a_question_is_answered_on_the_server_for_those_without_script() -> None:
-    text = page(fake_snapshot(), "/?q=when")
-    assert "The flight takes off at 15h50" in text
-    assert "2 documents used, 1 cited" in text
-    assert 'href="/documents?id=doc-2' in text
 
 
 def test_an_answer_from_a_part_of_the_collection_says_so() -> None:
@@ -98,18 +85,6 @@ def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:
     assert model.prompts == []
     client.get("/?q=when&answer=page")
     assert len(model.prompts) == 1
-
-
-def test_a_failure_is_told_on_the_page_with_the_question_kept() -> None:
-    text = page(fake_snapshot(model=FakeModel(failure=ModelBusy())), "/?q=when+%3Cb%3E")
-    assert "The language model is busy" in text
-    assert 'value="when &lt;b&gt;"' in text
-
-
-def test_a_search_that_is_down_leaves_the_results_out() -> None:
-    text = page(fake_snapshot(FakeRetriever(error=SearchUnavailable())), "/?q=when")
-    assert "The search is not available" in text
-    assert 'class="hits"' not in text
 
 
 def test_a_title_is_text_on_every_page() -> None:
