@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import checking, report, run
-from benchmarks.bench import Bench, tried
+from benchmarks import report, run
+from benchmarks.bench import Bench
 from benchmarks.measuring import Target, measured, streams
-from benchmarks.processes import NotStarted, free_port, running
-from benchmarks.services import HERE, direct, program, stubs
+from benchmarks.processes import NotStarted
+from benchmarks.services import direct, stubs
 from tests import required
 from tests.loopback import Asked, Reply, serving
 
@@ -56,26 +56,6 @@ def test_a_row_that_fails_or_hangs_says_why_and_the_next_is_run(
     assert all(line.count("|") in (0, 4, 5) for line in text.splitlines())
 
 
-def test_what_was_measured_before_the_time_was_over_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def slow(bench: Bench) -> dict[str, Any]:
-        bench.done["direct"] = {"lost": 0}
-        return hanging(bench)
-
-    monkeypatch.setattr(run, "ROWS", {"300x50": run.Row(slow, 0.2)})
-
-    row = run.measure("300x50", Bench(tmp_path))
-
-    assert row["direct"] == {"lost": 0}
-    assert "longer than" in row["error"]
-
-
-def test_a_target_that_cannot_be_started_leaves_the_others_alone() -> None:
-    rows = {"relay": tried(lambda: {"port": program("nowhere", "python")}), "service": tried(lambda: {"lost": 0})}
-
-    assert ".ci/setup peers" in rows["relay"]["error"]
-    assert rows["service"] == {"lost": 0}
-
-
 def costs_row(*, small: float = 4.0, large: float = 5.0) -> dict[str, Any]:
     def over(ms: float) -> dict[str, Any]:
         asked = {"new": {"ms": ms, "solr_ms": 2.0}, "again": {"ms": ms / 2, "solr_ms": 1.0}, "index_s": 3.0, "mb": 6.0}
@@ -108,15 +88,6 @@ def test_only_what_is_between_the_marks_of_a_page_is_written_one_table_and_one_p
     assert (tmp_path / "images" / "performance-cost.png").read_bytes()[1:4] == b"PNG"
 
 
-def test_costs_that_were_not_measured_leave_the_others(tmp_path: Path) -> None:
-    row = costs_row()
-    row["300 kB"]["haystack"] = {"error": "NotStarted: .ci/setup peers"}
-    row["squad"] = {"error": "Timeout"}
-    text = "\n".join(report.costs({"cost": row}))
-    assert "| Haystack, the same Solr | 4.0 (4.0 ×) | - |" in text and "squad" not in text
-    assert report.costs({"cost": {"error": "no Java"}}) == []
-
-
 @pytest.fixture
 def node() -> None:
     required.program("node", ".ci/setup test")
@@ -136,39 +107,6 @@ def test_every_token_of_the_stub_model_reaches_the_callers(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("node")
-@pytest.mark.parametrize(
-    "reply",
-    [
-        pytest.param(Reply(b"data: x@1234567 [DONE]", status=503), id="another status"),
-        pytest.param(Reply(b"data: x@1234567 \n\n"), id="no end mark"),
-        pytest.param(Reply(b"data: x@1234567 [DONE]"), id="a token too few"),
-        pytest.param(Reply(b"data: x@1234567 y@1234568 [DONE]", length=100), id="broken off"),
-    ],
-)
-def test_a_stream_that_is_not_whole_is_lost(reply: Reply) -> None:
-    def answer(asked: Asked) -> Reply:
-        return reply
-
-    with serving(answer) as server:
-        body = {"path": "/", "method": "POST", "body": "{}", "done": "[DONE]", "tokens": 2, "grace_s": 2}
-        target = Target("server", int(server.url.rpartition(":")[2]), None, ())
-        seen = measured(target, {**streams(2, 0.3, length_s=0.1), **body, "warmup_s": 0})
-
-    assert seen["lost"] == sum(seen["statuses"].values()) > 0
-
-
-@pytest.mark.usefixtures("node")
-def test_what_the_end_of_a_stream_quotes_is_no_further_token() -> None:
-    with serving(lambda asked: Reply(b"data: x@1234567 y@1234568 quoted: x@1234567 y@1234568 [DONE]")) as server:
-        body = {"path": "/", "method": "POST", "body": "{}", "done": "[DONE]", "tokens": 2, "grace_s": 60}
-        target = Target("server", int(server.url.rpartition(":")[2]), None, ())
-        seen = measured(target, {**streams(2, 0.3, length_s=0.1), **body, "warmup_s": 0})
-
-    assert seen["lost"] == 0
-    assert seen["all_tokens"] == 2 * sum(seen["statuses"].values()) > 0
-
-
-@pytest.mark.usefixtures("node")
 def test_callers_that_come_when_they_come_wait_from_the_moment_they_were_to_ask(tmp_path: Path) -> None:
     """One connection, answers of 100 ms, twenty askings a second: each waits for all before it."""
 
@@ -183,20 +121,3 @@ def test_callers_that_come_when_they_come_wait_from_the_moment_they_were_to_ask(
 
     assert seen["latency_ms"]["max"] >= 900
     assert seen["lost"] == 0
-
-
-def test_a_program_that_does_not_listen_is_told_with_its_log(tmp_path: Path) -> None:
-    with (
-        pytest.raises(NotStarted, match="no such file"),
-        running(["cat", HERE / "no such file"], port=free_port(), log=tmp_path / "log", start_s=5),
-    ):
-        pytest.fail("it cannot have started")
-
-
-def test_a_check_is_measured_beside_the_floor_on_texts_that_differ(tmp_path: Path) -> None:
-    asked = list(checking.checks(3, 2_000, 4))
-    assert len({str(one["answerCandidate"]) for one in asked}) == 4
-    assert {len(one["facts"]) for one in asked} == {3}  # type: ignore[arg-type]
-    row = {"floor": {"ms": 2.0}, "three of 20 kB": {"cpu_ms": 4.0, "p50": 5.0, "p99": 30.0}}
-    text = report.write(found(check=row), tmp_path)
-    assert "| three of 20 kB | 5.0 / 30.0 | 4.0 | 15.0 × |" in text

@@ -1,6 +1,6 @@
 """
 What one answer costs, in counts that do not depend on the machine: requests, pieces written, bytes kept and copied,
-and how the calls grow with the text. What a token costs on the wire is counted in `end_to_end/test_wire_costs.py`.
+and how the calls grow with the text.
 """
 
 from __future__ import annotations

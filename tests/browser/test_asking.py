@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Come
 from tests.browser.places import PAGES, Zoo
@@ -22,26 +22,6 @@ def test_the_first_page_says_what_this_is(demo_service: Running, come: Come) -> 
     assert page.get_by_role("heading", name="Ask your documents").is_visible()
     assert page.get_by_role("searchbox", name="Your question").evaluate("box => box === document.activeElement")
     assert page.locator(".examples a").count() == 3
-
-
-@pytest.mark.parametrize("path", ["/", f"/?q={COPY}", "/documents?id=py-faq-library&start=10&end=90", "/admin"])
-def test_a_page_is_light_on_the_wire(demo_service: Running, come: Come, path: str) -> None:
-    """All that comes for it, heads of responses too, on a first visit: answer, results and live state included."""
-    reader = come(demo_service.url)
-    if path == "/admin":
-        reader.open()
-        reader.be("admin")
-    page = reader.page
-    wire = page.context.new_cdp_session(page)
-    sizes: list[float] = []
-    wire.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
-    wire.send("Network.enable")
-    wire.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    reader.open(path)
-    page.wait_for_load_state("networkidle")
-    wire.detach()
-
-    assert 10_000 < sum(sizes) < 100_000
 
 
 def test_an_answer_grows_and_ends_with_its_proof(demo_service: Running, come: Come) -> None:
@@ -128,80 +108,6 @@ def test_a_conversation_goes_on_survives_a_reload_and_is_cleared(zoo_service: Zo
     assert page.evaluate("sessionStorage.length") == 0
 
 
-def test_questions_to_ask_next_come_with_the_first_answer_and_without_a_model(
-    demo_service: Running, come: Come
-) -> None:
-    """They are the documents' own questions, and other documents that were found."""
-    reader = come(demo_service.url)
-    page = reader.open()
-    sent: list[str] = []
-    reader.listen("request", lambda request: sent.append(request.method + urlsplit(request.url).path))
-    reader.ask(COPY)
-    page.wait_for_selector(".proposals")
-    proposed = page.locator(".next button").all_inner_texts()
-
-    assert sent.count("POST/search/select") == sent.count("POST/found") == 1 and "POST/talk" not in sent
-    assert len(proposed) == len(set(proposed)) == 3
-    assert COPY not in proposed and any(one.endswith("say about this?") for one in proposed)
-    page.locator(".next button").first.click()
-    expect(page.locator(".turn .counts")).to_have_count(2)
-    assert sent.count("POST/talk") == 1
-    assert page.locator(".asked").inner_text() == f"You asked {proposed[0]}"
-    assert page.locator(".again input").evaluate("box => box === document.activeElement")
-    page.locator(".turn").nth(1).locator(".proposals").wait_for()
-    assert page.locator(".proposals:visible").count() == 1
-    assert proposed[0] not in page.locator(".proposals:visible").inner_text()
-
-
-PROPOSED = """async ([asked, used, found]) => (await import("/static/proposals.js")).proposalsOf(
-    asked, used, [], found, { next_about: "What does “{title}” say about this?" })"""
-
-
-@pytest.mark.parametrize(
-    ("used", "found", "proposed"),
-    [
-        pytest.param([], [], [], id="nothing known, nothing proposed"),
-        pytest.param(
-            [
-                {
-                    "id": "a",
-                    "title": "<b>",
-                    "content": "See below. How is a fence for goats built? It is. Why is rain wet?",
-                }
-            ],
-            [],
-            ["How is a fence for goats built?"],
-            id="a question of a document that shares a word, and no title with markup",
-        ),
-        pytest.param(
-            [
-                {
-                    "id": "a",
-                    "title": "<b>",
-                    "content": "How high must the giraffe fence be? What is <b>a fence</b> here?",
-                }
-            ],
-            [],
-            [],
-            id="not the question that was just asked, and none with markup",
-        ),
-        pytest.param(
-            [{"id": "a", "title": "Used", "content": ""}],
-            [
-                {"id": "a", "title": "Used"},
-                {"id": "b", "title": "Found"},
-                {"id": "c", "title": "![x](https://a.invalid)"},
-            ],
-            ["What does “Used” say about this?", "What does “Found” say about this?"],
-            id="documents that were not cited, each once",
-        ),
-    ],
-)
-def test_what_is_proposed(workbench: Page, used: list[object], found: list[object], proposed: list[str]) -> None:
-    asked = ["How high must a giraffe fence be?"]
-    assert workbench.evaluate(PROPOSED, [asked, used, found]) == proposed
-
-
 def test_a_follow_up_keeps_format_and_filters_and_links_every_document(demo_service: Running, come: Come) -> None:
     reader = come(demo_service.url)
     page = reader.ask("copy a file")
@@ -224,37 +130,6 @@ def test_a_follow_up_keeps_format_and_filters_and_links_every_document(demo_serv
     assert last.get_by_text("How this answer was made").count() == 1
 
 
-def test_focus_stays_where_the_reader_is(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("words-300-gap-30ms")
-    page = come(zoo_service.url).open()
-    focused = "document.activeElement.textContent || document.activeElement.getAttribute('aria-label')"
-    page.fill("#q", "giraffe fence")
-    page.press("#q", "Enter")
-    expect(page.locator(".prose")).to_contain_text("word3")
-    page.get_by_role("button", name="Stop").press("Enter")
-    page.wait_for_selector(".card:not(.busy)")
-    assert page.evaluate(focused) == "Ask again"
-    zoo_service.behave("cite")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".counts")
-    assert page.evaluate(focused) == "Ask again"
-    page.get_by_role("textbox", name="Ask a follow-up question").fill("giraffe keeper")
-    page.keyboard.press("Enter")
-    expect(page.locator(".turn .counts")).to_have_count(2)
-    assert page.evaluate(focused) == "Ask a follow-up question"
-
-
-def test_the_format_is_sent_and_stays(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("cite")
-    reader = come(zoo_service.url)
-    page = reader.ask("giraffe fence")
-    with page.expect_request(lambda request: "format=bulletpoint" in (request.post_data or "")):
-        page.select_option("#format", "bulletpoint")
-    reader.ended()
-
-    assert "format=bulletpoint" in page.url
-
-
 def test_the_effort_is_sent_and_its_steps_are_shown(demo_service: Running, come: Come) -> None:
     reader = come(demo_service.url)
     page = reader.ask(COPY)
@@ -266,18 +141,6 @@ def test_the_effort_is_sent_and_its_steps_are_shown(demo_service: Running, come:
 
     assert "effort=minimal" in page.url
     assert page.locator(".made .spent").inner_text().startswith("Searches: ")
-
-
-def test_an_answer_is_copied_with_its_sources(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("cite")
-    reader = come(zoo_service.url, permissions=["clipboard-read", "clipboard-write"])
-    page = reader.ask("giraffe fence")
-    page.get_by_role("button", name="Copy with sources").click()
-    page.get_by_role("button", name="Copied").wait_for()
-    copied = page.evaluate("navigator.clipboard.readText()")
-
-    assert page.locator(".prose p").inner_text()[:20] in copied
-    assert "[1] Giraffe handbook — https://intranet.invalid/giraffe.html" in copied
 
 
 def test_everything_can_be_done_by_keyboard(zoo_service: Zoo, come: Come) -> None:
@@ -311,15 +174,6 @@ def test_the_page_works_without_script(demo_service: Running, come: Come, questi
     assert page.locator(".hits li").count() > 1
     page.locator(".prose .badge").first.click()
     assert page.locator("mark#passage").inner_text()
-
-
-def test_an_address_that_was_sent_to_somebody_shows_the_answer_at_once(demo_service: Running, come: Come) -> None:
-    page = come(demo_service.url).open("/?q=How+do+I+copy+a+file+in+Python%3F")
-    page.wait_for_selector(".again")
-
-    assert page.locator(".counts").count() == 1
-    assert page.locator(".hits li").count() > 1
-    assert page.get_by_role("button", name="Ask again").is_visible()
 
 
 def test_filters_narrow_results_and_answer(demo_service: Running, come: Come) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 
 import pytest
@@ -57,44 +55,6 @@ def test_an_answer_from_a_part_of_the_collection_says_so(zoo_service: Zoo, come:
     assert "giraffe" in page.locator(".prose").inner_text()
 
 
-@pytest.mark.parametrize(
-    ("support", "warning", "counts"),
-    [
-        pytest.param(
-            {"dropped": 2, "replaced": None}, "2 sentences that the documents do not", "3 of 5", id="left out"
-        ),
-        pytest.param({"dropped": 0, "replaced": "nothing"}, "The documents prove nothing, or", None, id="replaced"),
-    ],
-)
-def test_what_was_changed_of_an_answer_is_said(
-    zoo_service: Zoo, come: Come, support: dict[str, object], warning: str, counts: str | None
-) -> None:
-    def with_support(route: Route) -> None:
-        if "action=rag" not in (route.request.post_data or ""):
-            route.continue_()
-            return
-        found = route.fetch()
-        told = json.dumps({"checked": 5, "proved": 3, **support})
-        route.fulfill(response=found, body=re.sub(r'"support":\{[^{}]*\}', f'"support":{told}', found.text()))
-
-    zoo_service.behave("cite")
-    reader = come(zoo_service.url)
-    reader.open().route("**/search/select", with_support)
-    page = reader.ask("giraffe fence")
-
-    assert warning in page.locator(".card .warn").first.inner_text()
-    said = page.locator(".card .counts").inner_text()
-    assert (f"Sentences proved by the documents: {counts}" in said) == (counts is not None)
-
-
-def test_nothing_found_is_said_without_a_hint(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("cite")
-    page = come(zoo_service.url).ask("xylophone quarantine")
-
-    assert page.locator(".notice h2").inner_text() == "No document answers this question"
-    assert page.locator("#found h2").inner_text() == "No documents found"
-
-
 def test_nothing_found_under_a_filter_can_be_asked_without_it(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("cite")
     reader = come(zoo_service.url)
@@ -108,57 +68,12 @@ def test_nothing_found_under_a_filter_can_be_asked_without_it(zoo_service: Zoo, 
     assert "fq=" not in page.url
 
 
-def test_an_administrator_is_led_to_what_he_can_mend(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("status-401")
-    reader = come(zoo_service.url)
-    assert reader.ask("giraffe fence").locator(".notice a.button").count() == 0
-    reader.be("admin")
-    page = reader.ask("giraffe fence")
-
-    assert page.locator(".notice a.button").get_attribute("href") == "/admin"
-
-
 def test_an_answer_that_breaks_off_keeps_what_came(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("words-40-cut-after-6")
     page = come(zoo_service.url).ask("giraffe fence")
 
     assert "word3" in page.locator(".prose").inner_text()
     assert page.locator(".phase").inner_text() == "The answer was interrupted here."
-
-
-def test_a_cut_answer_says_so(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("words-10-length")
-    page = come(zoo_service.url).ask("giraffe fence")
-
-    assert "maximum length" in page.locator(".warn").inner_text()
-
-
-@pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
-def test_an_answer_that_its_documents_do_not_support_is_marked_and_said(
-    zoo_service: Zoo, come: Come, has_script: bool
-) -> None:
-    zoo_service.behave("miscite")
-    reader = come(zoo_service.url, java_script_enabled=has_script)
-    page = reader.open("/?q=giraffe+fence")
-    page.wait_for_selector(".card .counts")
-
-    assert page.locator(".answer .warn").count() == 0
-    assert page.locator(".counts").inner_text().endswith("Sentences proved by the documents: 0 of 2")
-    assert page.locator(".prose .badge.unsupported").inner_text().split() == [
-        "1",
-        "–",
-        *["not", "found", "in", "these", "words"],
-    ]
-    assert page.locator(".prose .badge.unknown").inner_text().split() == ["?", "unknown", "source"]
-
-
-def test_an_answer_without_model_says_so(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("status-500", llm__fallback="builtin:extractive")
-    page = come(zoo_service.url).ask("giraffe fence")
-
-    assert "The usual language model did not answer" in page.locator(".note").inner_text()
-    assert "the documents' own words" in page.locator(".note").inner_text()
-    zoo_service.behave("cite")
 
 
 OTHERS = [label for label in failures(str) if label not in ("network", "notFound", "noQuery")]
@@ -203,9 +118,3 @@ def test_a_lost_connection_is_said(zoo_service: Zoo, come: Come) -> None:
     assert page.locator(".notice h2").inner_text() == "The connection was lost"
     assert all("ERR_FAILED" in complaint for complaint in reader.complaints)
     reader.complaints.clear()
-
-
-def test_no_two_failures_sound_alike() -> None:
-    titles = [title for title, _ in failures(str).values()]
-    assert len(titles) == len(set(titles))
-    assert json.dumps(titles).count("permission") == 0

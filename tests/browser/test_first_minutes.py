@@ -48,36 +48,6 @@ def test_a_question_that_no_document_answers_is_no_dead_end(three: Running, come
     expect(page.locator("main")).to_contain_text("31 March")
 
 
-def test_a_word_that_no_document_has_is_named(three: Running, come: Come) -> None:
-    page = come(three.url).ask("hotle Berlin")
-
-    expect(page.locator(".relaxed")).to_contain_text("No document contains the word hotle.")
-    assert page.locator("ul.instead").count() == 0
-
-
-def test_the_same_is_said_without_script(three: Running, come: Come) -> None:
-    reader = come(three.url, java_script_enabled=False)
-    page = reader.open("/?q=hotle+Berlin")
-
-    assert "No document contains the word hotle." in page.locator(".relaxed").inner_text()
-    reader.open("/?q=carry+holidays")
-    assert page.locator("ul.instead a").count() == 3
-
-
-def test_the_questions_to_try_are_of_the_folder_and_nobody_else_is_offered(three: Running, come: Come) -> None:
-    reader = come(three.url)
-    page = reader.open()
-    tried = page.locator(".examples a").all_inner_texts()
-
-    assert "What does “Travel policy” say about “Hotels”?" in tried
-    assert len(tried) == 3
-    assert page.locator("#user").count() == 0
-    assert not {"alice", "bob"} & set(page.locator("body").inner_text().split())
-    page.locator(".examples a", has_text="Hotels").click()
-    reader.ended()
-    assert "hotel" in page.locator(".prose").inner_text()
-
-
 def test_an_empty_folder_says_what_to_do_and_takes_up_what_is_put_into_it(
     browser: Browser, tmp_path: Path, come: Come
 ) -> None:
@@ -92,33 +62,6 @@ def test_an_empty_folder_says_what_to_do_and_takes_up_what_is_put_into_it(
         assert page.get_by_role("heading", name="There is nothing to ask about yet").count() == 0
         # It goes on looking, and the service ends.
         page.goto("about:blank")
-
-
-def test_earlier_questions_are_suggested_until_they_are_forgotten(demo_service: Running, come: Come) -> None:
-    reader = come(demo_service.url)
-    page = reader.open()
-    suggested = page.locator("#earlier option")
-    forget = page.get_by_role("button", name="Delete my question history")
-    reader.be("alice")
-    assert not forget.is_visible()
-    reader.ask("copy a file")
-    page.get_by_role("textbox", name="Ask a follow-up question").fill("copy an object")
-    page.get_by_role("textbox", name="Ask a follow-up question").press("Enter")
-    reader.ended()
-
-    # Also in another tab, and from the first letter.
-    other = page.context.new_page()
-    other.goto(demo_service.url)
-    other.locator("#q").press_sequentially("fi co")
-    expect(other.locator("#earlier option").first).to_have_attribute("value", "copy a file")
-    other.close()
-    page.fill("#q", "c")
-    expect(suggested).to_have_count(2)
-    assert [one.get_attribute("value") for one in suggested.all()] == ["copy an object", "copy a file"]
-    forget.click()
-    assert not forget.is_visible()
-    page.fill("#q", "co")
-    expect(suggested).to_have_count(0)
 
 
 def test_earlier_questions_are_nothing_for_the_next_reader(demo_service: Running, come: Come) -> None:

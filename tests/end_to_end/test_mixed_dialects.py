@@ -106,16 +106,3 @@ def test_streams_are_chunked(echoing: Running, path: str, body: Mapping[str, obj
         assert reply.headers["Transfer-Encoding"] == "chunked"
         assert "Content-Length" not in reply.headers
         assert next(reply.iter_content(None))
-
-
-def test_all_dialects_show_the_same_documents_and_citations(echoing: Running, tmp_path: Path) -> None:
-    question = "How do I copy a file with shutil?"
-    messages = [{"role": "user", "content": question}]
-    rag = echoing.session.get(f"{echoing.url}/search/select", params={"action": "rag", "q": question}).json()["content"]
-    chat = echoing.session.post(f"{echoing.url}/chat", json={"messages": messages}).json()["context"]
-    body = {"messages": messages, "index_name": "default"}
-    told = echoing.session.post(f"{echoing.url}/v1/chat/completions", json=body).json()
-    ids = [document["id"] for document in rag["documents"]]
-    assert chat["data_points"]["citations"] == [document["title"] for document in rag["documents"]]
-    assert list(dict.fromkeys(node["doc_id"] for node in told["source_nodes"])) == ids
-    assert rag["citations"] == chat["citations"] == told["citations"]

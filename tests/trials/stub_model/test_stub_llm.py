@@ -8,10 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
-import pytest
 
-from datafari_rag_trials.stub_model.behaviour import EXAMPLES
-from datafari_rag_trials.stub_model.server import MOST_KEPT, serve
+from datafari_rag_trials.stub_model.server import serve
 from tests.waiting import HANGS_S, STEP_S
 
 Talk = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
@@ -80,63 +78,6 @@ def test_a_stream_has_role_pieces_finish_usage_and_done() -> None:
     talking(talk)
 
 
-def test_a_status_may_last_for_its_first_times_only() -> None:
-    async def talk(session: aiohttp.ClientSession, base: str) -> None:
-        seen = []
-        for _ in range(4):
-            async with session.post(f"{base}/v1/chat/completions", json=body("status-503-times-2-retry-7")) as reply:
-                seen.append((reply.status, reply.headers.get("Retry-After")))
-        assert seen == [(503, "7"), (503, "7"), (200, None), (200, None)]
-
-    talking(talk)
-
-
-@pytest.mark.parametrize("sent", [b"no json", b"[]", b"{}", b'{"messages": 1}'])
-def test_a_body_it_cannot_read_is_a_400(sent: bytes) -> None:
-    async def talk(session: aiohttp.ClientSession, base: str) -> None:
-        for path in ("/v1/chat/completions", "/invoke"):
-            async with session.post(f"{base}{path}", data=sent) as reply:
-                assert reply.status == 400
-                assert "error" in await reply.json()
-
-    talking(talk)
-
-
-def test_a_token_is_asked_for_when_it_is_set() -> None:
-    async def talk(session: aiohttp.ClientSession, base: str) -> None:
-        for headers, status in (({}, 401), ({"Authorization": "Bearer x"}, 401), ({"Authorization": "Bearer t"}, 200)):
-            async with session.post(f"{base}/v1/chat/completions", json=body("echo"), headers=headers) as reply:
-                assert reply.status == status
-
-    talking(talk, token="t")
-
-
-def test_invoke_answers_from_its_context() -> None:
-    async def talk(session: aiohttp.ClientSession, base: str) -> None:
-        given = {"context": "Be brief.\nDocument 1. Paris is nice. Yes.", "question": "Which?", "temperature": "0.4"}
-        for model, output in (("cite", "Paris is nice. [1]"), ("echo", "Which?"), ("null", "")):
-            async with session.post(f"{base}/invoke?model={model}", json={"input": given}) as reply:
-                assert (await reply.json())["output"] == output
-        async with session.post(f"{base}/invoke", json={"input": {**given, "model": "error-after-0"}}) as reply:
-            assert (await reply.json())["error"]
-        async with session.post(f"{base}/invoke?model=status-500", json={"input": given}) as reply:
-            assert reply.status == 500
-
-    talking(talk)
-
-
-def test_it_lists_names_that_show_what_it_can_do() -> None:
-    async def talk(session: aiohttp.ClientSession, base: str) -> None:
-        async with session.get(f"{base}/v1/models") as reply:
-            listed = await reply.json()
-        assert listed["object"] == "list"
-        assert [model["id"] for model in listed["data"]] == list(EXAMPLES)
-        async with session.get(f"{base}/health") as reply:
-            assert reply.status == 200
-
-    talking(talk)
-
-
 async def states_become(session: aiohttp.ClientSession, base: str, wanted: list[str]) -> None:
     """Return when the requests that the stub remembers are in the states *wanted*."""
     async with asyncio.timeout(HANGS_S):
@@ -166,18 +107,6 @@ def test_it_remembers_requests_and_who_left_and_forgets_on_request() -> None:
     talking(talk)
 
 
-def test_its_memory_is_bounded() -> None:
-    async def talk(session: aiohttp.ClientSession, base: str) -> None:
-        for _ in range(MOST_KEPT + 5):
-            async with session.post(f"{base}/invoke", json={"input": {}}) as reply:
-                await reply.read()
-        async with session.get(f"{base}/requests") as reply:
-            kept = await reply.json()
-        assert (kept["count"], len(kept["requests"])) == (MOST_KEPT + 5, MOST_KEPT)
-
-    talking(talk)
-
-
 def test_it_keeps_a_thousand_streams_open_at_once_and_learns_at_once_that_they_left() -> None:
     many = 1000
 
@@ -194,20 +123,5 @@ def test_it_keeps_a_thousand_streams_open_at_once_and_learns_at_once_that_they_l
         for reply in replies:
             reply.close()
         await states_become(session, base, ["left"] * many)
-
-    talking(talk)
-
-
-def test_slow_streams_run_side_by_side() -> None:
-    """One after the other these would take more than a minute and a half."""
-
-    async def talk(session: aiohttp.ClientSession, base: str) -> None:
-        async def one() -> str:
-            asked = body("words-5-gap-100ms", stream=True)
-            async with session.post(f"{base}/v1/chat/completions", json=asked) as reply:
-                return await reply.text()
-
-        answers = await asyncio.wait_for(asyncio.gather(*(one() for _ in range(200))), 60)
-        assert {answer.count('"content": "word') for answer in answers} == {5}
 
     talking(talk)
