@@ -180,7 +180,7 @@ def test_prompt_and_max_tokens_never_exceed_the_window(more: dict[str, object], 
     turns = [{"role": "user", "content": "plane " * 480}, {"role": "assistant", "content": "Yes."}, QUESTION]
     assert client_of(line).post(V1, json={**ours(*turns, max_tokens=max_tokens), **more}).status_code == 200
 
-    (prompt,) = model.prompts
+    *_, prompt = model.prompts
     texts = [prompt.instructions or "", prompt.question, *(turn.text for turn in prompt.history)]
     texts += [document_message(extract, prompt.nonce) for extract in prompt.extracts]
     assert prompt.max_tokens is not None and prompt.extracts
