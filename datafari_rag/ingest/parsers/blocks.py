@@ -168,10 +168,14 @@ class Blocks:
         self.end()
         self.rows([[*row] for row in self._tables.pop()])
 
-    def rows(self, rows: Sequence[Sequence[Cell]]) -> None:
-        """Add a table of *rows*; where it only lays out a page, what is in its cells."""
+    def rows(self, rows: Sequence[Sequence[Cell]], *, numbers: Sequence[int] = (), sheet: str | None = None) -> None:
+        """
+        Add a table of *rows*; where it only lays out a page, what is in its cells.
+
+        With *numbers*, those of the rows in their *sheet*, it is a table whatever is in it.
+        """
         self.end()
-        self._lists[-1] += _table_of(rows)
+        self._lists[-1] += _table_of(rows, numbers, sheet)
 
     def grid(self, rows: Iterable[Row], *, header_rows: int = 0, sheet: str | None = None) -> None:
         """Add a table whose cells are texts, with spans filled; the first *header_rows* name its columns."""
@@ -263,7 +267,7 @@ def row_line(cells: Iterable[str]) -> str:
     return line if texts[0] and texts[-1] else f"| {line} |"
 
 
-def _table_of(rows: Sequence[Sequence[Cell]]) -> list[Block]:
+def _table_of(rows: Sequence[Sequence[Cell]], numbers: Sequence[int], sheet: str | None) -> list[Block]:
     """Return the blocks of a table: it and its captions, or what is in its cells where it lays out a page."""
     grid = _filled(rows)
     width = max(map(len, grid), default=0)
@@ -271,17 +275,18 @@ def _table_of(rows: Sequence[Sequence[Cell]]) -> list[Block]:
     lengths = [sum(len(texts[id(cell)]) for cell in row) for row in grid]
     nested = [number for number, row in enumerate(rows) if any(isinstance(b, Table) for c in row for b in c.blocks)]
     has_headings = any(isinstance(b, Paragraph) and b.level for row in rows for cell in row for b in cell.blocks)
-    if width < 2 or max(lengths) > MAX_ROW_CHARS or 0 in nested or has_headings:
+    is_layout = width < 2 or max(lengths) > MAX_ROW_CHARS or 0 in nested or has_headings
+    if is_layout and not numbers:
         return [block for row in rows for cell in row for block in cell.blocks]
     lines = []
-    for row in grid:
+    for number, row in enumerate(grid):
         # What spans a whole row says something of the rows below it, and nothing of each column.
         is_wide = len(row) == width and all(cell is row[0] for cell in row)
         own = [texts[id(cell)] for cell in row[: 1 if is_wide else width]]
-        lines.append(Row((*own, *[""] * (width - len(own)))))
+        lines.append(Row((*own, *[""] * (width - len(own))), numbers[number] if numbers else 0))
     named = sum(1 for _ in takewhile(lambda row: row and all(cell.is_header for cell in row), rows))
     grouped = sum(1 for _ in takewhile(lambda row: any(1 < cell.columns < width for cell in row), rows[:-1]))
-    return _tables_of(lines, max(named, grouped + 1 if grouped else 0))
+    return _tables_of(lines, max(named, grouped + 1 if grouped else 0), sheet)
 
 
 def _filled(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:

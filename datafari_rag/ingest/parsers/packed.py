@@ -18,7 +18,7 @@ MAX_UNPACKED_BYTES = 500_000_000
 
 MAX_ENTRIES = 100_000
 _SEALED = 0x1
-_CFB_MARK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+CFB_MARK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
 """What `zipfile` raises besides OSError: RuntimeError for a locked entry."""
@@ -31,7 +31,7 @@ def refuse_bombs(file: BinaryIO, kind: str) -> None:
     Raises:
         Unreadable: it is none, broken, locked, or unpacks to too much; *kind* names the format.
     """
-    if file.read(len(_CFB_MARK)) == _CFB_MARK:
+    if file.read(len(CFB_MARK)) == CFB_MARK:
         # Office keeps what a password locks in its old container; an old file with a new ending looks the same.
         raise Unreadable(f"This {kind} is locked by a password, or of an older format.")
     file.seek(0)

@@ -1,5 +1,5 @@
 """
-PDF files, page by page: lines in their order, larger ones as headings, tables as rows.
+PDF files, page by page: lines in their order, larger ones as headings, tables as rows, what is filled in or written on.
 
 What the page says of columns and sizes is read off the characters' places. A page without text is a picture: it is
 read where OCR is installed. Which cells the rules of a table make is pdfplumber's to say. It is given the rules alone,
@@ -11,10 +11,10 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pypdfium2
 from pdfplumber.table import cells_to_tables, edges_to_intersections, intersections_to_cells, merge_edges
@@ -23,7 +23,8 @@ from pypdfium2 import raw as pdfium
 
 from datafari_rag.core.documents import Place
 from datafari_rag.ingest import ocr
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed, row_line
+from datafari_rag.ingest.parsers.blocks import EMBEDDED, Block, Blocks, Cell, Paragraph, taken
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable
 
 MAX_HEADING_CHARS = 90
 HEADING_FACTOR = 1.15
@@ -37,6 +38,9 @@ GAP_FACTOR = 1.6
 
 MIN_RULES, MAX_RULES = 4, 2000
 """Lines of a page that may have a ruled table; a drawing has more."""
+
+MIN_LINE_POINTS = 12.0
+"""Height of a line of usual letters."""
 
 MAX_RULE_POINTS = 5.0
 """Thickest line; what is thicker is a box, whose edges are lines."""
@@ -59,35 +63,66 @@ class _PdfLine:
     text: str
     size: float
     """Of the first letter, 0 where it is not known."""
+    y: float = 0.0
+    """The middle of the first letter, 0 where it is not known."""
+
+
+TableCell = tuple[str, int, int]
+"""The text of a cell, and how many rows and columns it covers."""
+
+_Page = list["_PdfLine | list[list[TableCell]]"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What somebody filled in or wrote on a page, with its middle and height; *name* is that of its field."""
+
+    text: str
+    x: float
+    y: float
+    height: float
+    name: str = ""
 
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of all pages of *file*. Raises: OSError; Unreadable: broken, locked, or without any text."""
+    left_out: Counter[str] = Counter()
     try:
         with pypdfium2.PdfDocument(file) as document:
-            pages = _undivided(list(_pages(document)))
+            if document.get_formtype() != pdfium.FORMTYPE_NONE:
+                document.init_forms()
+            pages = _undivided(list(_pages(document, left_out)))
             title = document.get_metadata_value("Title")
+            left_out[EMBEDDED] += document.count_attachments()
     except PdfiumError as error:
         locked = pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD or "password" in str(error).lower()
         raise Unreadable(f"This PDF is {'locked by a password' if locked else 'broken'}.") from error
-    result = placed(_pieces(pages), title)
+
+    def read(blocks: Blocks) -> None:
+        blocks.left_out.update(+left_out)
+        _put(pages, blocks)
+
+    result = taken(read).parsed(title)
     if not result.text:
         raise Unreadable(f"This PDF contains no text, only pictures.{ocr.hint()}")
     return result
 
 
-def _pages(document: PdfDocument) -> Iterator[list[_PdfLine]]:
+def _pages(document: PdfDocument, left_out: Counter[str]) -> Iterator[_Page]:
     chars = 0
     for number in range(len(document)):
         page = document.get_page(number)
         words = page.get_textpage()
-        lines = _lines(words, _tables(page))
-        if not any(line.text.strip() for line in lines):
+        written, comments = _annotations(page, document.formenv, left_out)
+        lines = _lines(words, _tables(page), written)
+        if not any(isinstance(line, list) or line.text.strip() for line in lines):
             lines = [_PdfLine(line, 0.0) for line in _visible_text(page).split("\n")]
         words.close()
         page.close()
+        lines += [_PdfLine("", 0.0)] if comments else []
+        lines += [_PdfLine(comment, 0.0) for comment in comments]
         yield lines
-        chars += sum(len(line.text) for line in lines)
+        chars += sum(len(line.text) for line in lines if isinstance(line, _PdfLine))
         if chars > MAX_CHARS:
             return
 
@@ -127,12 +162,72 @@ def _between(corner: tuple[float, float], other: tuple[float, float]) -> Box:
     return left, lower, right, upper
 
 
-def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_PdfLine]:
-    """Return the lines of a page, those of a table in the place of its first letter."""
+_HIDDEN_FLAGS = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+_PASSWORD = 1 << 13
+_NO_TEXT = frozenset({pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE})
+_MARKS = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON})
+_COMMENTS = frozenset(
+    {pdfium.FPDF_ANNOT_TEXT, pdfium.FPDF_ANNOT_HIGHLIGHT, pdfium.FPDF_ANNOT_UNDERLINE, pdfium.FPDF_ANNOT_STAMP}
+)
+MAX_ANNOTATIONS = 5000
+
+
+def _annotations(page: PdfPage, form: Any, left_out: Counter[str]) -> tuple[list[_Written], list[str]]:
+    """Return what is filled in and written on *page*, and the comments at it."""
+    written: list[_Written] = []
+    comments: list[str] = []
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, number)
+        kind, box = pdfium.FPDFAnnot_GetSubtype(annotation), pdfium.FS_RECTF()
+        if not pdfium.FPDFAnnot_GetFlags(annotation) & _HIDDEN_FLAGS:
+            pdfium.FPDFAnnot_GetRect(annotation, box)
+            place = ((box.left + box.right) / 2, (box.bottom + box.top) / 2, abs(box.top - box.bottom))
+            if kind == pdfium.FPDF_ANNOT_WIDGET and form is not None:
+                text, name = _field(annotation, form)
+                written += [_Written(text, *place, name)] if text else []
+            elif kind == pdfium.FPDF_ANNOT_FREETEXT:
+                text = _string(lambda *rest, a=annotation: pdfium.FPDFAnnot_GetStringValue(a, b"Contents", *rest))
+                written += [_Written(text, *place)] if text else []
+            elif kind in _COMMENTS:
+                text = _string(lambda *rest, a=annotation: pdfium.FPDFAnnot_GetStringValue(a, b"Contents", *rest))
+                comments += [text] if text else []
+            left_out[EMBEDDED] += kind == pdfium.FPDF_ANNOT_FILEATTACHMENT
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    return written, comments
+
+
+def _field(annotation: Any, form: Any) -> tuple[str, str]:
+    """Return what is filled into a field, a cross where it is ticked, and the name that a reader sees of it."""
+    kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+    is_secret = (
+        kind == pdfium.FPDF_FORMFIELD_TEXTFIELD and pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
+    )
+    if kind in _NO_TEXT or is_secret:
+        return "", ""
+    name = _string(lambda *rest: pdfium.FPDFAnnot_GetFormFieldAlternateName(form, annotation, *rest))
+    name = name or _string(lambda *rest: pdfium.FPDFAnnot_GetFormFieldName(form, annotation, *rest))
+    if kind in _MARKS:
+        return ("☒" if pdfium.FPDFAnnot_IsChecked(form, annotation) else ""), name
+    return _string(lambda *rest: pdfium.FPDFAnnot_GetFormFieldValue(form, annotation, *rest)), name
+
+
+def _string(get: Callable[[Any, int], int]) -> str:
+    """Return the text that pdfium writes into a buffer: the first call says how long that has to be."""
+    size = get(None, 0)
+    if not 2 < size <= 2 * MAX_CHARS:
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    get(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)
+    return " ".join(buffer.raw[: size - 2].decode("utf-16-le", "replace").split())
+
+
+def _lines(words: PdfTextPage, tables: Sequence[RuledTable], written: Sequence[_Written]) -> _Page:
+    """Return the lines of a page, those of a table in the place of its first letter, with what is *written* on them."""
     text = _numbered(words.get_text_range())
     if len(text) != words.count_chars():
         # Without a number for each character, such a page keeps its words and loses its layout.
-        return [_PdfLine(_joined(line), 0.0) for line in text.split("\n")]
+        filled = [_PdfLine(f"{entry.name}: {entry.text}", 0.0) for entry in written]
+        return [*(_PdfLine(_joined(line), 0.0) for line in text.split("\n")), *filled]
     entries: list[_PdfLine | int] = []
     letters: list[list[Letter]] = [[] for _ in tables]
     at = 0
@@ -143,12 +238,45 @@ def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_PdfLine]:
                 entries.append(number)
             letters[number].append(letter)
         if not inside:
-            entries.append(_PdfLine(_joined(_columned(words, raw, at)), _size(words, at) if raw.strip() else 0.0))
+            first = at + len(raw) - len(raw.lstrip())
+            box = _box(words, first) if raw.strip() else None
+            y = (box[2] + box[3]) / 2 if box is not None else 0.0
+            entries.append(_PdfLine(_joined(_columned(words, raw, at)), _size(words, at) if raw.strip() else 0.0, y))
         elif outside.strip():
             entries.append(_PdfLine(_joined(outside), 0.0))
         at += len(raw) + 1
-    groups = (_as_lines(tables[entry], letters[entry]) if isinstance(entry, int) else [entry] for entry in entries)
-    return [replace(line, text=_whole(line.text)) for group in groups for line in group]
+    for entry in written:
+        _write(entry, entries, tables, letters)
+    return [
+        [[(_whole(text), rows, columns) for text, rows, columns in row] for row in tables[entry].rows(letters[entry])]
+        if isinstance(entry, int)
+        else replace(entry, text=_whole(entry.text))
+        for entry in entries
+    ]
+
+
+def _write(
+    entry: _Written, entries: list[_PdfLine | int], tables: Sequence[RuledTable], letters: Sequence[list[Letter]]
+) -> None:
+    """Put *entry* where it stands: into its cell, behind the line that it is on, or on a line of its own."""
+    number = next((n for n, table in enumerate(tables) if table.holds(entry.x, entry.y)), None)
+    if number is not None:
+        if not letters[number]:
+            entries.append(number)
+        letters[number].extend((sign, entry.x, entry.y) for sign in f" {entry.text} ")
+        return
+    on_line = [
+        (abs(line.y - entry.y), place)
+        for place, line in enumerate(entries)
+        if isinstance(line, _PdfLine) and line.y and abs(line.y - entry.y) <= max(entry.height, MIN_LINE_POINTS) / 2 + 2
+    ]
+    if not on_line:
+        entries.append(_PdfLine(f"{entry.name}: {entry.text}" if entry.name else entry.text, 0.0, entry.y))
+        return
+    place = min(on_line)[1]
+    line = entries[place]
+    if isinstance(line, _PdfLine):
+        entries[place] = replace(line, text=f"{line.text} {entry.text}")
 
 
 def _numbered(text: str) -> str:
@@ -162,10 +290,6 @@ def _numbered(text: str) -> str:
 def _whole(text: str) -> str:
     """Return *text* with what `_numbered` made two of as one again; half a character alone is replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _as_lines(table: RuledTable, letters: Sequence[Letter]) -> list[_PdfLine]:
-    return [_PdfLine(line, 0.0) for line in ("", *table.rows(letters), "")]
 
 
 def _parted(
@@ -228,12 +352,24 @@ def _joined(line: str) -> str:
     return line.replace("\r", "").rstrip()
 
 
-def _undivided(pages: Sequence[Sequence[_PdfLine]]) -> list[list[_PdfLine]]:
+def _undivided(pages: Sequence[_Page]) -> list[_Page]:
     """Return *pages* with hyphenated words joined at line ends, if they occur whole elsewhere in the file."""
-    texts = [line.text for lines in pages for line in lines]
+    texts = [text for lines in pages for line in lines for text in _texts(line)]
     divided = any(mark in text for text in texts for mark in _LINE_HYPHENS)
     words = {word.lower() for text in texts for word in _WORD.findall(text)} if divided else set()
-    return [[replace(line, text=_rejoined(line.text, words)) for line in lines] for lines in pages]
+    return [
+        [
+            replace(line, text=_rejoined(line.text, words))
+            if isinstance(line, _PdfLine)
+            else [[(_rejoined(text, words), rows, columns) for text, rows, columns in row] for row in line]
+            for line in lines
+        ]
+        for lines in pages
+    ]
+
+
+def _texts(line: _PdfLine | list[list[TableCell]]) -> list[str]:
+    return [line.text] if isinstance(line, _PdfLine) else [cell[0] for row in line for cell in row]
 
 
 def _rejoined(text: str, words: Collection[str]) -> str:
@@ -265,26 +401,45 @@ def _visible_text(page: PdfPage) -> str:
     return ocr.read(ocr.Picture(bytes(picture.buffer), picture.width, picture.height, picture.stride))
 
 
-def _pieces(pages: Sequence[Sequence[_PdfLine]]) -> Iterator[TextPiece]:
+def _put(pages: Sequence[_Page], blocks: Blocks) -> None:
     levels = _levels(pages)
+
+    def level_of(line: _PdfLine | list[list[TableCell]]) -> float:
+        return line.size if isinstance(line, _PdfLine) and levels.get(line.size) else 0.0
+
     for number, lines in enumerate(pages, 1):
-        yield TextPiece("\n", Place("page", number))
-        for size, group in groupby(lines, key=lambda line: line.size if levels.get(line.size) else 0.0):
-            texts = [line.text for line in group]
-            heading = " ".join(texts)
+        blocks.place(Place("page", number))
+        for size, group in groupby(lines, key=level_of):
+            some = list(group)
+            heading = " ".join(line.text for line in some if isinstance(line, _PdfLine))
             # A long heading has several lines.
             if size and len(heading) <= MAX_HEADING_CHARS and any(map(str.isalpha, heading)):
-                yield TextPiece(f"\n{heading_line(levels[size], heading)}\n\n")
-            else:
-                yield from (TextPiece(f"{text}\n") for text in texts)
+                blocks.line(heading, level=levels[size])
+                continue
+            for line in some:
+                if isinstance(line, list):
+                    blocks.rows(
+                        [[Cell(rows, columns, blocks=_cell(text)) for text, rows, columns in row] for row in line]
+                    )
+                elif line.text.strip():
+                    blocks.add(f"{line.text}\n")
+                else:
+                    blocks.end()
+            blocks.end()
 
 
-def _levels(pages: Sequence[Sequence[_PdfLine]]) -> dict[float, int]:
+def _cell(text: str) -> list[Block]:
+    words = " ".join(text.split())
+    return [Paragraph(words)] if words else []
+
+
+def _levels(pages: Sequence[_Page]) -> dict[float, int]:
     """Return the level of each size that headings have, the largest first; empty where sizes say nothing."""
     sizes: Counter[float] = Counter()
     for lines in pages:
         for line in lines:
-            sizes[line.size] += len(line.text) if line.size else 0
+            if isinstance(line, _PdfLine) and line.size:
+                sizes[line.size] += len(line.text)
     if not sizes or not sizes.total():
         return {}
     usual = sizes.most_common(1)[0][0]
@@ -322,8 +477,8 @@ class RuledTable:
         """Return whether the point is in a cell of the table."""
         return _holds(self.box, x, y) and any(_holds(cell, x, y) for cell in self.cells)
 
-    def rows(self, letters: Iterable[Letter]) -> tuple[str, ...]:
-        """Return the rows as lines, *letters* being those in the table, in the order in which they are read."""
+    def rows(self, letters: Iterable[Letter]) -> list[list[TableCell]]:
+        """Return the rows of cells, *letters* being those in the table, in the order in which they are read."""
         words: dict[Box, list[str]] = {cell: [] for cell in self.cells}
         for sign, x, y in letters:
             cell = next((cell for cell in self.cells if _holds(cell, x, y)), None)
@@ -331,9 +486,14 @@ class RuledTable:
                 words[cell].append(sign)
         tops = sorted({cell[3] for cell in self.cells}, reverse=True)
         lefts = sorted({cell[0] for cell in self.cells})
-        by_corner = {(cell[3], cell[0]): "".join(signs) for cell, signs in words.items()}
-        lines = (row_line(by_corner.get((top, left), "") for left in lefts) for top in tops)
-        return tuple(filter(None, lines))
+        covered: dict[tuple[int, int], TableCell | None] = {}
+        for cell, signs in words.items():
+            below = [row for row, top in enumerate(tops) if cell[1] < top <= cell[3]]
+            beside = [column for column, left in enumerate(lefts) if cell[0] <= left < cell[2]]
+            covered |= {(row, column): None for row in below for column in beside}
+            covered[below[0], beside[0]] = ("".join(signs), len(below), len(beside))
+        places = [[covered.get((row, column), ("", 1, 1)) for column in range(len(lefts))] for row in range(len(tops))]
+        return [[cell for cell in row if cell is not None] for row in places]
 
 
 def tables_of(rules: Sequence[Box]) -> tuple[RuledTable, ...]:

@@ -131,7 +131,7 @@ PARSERS = {
     ".xlsm": "sheets.parse",
     ".xlsb": "sheets.parse",
     ".xls": "sheets.parse",
-    ".ods": "sheets.parse",
+    ".ods": "opendocument.parse",
     ".epub": "html.parse_book",
     ".eml": "mails.parse_eml",
     ".msg": "mails.parse_msg",

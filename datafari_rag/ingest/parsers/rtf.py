@@ -1,7 +1,8 @@
 """
 RTF files: their words, the rows of tables as lines, and as headings the paragraphs that have a level of the outline.
 
-The library knows words alone. So that it keeps the levels, a character of our own is put in where one is set.
+The library knows words alone, deleted and hidden ones too. So these are taken out before, and where a level is set, a
+character of our own is put in.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from typing import Any, BinaryIO
 
 from striprtf.striprtf import rtf_to_text
 
-from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, heading_line, parsed, row_line
+from datafari_rag.ingest.parsers.blocks import HIDDEN, Blocks, Row, taken
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 
 _text_of: Any = rtf_to_text  # the library has no types
 _MARK = b"{\\rtf"
 _LEVELS = "\uee00\uee01\uee02\uee03\uee04\uee05"
 """Characters for private use: Word's symbol fonts have no letters at these numbers."""
 
-MAX_HEADING_CHARS = 200
 _STYLES = "{\\stylesheet"
 # A backslash before the backslash makes a letter of it.
 _LEVEL = re.compile(r"(?<!\\)\\outlinelevel([0-5])(?!\d) ?")
 _STYLE = re.compile(r"(?<!\\)\\s(\d{1,4})(?![a-z\d]) ?")
+_TOKEN = re.compile(r"\\(?:([a-z]{1,32})(-?[0-9]{1,10})? ?|'[0-9A-Fa-f]{2}|.)|[{}]|[^\\{}]+", re.DOTALL)
+_NOTES = frozenset({"footnote", "annotation"})
+_EDGES = frozenset({f"{part}{side}" for part in ("header", "footer") for side in ("", "l", "r", "f")})
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _NAME = re.compile(r"heading ([1-6]);", re.IGNORECASE)
 
@@ -38,7 +42,8 @@ def parse(file: BinaryIO) -> Parsed:
         at = source.find(_STYLES)
         end = _end_of_group(source, at) if at >= 0 else 0
         levels = _levels(source[at:end]) if at >= 0 else {}
-        body = _LEVEL.sub(lambda match: _LEVELS[int(match[1])], source[end:])
+        found = Blocks()
+        body = _LEVEL.sub(lambda match: _LEVELS[int(match[1])], _seen(source[end:], found))
         # A character of `_LEVELS` stands where a paragraph of that level, or of a style with one, begins.
         marked = source[:end] + _STYLE.sub(lambda match: levels.get(match[1], match[0]), body)
         text = str(_text_of(marked, errors="replace"))
@@ -48,7 +53,12 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This RTF is broken.") from error
     if not text.strip():
         raise Unreadable("No text was found in this RTF.")
-    return parsed("\n".join(map(_line, text.split("\n"))))
+
+    def read(blocks: Blocks) -> None:
+        blocks.left_out.update(found.left_out)
+        _put(text, blocks)
+
+    return taken(read).parsed()
 
 
 def _end_of_group(source: str, at: int) -> int:
@@ -75,12 +85,49 @@ def _levels(styles: str) -> dict[str, str]:
     return levels
 
 
-def _line(line: str) -> str:
-    """Return *line* as a row or a heading where it is one; the library ends every cell of a row with a stroke."""
-    bare = line.translate(dict.fromkeys(map(ord, _LEVELS)))
-    if bare.endswith("|"):
-        return row_line(bare.removesuffix("|").split("|"))
-    level = _LEVELS.find(line[:1]) + 1 if line else 0
-    if not level or not bare.strip() or len(bare) > MAX_HEADING_CHARS:
-        return bare
-    return f"\n{heading_line(level, bare)}\n"
+def _seen(source: str, blocks: Blocks) -> str:
+    """
+    Return *source* without what is deleted or hidden in it; notes and comments, which the library drops, as text.
+
+    What holds for a group ends with it.
+    """
+    pieces: list[str] = []
+    states = [(False, False)]
+    was_hidden = False
+    for token in _TOKEN.finditer(source):
+        word, number, text = token[1], token[2], token[0]
+        if text in "{}":
+            if text == "{":
+                states.append(states[-1])
+            elif len(states) > 1:
+                states.pop()
+        elif word in ("v", "deleted", "plain"):
+            is_on = word != "plain" and number != "0"
+            hidden, deleted = states[-1]
+            states[-1] = (is_on, deleted) if word == "v" else (hidden, is_on) if word == "deleted" else (False, False)
+        elif word in _NOTES:
+            text = " "
+        elif word in _EDGES:
+            blocks.left_out["page header or footer"] += 1
+        is_letter = word is None and text not in "{}" and (text[0] != "\\" or text[1] in "'~_-\\{}")
+        if any(states[-1]) and (is_letter or word == "u"):
+            blocks.left_out[HIDDEN] += not was_hidden and bool(text.strip())
+            was_hidden = True
+            continue
+        was_hidden = was_hidden and not is_letter
+        pieces.append(text)
+    return "".join(pieces)
+
+
+def _put(text: str, blocks: Blocks) -> None:
+    """Put the lines of *text* into *blocks*; the library ends every cell of a row with a stroke."""
+    rows: list[Row] = []
+    for line in (*text.split("\n"), ""):
+        bare = line.translate(dict.fromkeys(map(ord, _LEVELS)))
+        if bare.endswith("|"):
+            rows.append(Row(tuple(bare.removesuffix("|").split("|"))))
+            continue
+        blocks.grid(rows)
+        rows = []
+        level = _LEVELS.find(line[:1]) + 1 if line else 0
+        blocks.line(bare, level=level)

@@ -1,71 +1,406 @@
-"""Workbooks (XLSX, XLSM, XLSB, XLS, ODS): each sheet under its name, each row a line. Macros are not looked at."""
+"""
+Workbooks (XLSX, XLSM, XLS, XLSB): each sheet under its name, its cells as a person sees them. Macros are not looked at.
+
+openpyxl knows formats of numbers, merged cells and what is hidden; xlrd does so of XLS. calamine, many times as fast,
+reads XLSB and what is too large for the other: of these the numbers are as they are stored.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from typing import BinaryIO
+import itertools
+import re
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
 
 import python_calamine
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from datafari_rag.core.documents import Place
-from datafari_rag.ingest.parsers.packed import refuse_bombs
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed, row_line
+from datafari_rag.ingest.parsers.blocks import EMBEDDED, Blocks, Cell, Paragraph, Row, taken
+from datafari_rag.ingest.parsers.html import xml_of
+from datafari_rag.ingest.parsers.packed import BROKEN, CFB_MARK, refuse_bombs
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 
 MAX_CELLS = 5_000_000
-"""Most cells between the first and the last one that is used; the library keeps room for each, empty or not."""
+"""Most cells between the first and the last one that is used; calamine keeps room for each, empty or not."""
 
-_ZIP_MARK = b"PK\x03\x04"
+MAX_XML_BYTES = 20_000_000
+"""Sheets that unpack to more are read by calamine: openpyxl would take more than a minute."""
+
+ROUGH = "number formats of a large workbook"
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One sheet: the texts of its *rows* by number from 1, *merged* ranges (first and last row and column, from 1)."""
+
+    name: str
+    rows: Iterable[tuple[int, Sequence[str]]]
+    merged: Sequence[tuple[int, int, int, int]] = ()
+    hidden_rows: frozenset[int] = frozenset()
+    hidden_columns: frozenset[int] = frozenset()
+    notes: Sequence[str] = ()
+    is_hidden: bool = False
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the rows of all sheets of *file*. Raises: OSError; Unreadable: broken, locked or too large."""
-    is_zip = file.read(len(_ZIP_MARK)) == _ZIP_MARK
+    beginning = file.read(len(CFB_MARK))
     file.seek(0)
-    if is_zip:
-        refuse_bombs(file, "workbook")
     try:
-        return placed(_pieces(python_calamine.load_workbook(file)))
-    except PasswordError as error:
-        raise Unreadable("This workbook is locked by a password.") from error
-    except (CalamineError, ValueError) as error:
+        if beginning == CFB_MARK:
+            # Which also says whether it is whole: xlrd goes round in some that are not.
+            _opened(file)
+            file.seek(0)
+            return _parsed(_old_sheets(file.read()))
+        refuse_bombs(file, "workbook")
+        with zipfile.ZipFile(file) as packed:
+            sizes = {entry.filename: entry.file_size for entry in packed.infolist()}
+            drawn, left_out = _drawn(packed, sizes)
+        file.seek(0)
+        is_large = sum(size for name, size in sizes.items() if name.startswith("xl/worksheets/")) > MAX_XML_BYTES
+        if is_large or "xl/workbook.bin" in sizes:
+            return _parsed(_rough_sheets(file), drawn, {**left_out, ROUGH: 1})
+        return _parsed(_sheets(file), drawn, left_out)
+    except (*BROKEN, ValueError, LookupError, SyntaxError, AttributeError, TypeError, AssertionError) as error:
         raise Unreadable("This workbook is broken.") from error
 
 
-def _pieces(book: CalamineWorkbook) -> Iterator[TextPiece]:
-    chars = 0
-    for number, name in enumerate(book.sheet_names, 1):
-        yield TextPiece(f"\n{heading_line(2, name)}\n", Place("sheet", number, name))
-        for piece in _rows(book.get_sheet_by_name(name), name):
-            yield piece
-            chars += len(piece.text)
-            if chars > MAX_CHARS:
-                return
-        yield TextPiece("\n")
+def _parsed(sheets: Iterator[Sheet], drawn: Sequence[str] = (), left_out: Mapping[str, int] | None = None) -> Parsed:
+    def read(blocks: Blocks) -> None:
+        blocks.left_out.update(left_out or {})
+        for number, sheet in enumerate(sheets, 1):
+            put(number, sheet, blocks)
+        for words in drawn:
+            blocks.line(words)
+
+    return taken(read).parsed(takes_heading=False)
 
 
-def _rows(sheet: CalamineSheet, name: str) -> Iterator[TextPiece]:
-    """Yield each row that has words as a line; an empty one ends a table, and the next one says its number again."""
-    if sheet.total_height * sheet.total_width > MAX_CELLS:
-        raise Unreadable(f"The sheet {name!r} has more than {MAX_CELLS:,} cells.")
-    is_neighbour = False
-    for number, cells in enumerate(sheet.iter_rows(), 1):
-        # Empty cells at the end belong to other rows, which are wider.
-        line = row_line(map(_cell_text, cells)).rstrip(" |")
-        if line:
-            yield TextPiece(f"{line}\n", None if is_neighbour else Place("row", number, name))
-        elif is_neighbour:
-            yield TextPiece("\n")
-        is_neighbour = bool(line)
+def put(number: int, sheet: Sheet, blocks: Blocks) -> None:
+    """Put the sheet, of *number* in its file, into *blocks*; an empty row ends a table."""
+    if sheet.is_hidden:
+        blocks.left_out["hidden sheet"] += 1
+        return
+    blocks.place(Place("sheet", number, sheet.name))
+    blocks.line(sheet.name, level=2)
+    blocks.left_out.update(sheet.left_out)
+    above: dict[tuple[int, int], tuple[int, int]] = {}
+    starts = {}
+    for first, left, last, right in sheet.merged:
+        starts[first, left] = (last, right)
+        above |= {(row, column): (first, left) for row in range(first, last + 1) for column in range(left, right + 1)}
+        if len(above) > MAX_CELLS:
+            raise _too_many(sheet.name)
+    rows: list[tuple[int, Sequence[str]]] = []
+    hidden = {column for column in sheet.hidden_columns if column > 0}
+    seen_hidden: set[int] = set()
+    merged_rows = {covered for covered, _ in above}
+    for row, texts in sheet.rows:
+        if row in sheet.hidden_rows:
+            if any(texts):
+                blocks.left_out["hidden row"] += 1
+            continue
+        seen_hidden |= {column for column in hidden if column <= len(texts) and texts[column - 1]}
+        if any(texts) or row in merged_rows:
+            rows.append((row, texts))
+        elif rows:
+            _put_table(rows, sheet, above, starts, blocks)
+            rows = []
+    _put_table(rows, sheet, above, starts, blocks)
+    if seen_hidden:
+        blocks.left_out["hidden column"] += len(seen_hidden)
+    for note in sheet.notes:
+        blocks.line(note)
 
 
-def _cell_text(cell: object) -> str:
-    """Return what a cell holds, as a reader would type it."""
-    if isinstance(cell, bool):
-        return "TRUE" if cell else "FALSE"
-    if isinstance(cell, float):
-        return f"{cell:.15g}"
-    if isinstance(cell, datetime.datetime):
-        return cell.isoformat(" ", timespec="minutes")
-    return str(cell)
+def _put_table(
+    rows: Sequence[tuple[int, Sequence[str]]],
+    sheet: Sheet,
+    above: Mapping[tuple[int, int], tuple[int, int]],
+    starts: Mapping[tuple[int, int], tuple[int, int]],
+    blocks: Blocks,
+) -> None:
+    shown = {number for number, _ in rows}
+    if not any(row in shown for row, _ in above):
+        blocks.grid(
+            (
+                Row(tuple(t for c, t in enumerate(texts, 1) if c not in sheet.hidden_columns), number)
+                for number, texts in rows
+            ),
+            sheet=sheet.name,
+        )
+        return
+    width = max(len(texts) for _, texts in rows)
+    lines = []
+    for number, texts in rows:
+        line = []
+        for column in range(1, width + 1):
+            place = (number, column)
+            if column in sheet.hidden_columns or above.get(place, place) != place:
+                continue
+            last, right = starts.get(place, place)
+            text = texts[column - 1] if column <= len(texts) else ""
+            height = sum(1 for row in shown if number <= row <= last)
+            across = sum(1 for c in range(column, min(right, width) + 1) if c not in sheet.hidden_columns)
+            line.append(Cell(height, across, blocks=[Paragraph(text)] if text else []))
+        lines.append(line)
+    blocks.rows(lines, numbers=[number for number, _ in rows], sheet=sheet.name)
+
+
+def _sheets(file: BinaryIO) -> Iterator[Sheet]:
+    import openpyxl
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(file, data_only=True)
+    for sheet in book.worksheets:
+        columns = [d for d in sheet.column_dimensions.values() if d.hidden]
+        cells = [cell for _, cell in sorted(sheet._cells.items()) if cell.comment is not None]
+        yield Sheet(
+            sheet.title,
+            _shown_rows(sheet),
+            [(r.min_row, r.min_col, r.max_row, r.max_col) for r in sheet.merged_cells.ranges],
+            frozenset(number for number, row in sheet.row_dimensions.items() if row.hidden),
+            frozenset(n for d in columns for n in range(d.min or 0, min(d.max or 0, 16_384) + 1)),
+            [f"{cell.coordinate}: {cell.comment.text}" for cell in cells],
+            sheet.sheet_state != "visible",
+        )
+
+
+def _shown_rows(sheet: Any) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the rows up to their last cells. Raises: Unreadable: they are too many."""
+    # The public ways to the cells make one for each place up to the last one, 17 billion in a sheet of two.
+    before, cells = 0, 0
+    for number, row in itertools.groupby(sorted(sheet._cells.items()), key=lambda item: item[0][0]):
+        texts: list[str] = []
+        for (_, column), cell in row:
+            texts += [""] * (column - 1 - len(texts))
+            texts.append("" if cell.value is None else shown(cell.value, cell.number_format))
+        cells += len(texts)
+        if cells > MAX_CELLS:
+            raise _too_many(sheet.title)
+        if number > before + 1:
+            yield number - 1, ()
+        yield number, texts
+        before = number
+
+
+def _old_sheets(raw: bytes) -> Iterator[Sheet]:
+    import xlrd
+
+    try:
+        book = xlrd.open_workbook(file_contents=raw, formatting_info=True, logfile=_Nowhere())
+    except xlrd.XLRDError as error:
+        locked = "ncrypt" in str(error) or "EncryptedPackage" in str(error)
+        raise Unreadable(f"This workbook is {'locked by a password' if locked else 'broken'}.") from error
+    for sheet in book.sheets():
+        yield Sheet(
+            sheet.name,
+            ((n + 1, [_old_cell(cell, book) for cell in sheet.row(n)]) for n in range(sheet.nrows)),
+            [(top + 1, left + 1, bottom, right) for top, bottom, left, right in sheet.merged_cells],
+            frozenset(number + 1 for number, row in sheet.rowinfo_map.items() if row.hidden),
+            frozenset(number + 1 for number, column in sheet.colinfo_map.items() if column.hidden),
+            [f"{sheet.name}: {note.text}" for note in sheet.cell_note_map.values()],
+            sheet.visibility != 0,
+        )
+
+
+class _Nowhere:
+    """What the library prints is for nobody."""
+
+    def write(self, text: str) -> None:
+        """Take nothing."""
+
+
+def _old_cell(cell: Any, book: Any) -> str:
+    import xlrd
+
+    form = book.format_map[book.xf_list[cell.xf_index].format_key].format_str
+    if cell.ctype == xlrd.XL_CELL_DATE:
+        return shown(xlrd.xldate.xldate_as_datetime(cell.value, book.datemode), form)
+    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+        return shown(bool(cell.value), form)
+    return shown(
+        xlrd.error_text_from_code.get(cell.value, "") if cell.ctype == xlrd.XL_CELL_ERROR else cell.value, form
+    )
+
+
+def _opened(file: BinaryIO) -> python_calamine.CalamineWorkbook:
+    """Return the workbook as calamine has it. Raises: Unreadable: broken or locked."""
+    try:
+        return python_calamine.load_workbook(file)
+    except python_calamine.PasswordError as error:
+        raise Unreadable("This workbook is locked by a password.") from error
+    except python_calamine.CalamineError as error:
+        raise Unreadable("This workbook is broken.") from error
+
+
+def _rough_sheets(file: BinaryIO) -> Iterator[Sheet]:
+    book = _opened(file)
+    try:
+        for meta in book.sheets_metadata:
+            sheet = book.get_sheet_by_name(meta.name)
+            if sheet.total_height * sheet.total_width > MAX_CELLS:
+                raise _too_many(meta.name)
+            rows = (
+                (number, [shown(cell, "General") for cell in row]) for number, row in enumerate(sheet.iter_rows(), 1)
+            )
+            merged = [(a[0] + 1, a[1] + 1, b[0] + 1, b[1] + 1) for a, b in sheet.merged_cell_ranges or ()]
+            is_hidden = meta.visible != python_calamine.SheetVisibleEnum.Visible
+            yield Sheet(meta.name, rows, merged, is_hidden=is_hidden)
+    except python_calamine.CalamineError as error:
+        raise Unreadable("This workbook is broken.") from error
+
+
+def _too_many(name: str) -> Unreadable:
+    return Unreadable(f"The sheet {name!r} has more than {MAX_CELLS:,} cells.")
+
+
+def _drawn(packed: zipfile.ZipFile, sizes: Mapping[str, int]) -> tuple[list[str], dict[str, int]]:
+    """Return the texts of text boxes, and what else beside the cells is left out."""
+    texts = []
+    for name in sizes:
+        if re.fullmatch(r"xl/drawings/drawing\d+\.xml", name):
+            for shape in xml_of(packed, name).iterfind(".//{*}sp"):
+                lines = ("".join(t.text or "" for t in line.iterfind(".//{*}t")) for line in shape.iterfind(".//{*}p"))
+                texts.append("\n".join(filter(None, lines)))
+    charts = sum(bool(re.fullmatch(r"xl/charts/chart\d+\.xml", name)) for name in sizes)
+    embedded = sum(name.startswith("xl/embeddings/") for name in sizes)
+    return texts, {kind: count for kind, count in (("chart", charts), (EMBEDDED, embedded)) if count}
+
+
+_SIGN = re.compile(r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)[^\]]*\]|\[([^\]]*)\]')
+"""What of a format is text, padding, a currency, a colour or a condition."""
+
+_DIGITS = re.compile(r"[0#?](?:[0#?,.]*[0#?])?")
+_DATE = re.compile(r"[ymdhs]", re.IGNORECASE)
+_PIECES = re.compile(r"\x00(.)|(\[h+\]|y+|m+|d+|h+|s+(?:\.0+)?|am/pm|a/p)|(.)", re.IGNORECASE | re.DOTALL)
+_OF_PLACE = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yy h:mm", "[$-f800]dddd, mmmm dd, yyyy"})
+"""Formats of dates that every machine shows in its own way."""
+
+MAX_DECIMALS = 30
+
+
+def shown(value: object, form: str) -> str:
+    """Return *value* as a workbook shows it in the format *form*; what is not known of a format changes nothing."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return _moment(value, form)
+    if isinstance(value, datetime.timedelta):
+        minutes, seconds = divmod(int(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    if isinstance(value, int | float):
+        return _number(value, form)
+    return str(value)
+
+
+def _number(value: float, form: str) -> str:
+    plain = f"{value:.15g}"
+    if form in ("General", "@", "") or value != value or abs(value) > 1e15:
+        return plain
+    parts = _split(form)
+    if value < 0 and len(parts) > 1:
+        part, value, sign = parts[1], -value, ""
+    else:
+        part, sign = (parts[2], "") if value == 0 and len(parts) > 2 else (parts[0], "-" if value < 0 else "")
+    # Of literal signs their places stay, so that they are no part of the digits.
+    texts: list[str] = []
+
+    def kept(match: re.Match[str]) -> str:
+        quoted, escaped, currency, _ = match.groups()
+        texts.append(quoted or escaped or currency or "")
+        return "\x00" if texts[-1] else ""
+
+    part = _SIGN.sub(kept, part)
+    digits = _DIGITS.search(part)
+    if "/" in part or "general" in part.lower() or "e+" in part.lower() or (digits and len(digits[0]) > MAX_DECIMALS):
+        return plain
+    if digits is None:
+        return _with_texts(part, texts).strip()
+    end = part.find(",", digits.end())
+    scale = len(part[digits.end() :]) - len(part[digits.end() :].lstrip(",")) if end == digits.end() else 0
+    value = abs(value) * 100 ** part.count("%") / 1000**scale
+    whole, _, fraction = digits[0].partition(".")
+    text = f"{value:{',' if ',' in whole else ''}.{len(fraction)}f}"
+    kept_digits = len(fraction.rstrip("#?"))
+    while "." in text and text.endswith("0") and len(text.partition(".")[2]) > kept_digits:
+        text = text[:-1]
+    head, point, tail = text.rstrip(".").partition(".")
+    text = f"{head.zfill(whole.count('0')) if ',' not in head else head}{point}{tail}"
+    rest = part[digits.end() + scale :]
+    if "." not in digits[0] and _DIGITS.search(rest):
+        # "000-00-0000": the digits are spread over the places of the format.
+        text, rest = _spread(text, part[digits.start() :]), ""
+        return _with_texts(part[: digits.start()] + sign + text + rest, texts).strip()
+    return " ".join(_with_texts(part[: digits.start()] + sign + text + rest, texts).split())
+
+
+def _spread(digits: str, places: str) -> str:
+    signs = [*digits.replace(",", "")]
+    pieces = [(signs.pop() if signs else "0" * (sign == "0")) if sign in "0#?" else sign for sign in reversed(places)]
+    return "".join([*signs, *reversed(pieces)])
+
+
+def _with_texts(part: str, texts: Iterable[str]) -> str:
+    rest = iter(texts)
+    filled = iter([text for text in rest if text])
+    return "".join(next(filled, "") if sign == "\x00" else sign for sign in part)
+
+
+def _split(form: str) -> list[str]:
+    """Return the sections of a format; a semicolon in quotation marks is none of theirs."""
+    return re.findall(r'(?:^|;)((?:"[^"]*"|\\.|[^;"\\])*)', form) or [form]
+
+
+def _moment(value: datetime.datetime | datetime.date | datetime.time, form: str) -> str:
+    bare = _SIGN.sub(lambda m: m[0] if (m[4] or "").lower().strip("h") == "" and m[4] else "", form)
+    if form.lower() in _OF_PLACE or not _DATE.search(bare):
+        has_time = isinstance(value, datetime.datetime) and value.time() != datetime.time()
+        return (
+            value.isoformat(" ", timespec="minutes")
+            if has_time and isinstance(value, datetime.datetime)
+            else str(value.date() if isinstance(value, datetime.datetime) else value)
+        )
+    text = _SIGN.sub(lambda m: m[0] if m[4] else "".join(f"\x00{sign}" for sign in m[1] or m[2] or ""), _split(form)[0])
+    pieces = [match for match in _PIECES.finditer(text) if not (match[3] and match[3] in "[]")]
+    has_half = any((piece[2] or "").lower() in ("am/pm", "a/p") for piece in pieces)
+    out: list[str] = []
+    for number, piece in enumerate(pieces):
+        code = (piece[2] or "").lower()
+        if not code:
+            out.append(piece[1] or piece[3])
+            continue
+        near = [other[2].lower() for other in pieces[max(0, number - 2) : number + 3] if other[2]]
+        is_minute = code in ("m", "mm") and any(
+            other.strip("[]").startswith(("h", "s")) for other in near if other is not code
+        )
+        out.append(_of_moment(value, code, is_minute=is_minute, has_half=has_half))
+    return "".join(out).strip()
+
+
+def _of_moment(value: Any, code: str, *, is_minute: bool, has_half: bool) -> str:
+    hour = getattr(value, "hour", 0)
+    if is_minute:
+        return f"{value.minute:02}" if len(code) > 1 else str(value.minute)
+    if code in ("am/pm", "a/p"):
+        return "PM" if hour >= 12 else "AM"
+    if code.startswith("["):
+        return str(hour)
+    if code[0] == "h":
+        shown_hour = (hour % 12 or 12) if has_half else hour
+        return f"{shown_hour:02}" if len(code) > 1 else str(shown_hour)
+    if code[0] == "s":
+        return f"{value.second:02}" if len(code) > 1 else str(value.second)
+    if not hasattr(value, "year"):
+        return ""
+    if code[0] == "y":
+        return f"{value.year:04}" if len(code) > 2 else f"{value.year % 100:02}"
+    number = value.day if code[0] == "d" else value.month
+    name = str(value.strftime({"d": "%A", "m": "%B"}[code[0]]))
+    return {1: str(number), 2: f"{number:02}", 3: name[:3], 5: name[:1]}.get(len(code), name)

@@ -1,4 +1,4 @@
-"""Presentations (PPTX, PPTM): slide by slide, with tables and notes. Macros are not looked at."""
+"""Presentations (PPTX, PPTM): slide by slide, with tables, notes and comments. Macros are not looked at."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 import pptx
+from lxml import etree
+from pptx.enum.shapes import PP_PLACEHOLDER
 from pptx.exc import PythonPptxError
 
 from datafari_rag.core.documents import Place
+from datafari_rag.ingest.parsers.blocks import EMBEDDED, HIDDEN, Blocks, Cell, Paragraph, taken
 from datafari_rag.ingest.parsers.packed import refuse_bombs
-from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, heading_line, placed, row_line
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 
 MAX_SHAPES = 100_000
 """Shapes of one presentation, those in groups included."""
 
-MAX_CELLS = 1_000_000
+_LISTS = frozenset({PP_PLACEHOLDER.BODY, PP_PLACEHOLDER.OBJECT})
+"""Placeholders whose paragraphs have bullets."""
 
 
 def parse(file: BinaryIO) -> Parsed:
@@ -24,7 +28,7 @@ def parse(file: BinaryIO) -> Parsed:
     refuse_bombs(file, "presentation")
     try:
         show: Any = pptx.Presentation(file)
-        return placed(_pieces(show), show.core_properties.title or None)
+        return taken(lambda blocks: _read(show, blocks)).parsed(show.core_properties.title)
     except RecursionError as error:
         raise Unreadable("This presentation is nested too deeply.") from error
     except (
@@ -34,17 +38,21 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This presentation is broken.") from error
 
 
-def _pieces(show: Any) -> Iterator[TextPiece]:
+def _read(show: Any, blocks: Blocks) -> None:
     for number, slide in enumerate(show.slides, 1):
-        yield TextPiece("\n", Place("slide", number))
+        blocks.place(Place("slide", number))
         title = slide.shapes.title
         if title is not None and title.has_text_frame:
-            yield TextPiece(f"{heading_line(2, title.text_frame.text)}\n\n")
+            blocks.line(_words(title.text_frame.text), level=2)
         for shape in _flat(slide.shapes):
             if title is None or shape.shape_id != title.shape_id:
-                yield from map(TextPiece, _shape_texts(shape))
-        if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None and notes.text.strip():
-            yield TextPiece(f"{notes.text}\n\n")
+                _put(shape, blocks)
+        if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
+            blocks.line(_words(notes.text))
+        for relation in slide.part.rels.values():
+            if relation.reltype.endswith("/comments") and not relation.is_external:
+                for text in etree.fromstring(relation.target_part.blob).iter("{*}text", "{*}t"):
+                    blocks.line(text.text or "")
 
 
 def _flat(shapes: Iterable[Any]) -> Iterator[Any]:
@@ -70,18 +78,40 @@ def _sorted(shapes: Iterable[Any]) -> list[Any]:
     return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
 
 
-def _shape_texts(shape: Any) -> Iterator[str]:
+def _words(text: str) -> str:
+    """Return *text* with its line breaks, which the library spells as vertical tabs, as line ends."""
+    return text.replace("\v", "\n")
+
+
+def _put(shape: Any, blocks: Blocks) -> None:
+    """Put what a reader sees of *shape* into *blocks*."""
+    about = next(shape._element.iter("{*}cNvPr"), None)
+    if about is not None and about.get("hidden") in ("1", "true"):
+        blocks.left_out[HIDDEN] += bool(shape.has_text_frame and shape.text_frame.text.strip())
+        return
     if getattr(shape, "has_table", False) and shape.has_table:
-        table = shape.table
-        if len(table.rows) * len(table.columns) > MAX_CELLS:
-            raise Unreadable(f"A table of this presentation has more than {MAX_CELLS:,} cells.")
-        yield "\n"
-        yield from (f"{line}\n" for row in table.rows if (line := row_line(cell.text for cell in row.cells)))
-        yield "\n"
+        rows = [[cell for cell in row.cells if not cell.is_spanned] for row in shape.table.rows]
+        names = shape.table.first_row
+        blocks.rows([[_cell(cell, is_header=names and not n) for cell in row] for n, row in enumerate(rows)])
+    elif getattr(shape, "has_chart", False) and shape.has_chart:
+        blocks.left_out["chart"] += 1
     elif shape.has_text_frame:
-        yield from (
-            f"- {paragraph.text}\n" if paragraph.level else f"{paragraph.text}\n"
-            for paragraph in shape.text_frame.paragraphs
-            if paragraph.text.strip()
-        )
-        yield "\n"
+        paragraphs = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]
+        is_list = shape.is_placeholder and shape.placeholder_format.type in _LISTS and len(paragraphs) > 1
+        if is_list or any(paragraph.level for paragraph in paragraphs):
+            for paragraph in paragraphs:
+                blocks.line(_words(paragraph.text), "- " if is_list or paragraph.level else "")
+        else:
+            blocks.line(_words("\n".join(paragraph.text for paragraph in paragraphs)))
+    else:
+        if about is not None:
+            blocks.line(about.get("descr") or "")
+        kind = next((data.get("uri", "") for data in shape._element.iter("{*}graphicData")), "")
+        if kind.endswith(("/ole", "/diagram")):
+            blocks.left_out["diagram" if kind.endswith("/diagram") else EMBEDDED] += 1
+
+
+def _cell(cell: Any, *, is_header: bool) -> Cell:
+    text = _words(cell.text).strip()
+    span = (cell.span_height, cell.span_width) if cell.is_merge_origin else (1, 1)
+    return Cell(span[0], span[1], is_header=is_header, blocks=[Paragraph(text)] if text else [])

@@ -127,7 +127,7 @@ def test_text_and_title(tmp_path: Path, name: str, raw: bytes, text: str, title:
 
 def test_a_pdf_page_by_page(tmp_path: Path) -> None:
     found = parse(pdf_of(tmp_path / "a.PDF", "First page", "Second page"))
-    assert found == Parsed("First page\n\nSecond page", "The PDF", "0 page 1\n11 page 2")
+    assert found == Parsed("First page\n\nSecond page", "The PDF", "0 page 1\n12 page 2")
 
 
 def test_a_word_file_with_its_tables_in_place(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ A word that begins with "seen" is in such a place, one with "blind" in the other
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable
 from email.message import EmailMessage
@@ -15,14 +16,31 @@ from email.mime.text import MIMEText
 from pathlib import Path
 
 import docx
+import odfdo
+import openpyxl
+import pptx
 import pytest
+import xlwt
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from docx.shared import RGBColor
+from pptx.util import Inches
+from pypdf import PdfWriter
+from pypdf.annotations import FreeText
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NumberObject,
+    TextStringObject,
+)
 
 from datafari_rag.ingest.parsers import registry
 from datafari_rag.ingest.parsers.parsed import Parsed
+from datafari_rag.ingest.parsers.sheets import shown
+from tests.ingest.parsers import written
 
 Written = Callable[[Path], None]
 
@@ -154,7 +172,143 @@ def mailbox(path: Path) -> None:
     )
 
 
-WRITTEN: dict[str, Written] = {".docx": word, ".html": page, ".md": marks, ".eml": mail, ".mbox": mailbox}
+def book(path: Path) -> None:
+    made = openpyxl.Workbook()
+    sheet = made.active
+    sheet.title = "seenSheet"
+    for row in (("seenColumn", "Rate", "Code", "Day"), ("seenCell", 0.075, 123, datetime.date(2026, 3, 15))):
+        sheet.append(row)
+    sheet["B2"].number_format, sheet["C2"].number_format, sheet["D2"].number_format = "0.00%", "00000", "dd/mm/yyyy"
+    sheet["A2"].comment = openpyxl.comments.Comment("seenNote", "Ada")
+    sheet.append(["blindRow"])
+    sheet.row_dimensions[3].hidden = True
+    sheet["F2"] = "blindColumn"
+    sheet.column_dimensions["F"].hidden = True
+    made.create_sheet("Secret").append(["blindSheet"])
+    made["Secret"].sheet_state = "hidden"
+    made.save(path)
+
+
+def old_book(path: Path) -> None:
+    made = xlwt.Workbook()
+    sheet = made.add_sheet("seenSheet")
+    percent = xlwt.easyxf(num_format_str="0.00%")
+    for column, name in enumerate(("seenColumn", "Rate")):
+        sheet.write(0, column, name)
+    sheet.write_merge(1, 2, 0, 0, "seenCell")
+    sheet.write(1, 1, 0.075, percent)
+    sheet.write(2, 1, 0.08, percent)
+    sheet.write(3, 0, "blindRow")
+    sheet.row(3).hidden = True
+    secret = made.add_sheet("Secret")
+    secret.write(0, 0, "blindSheet")
+    secret.visibility = 1
+    made.save(str(path))
+
+
+def open_book(path: Path) -> None:
+    made = odfdo.Document("spreadsheet")
+    made.body.clear()
+    table = odfdo.Table("seenSheet")
+    for row in (["seenColumn", "Rate"], ["seenCell", 0.075], ["blindRow", 1]):
+        table.append_row(odfdo.Row())
+        table.set_row_values(table.height - 1, row)
+    table.set_cell((1, 1), odfdo.Cell(0.075, text="7.50%", cell_type="percentage"))
+    hidden = table.get_row(2)
+    hidden.set_attribute("table:visibility", "collapse")
+    table.set_row(2, hidden)
+    made.body.append(table)
+    made.save(str(path))
+
+
+def open_text(path: Path) -> None:
+    made = odfdo.Document("text")
+    made.body.clear()
+    made.body.append(odfdo.Header(1, "seenHeading"))
+    paragraph = odfdo.Paragraph("seenBody seenNoted")
+    paragraph.insert_note(after="seenBody", note_id="n1", citation="1", body="seenNote")
+    paragraph.insert_annotation(after="seenNoted", body="seenComment", creator="Ada")
+    made.body.append(paragraph)
+    made.body.append(odfdo.List(["seenItem"]))
+    table = odfdo.Table("t", 2, 2)
+    table.set_value((0, 0), "seenCell")
+    made.body.append(table)
+    made.body.append(odfdo.Frame.text_frame("seenBox", size=("5cm", "2cm")))
+    made.insert_style(odfdo.Style("text", name="Secret", display=False), automatic=True)
+    hidden = odfdo.Element.from_tag('<text:p>x <text:span text:style-name="Gone">blindSpan</text:span></text:p>')
+    style = (
+        '<style:style style:name="Gone" style:family="text"><style:text-properties text:display="none"/></style:style>'
+    )
+    made.get_part("content").get_element("//office:automatic-styles").append(odfdo.Element.from_tag(style))
+    made.body.append(hidden)
+    gone = "<text:tracked-changes><text:changed-region text:id='a'><text:deletion><text:p>blindDeleted</text:p>"
+    made.body.insert(odfdo.Element.from_tag(gone + "</text:deletion></text:changed-region></text:tracked-changes>"), 0)
+    made.save(str(path))
+
+
+def show(path: Path) -> None:
+    made = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[1])
+    slide.shapes.title.text = "seenTitle"
+    slide.placeholders[1].text_frame.text = "seenBullet"
+    slide.placeholders[1].text_frame.add_paragraph().text = "seenSecond"
+    table = slide.shapes.add_table(3, 2, Inches(1), Inches(3), Inches(4), Inches(1)).table
+    for place, words in (((0, 0), "seenColumn"), ((0, 1), "b"), ((1, 0), "seenMerged"), ((1, 1), "1"), ((2, 1), "2")):
+        table.cell(*place).text = words
+    table.cell(1, 0).merge(table.cell(2, 0))
+    box = slide.shapes.add_textbox(Inches(1), Inches(5), Inches(3), Inches(1))
+    box.text_frame.text = "seenBox"
+    hidden = slide.shapes.add_textbox(Inches(1), Inches(6), Inches(3), Inches(1))
+    hidden.text_frame.text = "blindShape"
+    next(hidden._element.iter("{*}cNvPr")).set("hidden", "1")
+    slide.notes_slide.notes_text_frame.text = "seenSpoken"
+    made.save(str(path))
+
+
+def form(path: Path) -> None:
+    written.pdf_of(path, written.words("Applicant:", 50, 400) + written.words("seenBody", 50, 300), title="seenTitle")
+    writer = PdfWriter(clone_from=path)
+    page = writer.pages[0]
+    free = FreeText(text="seenFree", rect=(50, 200, 200, 220))
+    writer.add_annotation(0, free)
+    fields = ArrayObject()
+    for flag, value, low in ((0, "seenField", 395), (2, "blindField", 100)):
+        field = DictionaryObject()
+        for key, entry in {
+            "/Type": NameObject("/Annot"), "/Subtype": NameObject("/Widget"), "/FT": NameObject("/Tx"),
+            "/T": TextStringObject(f"f{low}"), "/V": TextStringObject(value), "/F": NumberObject(flag),
+            "/Rect": ArrayObject([FloatObject(n) for n in (120, low, 300, low + 18)]),
+        }.items():  # fmt: skip
+            field[NameObject(key)] = entry
+        reference = writer._add_object(field)
+        fields.append(reference)
+        page[NameObject("/Annots")].append(reference)
+    writer.root_object[NameObject("/AcroForm")] = DictionaryObject({NameObject("/Fields"): fields})
+    writer.write(path)
+
+
+def rich(path: Path) -> None:
+    path.write_text(
+        r"{\rtf1\ansi\pard seenBody {\b seenBold}\par {\v blindHidden}{\deleted blindDeleted}\par "
+        r"\v blindOn\v0 seenAfter{\footnote\pard seenNote}\par"
+        r"\trowd\cellx2000\cellx4000\intbl seenCell\cell seenOther\cell\row\pard\par}"
+    )
+
+
+WRITTEN: dict[str, Written] = {
+    ".docx": word,
+    ".html": page,
+    ".md": marks,
+    ".eml": mail,
+    ".mbox": mailbox,
+    ".xlsx": book,
+    ".xls": old_book,
+    ".ods": open_book,
+    ".odt": open_text,
+    ".pptx": show,
+    ".pdf": form,
+    ".rtf": rich,
+}
 
 
 def words_of(path: Path) -> tuple[str, Parsed]:
@@ -242,3 +396,54 @@ def test_a_title_that_is_none_gives_way_to_the_largest_heading(tmp_path: Path, t
     document.add_heading("First", 1)
     document.save(str(tmp_path / "a.docx"))
     assert parse(tmp_path / "a.docx").title == "First"
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (0.075, "0.00%", "7.50%"),
+        (1234.5, '"€"#,##0.00', "€1,234.50"),
+        (1234.5, '_-* #,##0.00\\ "€"_-;\\-* #,##0.00\\ "€"_-', "1,234.50 €"),
+        (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"),
+        (123, "00000", "00123"),
+        (123456789, "000-00-0000", "123-45-6789"),
+        (-5, "0.00;[Red]-0.00", "-5.00"),
+        (-5, "#,##0;(#,##0)", "(5)"),
+        (0, '0;-0;"none"', "none"),
+        (5, ";;;", ""),
+        (12, '0 "kg"', "12 kg"),
+        (1_500_000, '0.0,,"M"', "1.5M"),
+        (0.1 + 0.2, "General", "0.3"),
+        (0.5, "# ?/?", "0.5"),
+        (7.0, "0.##", "7"),
+        (datetime.datetime(2026, 3, 15), "dd/mm/yyyy", "15/03/2026"),
+        (datetime.datetime(2026, 3, 15), "mm-dd-yy", "2026-03-15"),
+        (datetime.datetime(2026, 3, 15, 9, 5), "d. mmmm yyyy hh:mm", "15. March 2026 09:05"),
+        (datetime.time(14, 5), "h:mm AM/PM", "2:05 PM"),
+        (datetime.timedelta(hours=30, minutes=5), "[h]:mm", "30:05:00"),
+        (True, "General", "TRUE"),
+    ],
+)
+def test_a_value_of_a_workbook_is_what_a_person_sees(value: object, form: str, text: str) -> None:
+    assert shown(value, form) == text
+
+
+@pytest.mark.parametrize("kind", [".xlsx", ".xls", ".ods"])
+def test_workbooks_show_formats_and_count_what_is_hidden(tmp_path: Path, kind: str) -> None:
+    WRITTEN[kind](tmp_path / f"a{kind}")
+    found = parse(tmp_path / f"a{kind}")
+    # The library writes what is shown of a cell of OpenDocument itself, and rounds it.
+    assert f"seenCell | {'7 %' if kind == '.ods' else '7.50%'}" in found.text
+    assert found.left_out["hidden row"] == 1 and (kind == ".ods" or found.left_out["hidden sheet"] == 1)
+    assert kind != ".xlsx" or "seenCell | 7.50% | 00123 | 15/03/2026" in found.text
+    assert kind != ".xls" or "seenCell | 8.00%" in found.text
+
+
+def test_a_filled_field_stands_behind_its_label(tmp_path: Path) -> None:
+    form(tmp_path / "a.pdf")
+    assert "Applicant: seenField" in parse(tmp_path / "a.pdf").text.split("\n")
+
+
+def test_merged_cells_of_a_slide_and_a_page_are_filled(tmp_path: Path) -> None:
+    show(tmp_path / "a.pptx")
+    assert {"seenMerged | 1", "seenMerged | 2"} <= set(parse(tmp_path / "a.pptx").text.split("\n"))
