@@ -2,7 +2,7 @@
 Open WebUI itself in front of the service, with a real browser: `.ci/measure open-webui`. Too large for `make test`.
 
 Two people ask the same question in Open WebUI; each gets the answer that they may have, with sources that open the
-passage. Fails when one of them does not; writes the picture of docs/chat-uis.md.
+passage. Fails when one of them does not; writes pictures into var.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.end_to_end.processes import free_port, service
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("OPEN_WEBUI", ROOT / ".venvs" / "open-webui" / "bin" / "open-webui"))
-IMAGES = ROOT / "docs" / "images"
+IMAGES = ROOT / "var"
 
 START_S = 600.0
 ANSWER_MS = 60_000

@@ -1,4 +1,4 @@
-"""Agents at the production server: the example of docs/mcp.md, readers who leave, a thousand calls, a real token."""
+"""Agents at the production server: the example of docs/clients.md, readers who leave, a thousand calls, a real token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.required import program
 from tests.stub import Stub, running_stub
 from tests.waiting import until
 
-PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "clients.md").read_text("utf-8")
 USERS = Path(resources_file).parent / "demo" / "users.json"
 SECRET = "a secret that the tests share with the service"
 RESOURCE = "https://search.example/mcp"

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * `<datafari-answer>`: the answer card in a page of another site. The page loads this one file as a module and has
- * the element once; `docs/widget.md` says what its attributes do.
+ * the element once; `docs/clients.md` says what its attributes do.
  */
 import { asked, Failure } from "./asking.js";
 import { Card } from "./card.js";
