@@ -1,7 +1,7 @@
 """
 Soak: many streamed requests through the real server, the model a stub; memory, descriptors and errors as it goes on.
 
-`.ci/measure soak` asks 100,000 times and writes its table into docs/faults.md; the suite runs the same code with fewer.
+`.ci/measure soak` asks 100,000 times and prints its table; the suite runs the same code with fewer.
 The documents are short: what a request leaves behind is the subject, not what it costs. The slope of the memory is a
 straight line through what the worker held after each round, the first rounds left out: caches and pools fill then.
 """
@@ -31,8 +31,6 @@ DOCUMENTS = (
     ("belt", "Belts", "The belt of the pump needs a look once a month."),
     ("filter", "Filters", "The filter needs water; the pump needs none."),
 )
-PAGE = Path(__file__).parents[1] / "docs" / "faults.md"
-FROM, TO = "<!-- soak: written by benchmarks/soak.py -->", "<!-- end of soak -->"
 MOST_BYTES = 100.0
 """Most that a request may leave behind; one leaked object of the smallest kind is more than half of that."""
 
@@ -168,19 +166,11 @@ def told(seen: Sequence[Round], took_s: float) -> list[str]:
     ]
 
 
-def write_page(lines: Sequence[str], page: Path = PAGE, *, marks: tuple[str, str] = (FROM, TO)) -> None:
-    """Put *lines* between the page's two *marks*. Raises: ValueError: it has none."""
-    text = page.read_text(encoding="utf-8")
-    head, tail = text.index(marks[0]) + len(marks[0]), text.index(marks[1])
-    page.write_text(f"{text[:head]}\n{chr(10).join(lines)}\n{text[tail:]}", encoding="utf-8")
-
-
 def main() -> int:
     """Run it and print a line for each round, then the slope; 1 when something failed or grew."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--write", action="store_true", help="write the table into docs/faults.md")
     options = parser.parse_args()
     seen: list[Round] = []
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
@@ -194,8 +184,6 @@ def main() -> int:
             print(f"{one.asked:9} {one.failed:6} {memory:11.1f} {one.descriptors:11} {left_s:6.0f} s", flush=True)
         lines = told(seen, time.monotonic() - began)
     print("\n".join(lines))
-    if options.write:
-        write_page(lines)
     return int(not is_flat(seen))
 
 

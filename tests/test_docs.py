@@ -74,7 +74,7 @@ def test_commands_and_targets_that_are_named_are_there() -> None:
 def test_a_value_that_is_shown_is_one_that_its_setting_takes() -> None:
     shown = set()
     # The page of mistakes shows values that are refused.
-    for name, text in ((name, text) for name, text in texts() if name != "docs/mistakes.md"):
+    for name, text in ((name, text) for name, text in texts() if name != "docs/faults.md"):
         for key, value in (found for line in snippets(text) for found in re.findall(r"^([a-z]+\.[\w.]+)=(.*)$", line)):
             if key.partition(".")[0] in GROUPS and "…" not in value:
                 shown.add((name, key, value))

@@ -1,4 +1,4 @@
-"""The table of docs/mistakes.md: each mistake prints what it says there, and no traceback or name of Python."""
+"""The table of docs/faults.md: each mistake prints what it says there, and no traceback or name of Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from datafari_rag.commands.main import LazyGroup
 
-PAGE = Path(__file__).parents[2] / "docs" / "mistakes.md"
+PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 ROWS = re.findall(r"^\| (.+?) \| `(\w+)` \| `(.+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 COMMANDS = {
     "check": ("check", "rag.properties"),

@@ -4,7 +4,7 @@ A real SolrCloud whose rights change and whose documents go while readers ask an
 No user ever sees a version that its rights hide from them. A version that was replaced and visible before they asked,
 or a deleted document, is seen by no user, and nothing that they may see is lost, except while a killed or paused node
 comes back: then Solr may answer from the state of before. `.ci/measure history` runs it for half an hour, keeps all of
-it, and writes the summary into docs/faults.md.
+it, and prints a summary.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.soak import write_page
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError
@@ -42,9 +41,7 @@ from tests.settings import settings_with
 MINUTES = float(os.environ.get("HISTORY_MINUTES", "1"))
 PLACE = os.environ.get("HISTORY_FILE", "")
 """Where the history is kept; empty: beside the test's other files."""
-PAGE = os.environ.get("HISTORY_PAGE", "")
 """The page that gets the summary; empty: none."""
-MARKS = ("<!-- history: written by tests/end_to_end/test_history.py -->", "<!-- end of history -->")
 TOKENS = ("red", "green", "blue")
 DOCUMENTS, WRITERS = 40, 2
 ALL = Search("pump", Step("asked", ("pump",)), DOCUMENTS + 10)
@@ -255,5 +252,3 @@ def test_nobody_sees_what_its_rights_hide_while_rights_change_and_nodes_go(
     assert found == [], (said, place, Counter(one.kind for one in found), found[:3])
     assert len(history.reads) > 50
     assert history.faults.total() > 0
-    if PAGE:
-        write_page(lines, Path(PAGE), marks=MARKS)

@@ -1,4 +1,4 @@
-"""Agents at the production server: the example of docs/clients.md, readers who leave, a thousand calls, a real token."""
+"""Agents at the production server: the example of docs/clients.md, clients that disconnect, a thousand calls, a token."""
 
 from __future__ import annotations
 

@@ -382,9 +382,3 @@ MUTANTS: dict[str, Mutant] = {
     "reload: a bad file is taken": Mutant(SettingsFile, "_reject", _bad_file_taken, 7),
 }
 """What was planted: name → mutant."""
-
-
-def table() -> str:
-    """Return the planted faults as the table of docs/faults.md."""
-    rows = (f"| {name} | {mutant.seed} |" for name, mutant in MUTANTS.items())
-    return "\n".join(("| planted fault | a seed that finds it |", "|---|---|", *rows)) + "\n"

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from tests.simulation.mutants import MUTANTS, Mutant, outcome_with, table
+from tests.simulation.mutants import MUTANTS, Mutant, outcome_with
 from tests.simulation.scheduler import NeverEnds, Scheduler, SimulatedSignal
 from tests.simulation.world import run
 
@@ -61,11 +61,6 @@ def test_a_planted_fault_takes_what_the_function_takes_that_it_replaces(mutant: 
     taken = signature(mutant.real).parameters.values()
     named = {one.name: None for one in taken if one.kind is Parameter.KEYWORD_ONLY}
     signature(mutant.wrong()).bind(*(None for one in taken if one.kind is Parameter.POSITIONAL_OR_KEYWORD), **named)
-
-
-def test_the_page_lists_every_planted_fault_with_its_seed() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text("utf-8")
-    assert page.partition("<!-- mutants -->\n")[2].partition("<!-- end of mutants -->")[0] == table()
 
 
 OUTSIDE = {"http/sessions.py", "solr/zookeeper.py"}

@@ -78,7 +78,7 @@ def test_a_head_that_an_earlier_version_signed_is_read() -> None:
 
 
 def test_lines_that_were_cut_off_with_their_head_are_not_missed() -> None:
-    """What only a copy elsewhere shows: docs/audit.md says so."""
+    """What only a copy elsewhere shows: docs/operating.md says so."""
     assert list(broken(LINES[:3], ChainHead(3, chain(NEW, 3)[1].last), KEYS, needs_key=True)) == []
 
 
