@@ -1,4 +1,4 @@
-"""Agents at the production server: the example of docs/clients.md, clients that disconnect, a thousand calls, a token."""
+"""Agents at the production server: the example of docs/clients.md, clients that disconnect, a thousand calls."""
 
 from __future__ import annotations
 
