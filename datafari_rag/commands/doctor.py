@@ -349,8 +349,11 @@ def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iter
         )
     if model is not None:
         name = endpoint.model or settings.rag.model
-        lessons = model.learned.texts().values()
-        yield from (Finding("learned", "ok", text) for texts in lessons for text in texts)
+        if (tries := trial.facts.tries) > 1:
+            text = f"it refused the form of {tries - 1} of {tries} requests"
+            yield Finding(
+                "form", "hint", text, "Set llm.server, and leave out of llm.body what it refuses (docs/models.md)"
+            )
         yield from _judged(trial, endpoint.needs(name))
         if not isinstance(trial.failure, ModelUnavailable):
             yield from _window(endpoint, name, settings)

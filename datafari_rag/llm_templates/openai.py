@@ -30,7 +30,7 @@ def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) ->
     """
     fields: dict[str, object] = {
         "model": prompt.model or None,
-        "messages": _alternating(_messages(prompt, needs)) if needs.is_merged else list(_messages(prompt, needs)),
+        "messages": _plain(_messages(prompt)) if needs.is_plain else list(_messages(prompt)),
         "temperature": prompt.temperature if needs.sends_temperature else None,
         needs.length: _length(prompt, needs),
         "stream": True if is_streamed else None,
@@ -97,33 +97,31 @@ def _length(prompt: Prompt, needs: ServerNeeds) -> int | None:
     return prompt.max_tokens + min(prompt.spare_tokens, THINKING_TOKENS)
 
 
-def _messages(prompt: Prompt, needs: ServerNeeds) -> Iterator[dict[str, str]]:
+def _messages(prompt: Prompt) -> Iterator[dict[str, str]]:
     if prompt.instructions is not None:
-        yield {"role": needs.instructions, "content": prompt.instructions}
+        yield {"role": "system", "content": prompt.instructions}
     for turn in prompt.history:
-        yield {"role": needs.instructions if turn.role == "system" else turn.role, "content": turn.text}
+        yield {"role": turn.role, "content": turn.text}
     for extract in prompt.extracts:
         yield {"role": "user", "content": document_message(extract, prompt.nonce)}
     yield {"role": "user", "content": prompt.question}
 
 
-def _alternating(messages: Iterator[dict[str, str]]) -> list[dict[str, str]]:
+def _plain(messages: Iterator[dict[str, str]]) -> list[dict[str, str]]:
     """
-    Return *messages* with user and assistant in turn, the user first; instructions stand before them, if at all.
+    Return *messages* with user and assistant in turn, the user first; neighbours of one role are one message.
 
-    Neighbours of one role are one message. Later instructions are the user's, and so is what the assistant said before
-    any user did: the conversation before that was left out.
+    Instructions are the user's, and so is what the assistant said before any user did: the conversation before that was
+    left out.
     """
     joined: list[dict[str, str]] = []
     for message in messages:
         role, text = message["role"], message["content"]
-        is_instructing = role not in ("user", "assistant")
-        if role == "assistant" and not any(earlier["role"] == "user" for earlier in joined):
-            role, text = "user", f"assistant: {text}"
-        elif is_instructing and joined:
-            role = "user" if joined[-1]["role"] != role or len(joined) > 1 else role
+        if role == "assistant" and not joined:
+            text = f"assistant: {text}"
+        role = role if role == "assistant" and joined else "user"
         if joined and joined[-1]["role"] == role:
-            joined[-1] = {"role": role, "content": f"{joined[-1]['content']}\n\n{text}"}
+            joined[-1]["content"] += f"\n\n{text}"
         else:
             joined.append({"role": role, "content": text})
     return joined

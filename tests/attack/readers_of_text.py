@@ -191,7 +191,7 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 
 
 READERS: dict[str, Reader] = {
-    "core.model.servers.lesson_in": lambda text: servers.lesson_in(refusal_of(text), ServerNeeds(), [text]),
+    "core.model.servers.without_refused": lambda text: servers.without_refused(ServerNeeds(), refusal_of(text)),
     "core.model.servers.words_of": lambda text: servers.words_of(refusal_of(text), [text], ["secret"]),
     "core.text.folding.visible": folding.visible,
     "core.answer.output_filter.Followups": lambda text: fed(output_filter.Followups(), text, len(text)),

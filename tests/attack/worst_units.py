@@ -5,7 +5,7 @@ from __future__ import annotations
 WORST = {
     "core.answer.support_policy.SupportPolicy.wording": "'[^1]'",
     "core.identity.counted_address": "'.\\u4e2d'",
-    "core.model.servers.lesson_in": "'[' up to '\\u201d'",
+    "core.model.servers.without_refused": "'[' up to '\\u201d'",
     "core.model.servers.words_of": "marks",
     "core.text.folding.visible": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
     "core.text.language.language_code": "compatible",

@@ -15,7 +15,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.answer.conversations import ConversationLimits
-from tests.adapters.model.test_endpoint_learning import OPENAI
+from tests.adapters.model.test_endpoint_forms import OPENAI
 from tests.loopback import Asked, Reply, serving
 from tests.model_server import model_server
 from tests.required import library
@@ -420,11 +420,10 @@ def test_a_model_that_does_badly_gets_advice(tmp_path: Path) -> None:
         assert line in said.output, said.output
 
 
-def test_what_was_learned_is_told(tmp_path: Path) -> None:
+def test_refused_requests_are_told(tmp_path: Path) -> None:
     with model_server(*OPENAI) as server:
         said = examined(tmp_path, f"rag.api.endpoint={server.url}", "rag.model=m")
-    assert "OK      learned: max_completion_tokens is sent in place of max_tokens" in said.output
-    assert "OK      learned: temperature is not sent" in said.output
+    assert "HINT    form: it refused the form of 2 of 3 requests" in said.output
 
 
 def test_a_model_whose_streams_wait_for_its_thoughts_is_no_buffering_proxy(tmp_path: Path) -> None:

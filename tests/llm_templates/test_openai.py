@@ -253,35 +253,24 @@ class TestWhatAServerNeeds:
         assert isinstance(found, list)
         return [(message["role"], message["content"]) for message in found]
 
-    def test_documents_and_question_are_one_message_where_roles_must_alternate(self) -> None:
-        (system, user) = self.messages(PROMPT, ServerNeeds(is_merged=True))
-        assert system == ("system", "Answer from the documents.")
-        assert user[0] == "user"
-        assert user[1].count(f"<data {NONCE}>") == 2
-        assert user[1].endswith(f"</data {NONCE}>\n\nwhen does the plane for Nice take off")
-
-    def test_instructions_head_the_users_first_message_where_there_is_no_system_role(self) -> None:
-        ((role, text),) = self.messages(PROMPT, ServerNeeds(is_merged=True, instructions="user"))
+    def test_instructions_documents_and_question_are_one_message_in_the_plain_form(self) -> None:
+        ((role, text),) = self.messages(PROMPT, ServerNeeds(is_plain=True))
         assert role == "user"
         assert text.startswith("Answer from the documents.\n\nDocument 1.")
-
-    def test_instructions_of_a_developer_keep_their_place(self) -> None:
-        roles = [role for role, _ in self.messages(PROMPT, ServerNeeds(instructions="developer"))]
-        assert roles == ["developer", "user", "user", "user"]
+        assert text.count(f"<data {NONCE}>") == 2
+        assert text.endswith(f"</data {NONCE}>\n\nwhen does the plane for Nice take off")
 
     def test_a_conversation_alternates_and_nothing_of_it_is_lost(self) -> None:
         turns = tuple(
             ChatMessage(role, text)  # type: ignore[arg-type]
             for role, text in [("system", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d"), ("system", "e")]
         )
-        found = self.messages(replace(PROMPT, history=turns), ServerNeeds(is_merged=True))
-        assert [role for role, _ in found] == ["system", "user", "assistant", "user"]
-        assert [text.split("\n\nDocument")[0] for _, text in found] == [
-            "Answer from the documents.\n\na",
-            "assistant: b\n\nc",
-            "d",
-            "e",
-        ]
+        found = self.messages(replace(PROMPT, history=turns), ServerNeeds(is_plain=True))
+        assert [role for role, _ in found] == ["user", "assistant", "user", "assistant", "user"]
+        texts = [text.split("\n\nDocument")[0] for _, text in found]
+        assert texts == ["Answer from the documents.\n\na", "b", "c", "d", "e"]
+        (first, *_) = self.messages(replace(PROMPT, instructions=None, history=turns[1:]), ServerNeeds(is_plain=True))
+        assert first == ("user", "assistant: b\n\nc")
 
     def test_length_and_temperature_are_the_servers(self) -> None:
         body = openai.body(PROMPT, False, ServerNeeds(length="max_completion_tokens", sends_temperature=False))

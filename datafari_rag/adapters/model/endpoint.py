@@ -10,11 +10,8 @@ Every foreign exception ends here as a core error. What holds for all HTTP is in
 from __future__ import annotations
 
 import json
-import logging
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,7 +34,7 @@ from datafari_rag.core.errors import (
     Rejection,
     ThoughtsPassedOn,
 )
-from datafari_rag.core.model.prompt import Prompt, texts_of
+from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import (
     MAX_REPLY_BYTES,
     RELAYED,
@@ -51,18 +48,18 @@ from datafari_rag.core.model.replies import (
 )
 from datafari_rag.core.model.servers import (
     AUTO,
-    MAX_LESSONS,
-    Lesson,
+    MAX_CHANGES,
     ServerNeeds,
+    Thinking,
     callers_error,
-    lesson_in,
     names_in,
     needs_for,
-    thinking_lesson,
     window_in,
     window_in_props,
     window_in_show,
     with_query,
+    with_thoughts,
+    without_refused,
 )
 from datafari_rag.core.model.streams import Characters, ServerSentEvents, ThinkingFilter, TooLong
 from datafari_rag.core.settings.addresses import Tls
@@ -81,7 +78,7 @@ AFTER_DONE_S = 0.05
 END_MARK = "[DONE]"
 
 UNDERSTOOD = (NoAnswer, OnlyThoughts, ThoughtsPassedOn, ModelInputTooLong, ContentFiltered)
-"""Failures of a request whose form the server took: what led to it was learned."""
+"""Failures of a request whose form the server took."""
 
 T = TypeVar("T")
 
@@ -90,7 +87,7 @@ class HttpModel:
     """
     One endpoint with its template: a `Model` and a `Relay` that asks once.
 
-    A refusal that says how the request has to be is learned from: the same question is then sent again in that form.
+    A question that is refused for a parameter or for the form of its messages is sent once more without that.
     """
 
     def __init__(
@@ -109,8 +106,9 @@ class HttpModel:
             KeyError: no such template.
         """
         self._server = ModelServer(endpoint, machine)
-        self.learned = LearnedNeeds(urlsplit(endpoint.url).hostname or "", endpoint.needs)
-        self._model = endpoint.model
+        self._endpoint, self._model = endpoint, endpoint.model
+        self._taken: dict[str, tuple[bool, Thinking]] = {}
+        """By model: whether it wanted the plain form, and how it thinks."""
         # Its replies name no model, and callers are to see what answered.
         self._name = "" if template == "openai" else template
         self._template: Template = TEMPLATES[template]
@@ -120,16 +118,16 @@ class HttpModel:
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
     ) -> Generator[TextChunk | Ending, None, None]:
         """
-        Ask, and yield pieces, then one `Ending`; see `ports.Model`. A request that taught something counts as a try.
+        Ask, and yield pieces, then one `Ending`; see `ports.Model`. Each request that was refused counts as a try.
 
         *until* is the time of *clock* at which the answer must be there, when that is sooner than the total limit.
         """
         if self._model is not None:
             prompt = replace(prompt, model=self._model, chosen=prompt.chosen - {"model"})
         until = self._clock() + self._limits.total_s if until is None else until
-        needs, lessons = self.learned.of(prompt.model), list[Lesson]()
+        needs, refused = self._needs(prompt.model), list[ServerNeeds]()
         while True:
-            tally = ReplyTotals(prompt.model or self._name, tries=1 + len(lessons))
+            tally = ReplyTotals(prompt.model or self._name, tries=1 + len(refused))
             # A whole reply can wait for its end to be without thoughts, a stream only where it must.
             is_aloud = needs.thinking == "aloud"
             thinking = ThinkingFilter(is_held=is_aloud or not is_streamed, thinks_aloud=is_aloud)
@@ -137,23 +135,30 @@ class HttpModel:
             try:
                 reply, patience = self._reply_to(prompt, needs, is_streamed=is_streamed, until=until)
                 with reply:
-                    for piece in self._pieces(reply, tally, patience, thinking):
-                        self.learned.keep(prompt.model, lessons)
-                        lessons.clear()
-                        yield piece
+                    yield from self._pieces(reply, tally, patience, thinking)
                 failure = tally.failure()
             except ModelError as error:
                 failure = error
-            if failure is None or isinstance(failure, UNDERSTOOD):
-                has_thoughts = tally.facts.has_thoughts or isinstance(failure, OnlyThoughts)
-                learned = (*lessons, *thinking_lesson(needs, thinking, prompt, has_thoughts=has_thoughts))
-                self.learned.keep(prompt.model, learned)
-            lesson = None if tally.has_text else _taught(failure, needs, prompt, lessons)
-            if lesson is None:
+            changed = None if tally.has_text else _changed(failure, needs, refused)
+            if changed is None:
                 break
-            lessons.append(lesson)
-            needs = lesson.needs
+            refused.append(needs)
+            needs = changed
+        if failure is None or isinstance(failure, UNDERSTOOD):
+            has_thoughts = tally.facts.has_thoughts or isinstance(failure, OnlyThoughts)
+            self._remember(prompt.model, with_thoughts(needs, thinking, prompt, has_thoughts=has_thoughts))
         yield Ending(tally.finish_reason, _blamed(failure, prompt), tally.facts)
+
+    def _needs(self, model: str) -> ServerNeeds:
+        """Return what the server wants for *model*: what its table says, in the form that was taken last."""
+        is_plain, thinking = self._taken.get(model, (False, None))
+        needs = self._endpoint.needs(model)
+        return replace(needs, is_plain=is_plain or needs.is_plain, thinking=thinking or needs.thinking)
+
+    def _remember(self, model: str, needs: ServerNeeds) -> None:
+        before = self._needs(model)
+        if (needs.is_plain, needs.thinking) != (before.is_plain, before.thinking) and len(self._taken) < MAX_MODELS:
+            self._taken[model] = needs.is_plain, needs.thinking
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool, until: float | None = None
@@ -288,13 +293,13 @@ def _blamed(failure: RagError | None, prompt: Prompt) -> RagError | None:
     return callers_error(failure, chosen=prompt.chosen, model=prompt.model) or failure
 
 
-def _taught(failure: RagError | None, needs: ServerNeeds, prompt: Prompt, lessons: Sequence[Lesson]) -> Lesson | None:
-    """Return what is still to be learned from *failure* for this question, None where nothing is."""
+def _changed(failure: RagError | None, needs: ServerNeeds, refused: Sequence[ServerNeeds]) -> ServerNeeds | None:
+    """Return the form in which the question is sent once more, None where *failure* leaves none that is new."""
     rejection = failure.rejection if isinstance(failure, ModelError) else None
-    if rejection is None or len(lessons) == MAX_LESSONS:
+    if rejection is None or len(refused) == MAX_CHANGES:
         return None
-    lesson = lesson_in(rejection, needs, texts_of(prompt))
-    return None if lesson is None or lesson.name in {other.name for other in lessons} else lesson
+    changed = without_refused(needs, rejection)
+    return None if changed in (needs, *refused) else changed
 
 
 class ReadDeadline:
@@ -471,48 +476,8 @@ def _is_stream(reply: Reply, patience: ReadDeadline) -> bool:
     return patience.is_streamed and not reply.headers.get("content-type", "").lower().startswith("application/json")
 
 
-log = logging.getLogger(__name__)
-
 MAX_MODELS = 256
-"""How many models of one endpoint are remembered: callers of /v1 may name any. The one not used for longest goes."""
-
-
-class LearnedNeeds:
-    """What the models of one endpoint want; safe for threads and greenlets."""
-
-    def __init__(self, name: str, needs_of: Callable[[str], ServerNeeds]) -> None:
-        """Remember nothing yet. *name* is the endpoint's for the log; *needs_of* is what its table says of a model."""
-        self._name, self._needs_of = name, needs_of
-        self._learned: OrderedDict[str, tuple[ServerNeeds, tuple[str, ...]]] = OrderedDict()
-        self._lock = Lock()
-
-    def of(self, model: str) -> ServerNeeds:
-        """Return what *model* wants, as far as is known."""
-        with self._lock:
-            if model not in self._learned:
-                return self._needs_of(model)
-            self._learned.move_to_end(model)
-            return self._learned[model][0]
-
-    def keep(self, model: str, lessons: Sequence[Lesson]) -> None:
-        """Remember *lessons*, if any, which led to a request that *model* accepted, or which its reply taught."""
-        if not lessons:
-            return
-        with self._lock:
-            before = self._learned.get(model, (None, ()))[1]
-            texts = dict.fromkeys((*before, *(lesson.text for lesson in lessons)))
-            self._learned[model] = (lessons[-1].needs, tuple(texts))
-            self._learned.move_to_end(model)
-            if len(self._learned) > MAX_MODELS:
-                self._learned.popitem(last=False)
-        if tuple(texts) != before:
-            log.info("model %s: learned: %s", self._name, "; ".join(texts))
-
-    def texts(self) -> Mapping[str, Sequence[str]]:
-        """Return what was learned of each model, in sentences."""
-        with self._lock:
-            return {model: texts for model, (_, texts) in self._learned.items()}
-
+"""Of how many models of one endpoint the form is remembered: callers of /v1 may name any."""
 
 POOL = 2048
 """Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""

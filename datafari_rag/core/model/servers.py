@@ -6,10 +6,10 @@ The papers' form (Datafari RagAPI) is the default: one message for each document
 as a bearer token. `/v1/models` is everybody's list; LM Studio has `/api/v0/models` besides, llama.cpp `/props`, Ollama
 `/api/ps` and `/api/show`.
 
-What a refusal means, to the service, to its administrator, to the caller: the service learns a parameter that the
-server does not take, or roles that it wants otherwise. An administrator is shown the server's words and what to do; a
-caller is told what they chose wrong. The message may quote the prompt, documents included: what stands in the prompt
-teaches nothing, and none of it is shown or logged. Pure.
+What a refusal means, to the service, to its administrator, to the caller: the service leaves out a parameter that the
+server does not take, or sends the messages in their plainest form. An administrator is shown the server's words and
+what to do; a caller is told what they chose wrong. The message may quote the prompt, documents included: none of it is
+shown or logged. Pure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from datafari_rag.core.model.replies import RELAYED, refusal_of
 from datafari_rag.core.model.streams import END_MARKS, ThinkingFilter
 
 Length = Literal["max_tokens", "max_completion_tokens"]
-Instructions = Literal["system", "developer", "user"]
 Thinking = Literal["none", "apart", "aloud"]
 
 
@@ -46,18 +45,16 @@ class ServerNeeds:
     """
     The form of request that one model of one server accepts.
 
-    *length* names the parameter that limits the answer. *instructions* is the role that they have;
-    with "user" they head the first message of the user. *is_merged*: neighbours of one role are one message, so that
-    user and assistant alternate. *key_header* "" sends the key as a bearer token. *query* is added to the address where
-    it is absent there. *body* has further keys of the request, such as reasoning_effort. *thinking* is where the
-    model's thoughts are: "apart" (a field of their own, or not shown at all) or "aloud" (before the answer, in its
-    text).
+    *length* names the parameter that limits the answer. *is_plain*: user and assistant alternate, because neighbours of
+    one role are one message, and instructions head the first message of the user. *key_header* "" sends the key as a
+    bearer token. *query* is added to the address where it is absent there. *body* has further keys of the request, such
+    as reasoning_effort. *thinking* is where the model's thoughts are: "apart" (a field of their own, or not shown at
+    all) or "aloud" (before the answer, in its text).
     """
 
     length: Length = "max_tokens"
     sends_temperature: bool = True
-    instructions: Instructions = "system"
-    is_merged: bool = False
+    is_plain: bool = False
     key_header: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, object] = field(default_factory=dict)
@@ -236,138 +233,52 @@ _WINDOWS = (
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
 
 
-MAX_LESSONS = 3
-"""How often one question is sent again, each time for another difference."""
+MAX_CHANGES = 3
+"""How often one question is sent again, each time in another form."""
 
-TEACHING = frozenset({200, 400, 422})
+_CHANGING = frozenset({200, 400, 422})
 """Statuses of a refusal of the request itself; 200 is an error object in place of an answer that names no status."""
 
-_AROUND = 8
-_ONLY = "only user and assistant roles"
 _REFUSED = re.compile(
     r"unsupported|not support|n't support|not permitted|not allowed|unrecognized|unknown|unexpected|extra_forbidden"
-    rf"|deprecated|{_ONLY}"
+    r"|deprecated"
 )
-_ALTERNATE = re.compile(r"must alternate|roles? in a row|must be at the beginning|initial optional system message")
-_ROLE = re.compile(r"\broles?\b")
-_BACKSLASHES = re.compile(r"\\+")
-_NOT_ASCII = re.compile(r"(?:\\u[\da-f]{4}|\\x[\da-f]{2}|[^\x00-\x7f]|\?)+")
-_SPACE = re.compile(r"(?:\\[nrtbf]|\s)+")
-_PARAMETERS = ("max_tokens", "max_completion_tokens", "temperature")
+_OF_FORM = re.compile(r"\broles?\b|system message")
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What a server wants otherwise: *name* is what it refused, *text* says what is done, for the log."""
-
-    name: str
-    text: str
-    needs: ServerNeeds
-
-
-def lesson_in(rejection: Rejection, needs: ServerNeeds, texts: Sequence[str]) -> Lesson | None:
+def without_refused(needs: ServerNeeds, rejection: Rejection) -> ServerNeeds | None:
     """
-    Return what *rejection* teaches of a request that was made as *needs* says, None where it teaches nothing.
+    Return *needs* without what *rejection* names of them, None where it names nothing that can be left out.
 
-    *texts* are the texts of the prompt.
+    The limit of the answer gets its other name, and a refusal that speaks of roles the plain form. What a refusal
+    quotes of a document may be misread: the worst that follows is one more request, in a form that any server takes.
     """
-    if rejection.status not in TEACHING:
+    if rejection.status not in _CHANGING:
         return None
-    refusal = _RefusalWords.of(rejection, texts)
-    if not refusal.has(_REFUSED):
-        return _of_turns(needs) if refusal.has(_ALTERNATE) else None
-    name = next(refusal.named((*_PARAMETERS, *needs.body)), None)
-    if name is not None:
-        return _of_parameter(name, needs)
-    if refusal.has(_ALTERNATE):
-        return _of_turns(needs)
-    is_of_role = needs.instructions in refusal.text or _ONLY in refusal.text
-    return _of_instructions(needs) if refusal.has(_ROLE) and is_of_role else None
+    words, named = rejection.words, rejection.error.get("param")
+    names = [needs.length, *(["temperature"] if needs.sends_temperature else []), *needs.body]
+    if not isinstance(named, str):
+        hits = ((re.search(rf"(?<![\w.]){re.escape(name.lower())}(?!\w)", words), name) for name in names)
+        named = min(((hit.start(), name) for hit, name in hits if hit), default=(0, None))[1]
+    if named in names and _REFUSED.search(words):
+        if named in needs.body:
+            return replace(needs, body={key: value for key, value in needs.body.items() if key != named})
+        if named == "temperature":
+            return replace(needs, sends_temperature=False)
+        return replace(needs, length="max_tokens" if named == "max_completion_tokens" else "max_completion_tokens")
+    return replace(needs, is_plain=True) if _OF_FORM.search(words) else None
 
 
-def thinking_lesson(
-    needs: ServerNeeds, thinking: ThinkingFilter, prompt: Prompt, *, has_thoughts: bool
-) -> Iterator[Lesson]:
+def with_thoughts(needs: ServerNeeds, thinking: ThinkingFilter, prompt: Prompt, *, has_thoughts: bool) -> ServerNeeds:
     """
-    Yield what the reply to *prompt* teaches that was read through *thinking*: whether its model thinks, and where.
+    Return *needs* with what the reply to *prompt*, read through *thinking*, shows of the model's thoughts.
 
     *has_thoughts*: it thought, shown or hidden. An end mark that stands in the prompt may be quoted from there.
     """
-    if thinking.is_without_beginning and needs.thinking != "aloud":
-        if any(mark in text for mark in END_MARKS for text in texts_of(prompt)):
-            return
-        text = "its answers begin with thoughts: streams wait for their end"
-        yield Lesson("thinking", text, replace(needs, thinking="aloud"))
-    elif has_thoughts and needs.thinking == "none":
-        yield Lesson("thinking", "it thinks: its answers get more tokens", replace(needs, thinking="apart"))
-
-
-@dataclass(frozen=True, slots=True)
-class _RefusalWords:
-    """The words of a refusal, unescaped and cut; *param* is the parameter that it names in a field of its own."""
-
-    text: str
-    param: str
-    texts: tuple[str, ...]
-
-    @classmethod
-    def of(cls, rejection: Rejection, texts: Sequence[str]) -> _RefusalWords:
-        param = rejection.error.get("param")
-        return cls(
-            _unescaped(rejection.words),
-            param if isinstance(param, str) else "",
-            tuple(_unescaped(text.lower()) for text in texts),
-        )
-
-    def has(self, pattern: re.Pattern[str]) -> bool:
-        """Say whether the server itself says what *pattern* finds; what it only quotes of the prompt does not count."""
-        return any(not self._is_quoted(*match.span()) for match in pattern.finditer(self.text))
-
-    def named(self, names: Sequence[str]) -> Iterator[str]:
-        """Yield those of *names* that are refused: the one of the field, else as they come in the message."""
-        if self.param:
-            yield from (name for name in names if name == self.param)
-            return
-        hits = ((re.search(rf"(?<![\w.]){re.escape(name.lower())}(?!\w)", self.text), name) for name in names)
-        places = sorted((match.start(), name) for match, name in hits if match and not self._is_quoted(*match.span()))
-        yield from (name for _, name in places)
-
-    def _is_quoted(self, start: int, end: int) -> bool:
-        around = self.text[max(0, start - _AROUND) : end + _AROUND]
-        return any(around in text for text in self.texts)
-
-
-def _unescaped(text: str) -> str:
-    """Return *text*, in lower case, so that a quotation of it, escaped or not and however often, reads the same."""
-    text = _NOT_ASCII.sub("?", _BACKSLASHES.sub(r"\\", text))
-    return _SPACE.sub(" ", text).replace("\\", "")
-
-
-def _of_parameter(name: str, needs: ServerNeeds) -> Lesson | None:
-    if name in needs.body:
-        body = {key: value for key, value in needs.body.items() if key != name}
-        return Lesson(name, f"{name} is not sent", replace(needs, body=body))
-    if name == "temperature":
-        bare = replace(needs, sends_temperature=False)
-        return Lesson(name, "temperature is not sent", bare) if needs.sends_temperature else None
-    if name != needs.length:
-        return None
-    other: Length = "max_completion_tokens" if name == "max_tokens" else "max_tokens"
-    return Lesson("length", f"{other} is sent in place of {name}", replace(needs, length=other))
-
-
-def _of_turns(needs: ServerNeeds) -> Lesson | None:
-    if needs.is_merged:
-        return None
-    text = "documents and question are one message, so that user and assistant alternate"
-    return Lesson("turns", text, replace(needs, is_merged=True))
-
-
-def _of_instructions(needs: ServerNeeds) -> Lesson | None:
-    if needs.instructions == "user":
-        return None
-    role: Instructions = "system" if needs.instructions == "developer" else "user"
-    return Lesson(needs.instructions, f"instructions have the role {role}", replace(needs, instructions=role))
+    if thinking.is_without_beginning:
+        is_quoted = any(mark in text for mark in END_MARKS for text in texts_of(prompt))
+        return needs if is_quoted else replace(needs, thinking="aloud")
+    return replace(needs, thinking="apart") if has_thoughts and needs.thinking == "none" else needs
 
 
 RUN_CHARS = 16

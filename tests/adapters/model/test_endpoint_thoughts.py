@@ -95,15 +95,15 @@ def test_an_unknown_models_first_stream_fails_by_name_and_the_next_one_answers()
         assert isinstance(first.failure, ThoughtsPassedOn)
         texts, second = answer(model, prompt(), is_streamed=True)
         assert ("".join(texts), second.failure) == ("Paris [1].", None)
-        assert model.learned.texts() == {"m": ("its answers begin with thoughts: streams wait for their end",)}
 
 
-def test_an_unknown_models_whole_reply_has_no_thoughts_and_teaches() -> None:
+def test_an_unknown_models_whole_reply_has_no_thoughts_nor_has_the_stream_after_it() -> None:
     with model_server(texts=ALOUD) as server:
         model = HttpModel(Endpoint(server.url))
         texts, ending = answer(model, prompt(), is_streamed=False)
         assert (texts, ending.failure) == (["Paris [1]."], None)
-        assert model.learned.of("m").thinking == "aloud"
+        texts, ending = answer(model, prompt(), is_streamed=True)
+        assert ("".join(texts), ending.failure) == ("Paris [1].", None)
 
 
 @both
@@ -124,12 +124,14 @@ def test_nothing_but_thoughts_names_the_tokens_and_the_setting(
 
 @both
 def test_a_model_that_hides_its_thoughts_says_so_and_gets_more_tokens_next_time(is_streamed: bool) -> None:
-    with raw_server(replying({"content": ""}, finish="length", is_streamed=is_streamed)) as url:
-        model = HttpModel(Endpoint(url))
-        _, ending = answer(model, prompt(), is_streamed=is_streamed)
-    assert isinstance(ending.failure, OnlyThoughts)
-    assert ending.facts.thought_tokens == 70
-    assert model.learned.texts() == {"m": ("it thinks: its answers get more tokens",)}
+    usage = {"completion_tokens": 77, "completion_tokens_details": {"reasoning_tokens": 70}}
+    reply = {"choices": [{"message": {"content": ""}, "finish_reason": "length"}], "usage": usage}
+    with model_server(lambda body: (200, reply)) as server:
+        model = HttpModel(Endpoint(server.url))
+        endings = [answer(model, prompt(spare=1000), is_streamed=is_streamed)[1] for _ in range(2)]
+    assert isinstance(endings[0].failure, OnlyThoughts)
+    assert endings[0].facts.thought_tokens == 70
+    assert [body["max_tokens"] for body in server.bodies] == [250, 1250]
 
 
 def test_a_model_that_ends_after_its_thoughts_says_so() -> None:

@@ -1,9 +1,8 @@
-"""Models that refuse the papers' form: an answer to the first question, and no refused request after it."""
+"""Models that refuse the papers' form: the question is sent once more without what they refuse."""
 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +12,11 @@ import pytest
 
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
-from datafari_rag.adapters.model.endpoint import MAX_MODELS, Endpoint, HttpModel, LearnedNeeds
+from datafari_rag.adapters.model.endpoint import MAX_MODELS, Endpoint, HttpModel
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelParameterRefused, ModelRefused, ModelUnavailable
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.model.servers import PAPERS_FORM, Lesson
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import Rule, model_server
 
@@ -75,38 +73,33 @@ def answer(model: HttpModel | ModelChain, asked: Prompt, *, is_streamed: bool = 
 
 
 WANTING = {
-    "OpenAI's newer models": (OPENAI, 3),
-    "alternating roles": (MISTRAL, 2),
-    "alternating roles and no system": (GEMMA, 3),
-    "three differences": (O1_MINI, 4),
+    "OpenAI's newer models": (OPENAI, 3, 3),
+    "alternating roles": (MISTRAL, 2, 1),
+    "alternating roles and no system": (GEMMA, 2, 1),
+    "three differences": (O1_MINI, 4, 3),
 }
 
 
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("rules", "tries"), WANTING.values(), ids=WANTING.keys())
-def test_the_first_question_is_answered_and_none_after_it_is_refused(
-    rules: tuple[Rule, ...], tries: int, is_streamed: bool, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("rules", "tries", "later"), WANTING.values(), ids=WANTING.keys())
+def test_every_question_is_answered_and_the_form_of_the_messages_is_remembered(
+    rules: tuple[Rule, ...], tries: int, later: int, is_streamed: bool
 ) -> None:
-    with model_server(*rules) as server, caplog.at_level(logging.INFO, "datafari_rag.adapters.model.endpoint"):
+    with model_server(*rules) as server:
         model = HttpModel(Endpoint(server.url, "sk-1"))
         text, first = answer(model, prompt(), is_streamed=is_streamed)
         assert (text, first.failure, first.facts.tries, len(server.bodies)) == ("Paris [1].", None, tries, tries)
         text, second = answer(model, prompt(), is_streamed=is_streamed)
-        assert (text, second.failure, second.facts.tries, len(server.bodies)) == ("Paris [1].", None, 1, tries + 1)
-        assert len([line for line in caplog.messages if "learned" in line]) == 1
-        assert "nice" not in caplog.text and "sk-1" not in caplog.text
+        assert (text, second.failure, second.facts.tries) == ("Paris [1].", None, later)
         assert server.bodies[-1]["messages"][-1]["content"].endswith("What is nice?")
 
 
-def test_what_was_learned_of_one_model_is_not_believed_of_another() -> None:
-    with model_server(
-        when(lambda body: body["model"] == "new" and "max_tokens" in body, next(iter(RECORDED)))
-    ) as server:
+def test_the_form_of_one_model_is_not_that_of_another() -> None:
+    with model_server(lambda body: MISTRAL[0](body) if body["model"] == "strict" else None) as server:
         model = HttpModel(Endpoint(server.url))
-        answer(model, prompt("new"))
-        answer(model, prompt("old"))
-        assert ["max_tokens" in body for body in server.bodies] == [True, False, True]
-        assert model.learned.texts() == {"new": ("max_completion_tokens is sent in place of max_tokens",)}
+        for name in ("strict", "other", "strict"):
+            answer(model, prompt(name))
+        assert [is_alternating(body) for body in server.bodies] == [False, True, False, True]
 
 
 def test_a_conversation_alternates_when_it_was_merged() -> None:
@@ -120,23 +113,25 @@ def test_a_conversation_alternates_when_it_was_merged() -> None:
         text, ending = answer(HttpModel(Endpoint(server.url)), prompt("m", *history))
         assert (text, ending.failure) == ("Paris [1].", None)
         sent = server.bodies[-1]["messages"]
-        assert roles(server.bodies[-1]) == ["system", "user", "assistant", "user"]
-        assert sent[1]["content"] == "assistant: Hello.\n\nHi."
-        assert sent[3]["content"].startswith("Be kind.\n\nDocument 1. <data k3j9x2m5q8w1>")
-        assert "Document 2. <data" in sent[3]["content"]
+        assert roles(server.bodies[-1]) == ["user", "assistant", "user", "assistant", "user"]
+        assert [message["content"] for message in sent[:4]] == ["Be brief.", "Hello.", "Hi.", "Yes?"]
+        assert sent[4]["content"].startswith("Be kind.\n\nDocument 1. <data k3j9x2m5q8w1>")
+        assert "Document 2. <data" in sent[4]["content"]
 
 
-def test_a_server_that_refuses_everything_is_sent_four_requests_at_most_and_teaches_nothing() -> None:
-    cases = iter(DIFFERENT)
+def test_a_server_that_refuses_everything_is_sent_four_requests_at_most_and_nothing_is_remembered() -> None:
+    cases = iter([*DIFFERENT, *DIFFERENT])
     with model_server(lambda body: (400, RECORDED[next(cases)])) as server:
         model = HttpModel(Endpoint(server.url))
         _, ending = answer(model, prompt())
         assert isinstance(ending.failure, ModelRefused)
-        assert (len(server.bodies), ending.facts.tries, model.learned.texts()) == (4, 4, {})
+        assert (len(server.bodies), ending.facts.tries) == (4, 4)
+        answer(model, prompt())
+        assert roles(server.bodies[4]) == roles(server.bodies[0])
 
 
 @pytest.mark.parametrize("code", ["context_length_exceeded", "content_filter"])
-def test_a_form_that_was_taken_is_learned_although_the_prompt_is_refused(code: str) -> None:
+def test_a_form_that_was_taken_is_remembered_although_the_prompt_is_refused(code: str) -> None:
     refusal = 400, {"error": {"message": "No.", "code": code}}
     with model_server(*MISTRAL, lambda body: refusal) as server:
         model = HttpModel(Endpoint(server.url))
@@ -151,15 +146,14 @@ def test_the_same_refusal_again_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
-def test_nothing_is_learned_from_a_server_that_is_not_well(status: int) -> None:
+def test_a_server_that_is_not_well_is_asked_once(status: int) -> None:
     with model_server(when(lambda body: True, "OpenAI: the length's newer name", status)) as server:
-        model = HttpModel(Endpoint(server.url))
-        _, ending = answer(model, prompt())
+        _, ending = answer(HttpModel(Endpoint(server.url)), prompt())
         assert ending.failure is not None
-        assert (len(server.bodies), model.learned.texts()) == (1, {})
+        assert len(server.bodies) == 1
 
 
-def test_refusals_that_taught_do_not_open_the_breaker() -> None:
+def test_refusals_on_the_way_do_not_open_the_breaker() -> None:
     with model_server(*O1_MINI) as server:
         breaker = Breaker(1, 60, lambda: 0.0)
         chain = ModelChain([ChainMember("a", HttpModel(Endpoint(server.url)), breaker)])
@@ -167,7 +161,7 @@ def test_refusals_that_taught_do_not_open_the_breaker() -> None:
         assert (text, ending.failure, ending.facts.tries, breaker.is_open) == ("Paris [1].", None, 4, False)
 
 
-def test_an_error_in_place_of_a_streams_first_words_teaches_too() -> None:
+def test_an_error_in_place_of_a_streams_first_words_is_a_refusal_too() -> None:
     error = {"error": {"message": "Error rendering prompt with jinja template: Conversation roles must alternate"}}
     with model_server(lambda body: None if is_alternating(body) else (200, error)) as server:
         text, ending = answer(HttpModel(Endpoint(server.url)), prompt(), is_streamed=True)
@@ -190,15 +184,13 @@ def test_the_limit_of_time_holds_for_all_requests_of_a_question() -> None:
         assert len(server.bodies) == 2
 
 
-def test_the_most_models_are_remembered_and_the_one_not_used_for_longest_is_forgotten() -> None:
-    learned = LearnedNeeds("host", lambda model: PAPERS_FORM)
-    lesson = Lesson("turns", "merged", PAPERS_FORM)
-    for number in range(MAX_MODELS):
-        learned.keep(f"m{number}", [lesson])
-    learned.of("m0")
-    learned.keep("one more", [lesson])
-    assert len(learned.texts()) == MAX_MODELS
-    assert "m0" in learned.texts() and "m1" not in learned.texts()
+def test_the_forms_of_so_many_models_are_remembered() -> None:
+    with model_server(*MISTRAL) as server:
+        model = HttpModel(Endpoint(server.url))
+        tries = [
+            answer(model, prompt(f"m{number}"))[1].facts.tries for number in (*range(MAX_MODELS + 1), 0, MAX_MODELS)
+        ]
+    assert tries == [2] * (MAX_MODELS + 1) + [1, 2]
 
 
 class TestKnownServers:
