@@ -26,6 +26,7 @@ from datafari_rag.core.text.words import (
     STEMS,
     Word,
     is_empty_word,
+    is_in_capitals,
     is_unspaced,
     pieces_of,
     words_of,
@@ -273,7 +274,10 @@ class TermPositions:
 def terms_of(question: str, language: str) -> tuple[Term, ...]:
     """Return what to look for in a text for *question*; empty only when it has no word at all."""
     words = words_of(question[:MAX_QUESTION_CHARS], language)
-    content = [word for word in words if not is_empty_word(word.text.lower(), language)] or list(words)
+    texts = [word.text for word in words]
+    content = [
+        word for word in words if is_in_capitals(word.text, texts) or not is_empty_word(word.text.lower(), language)
+    ] or list(words)
     names = _names_among(content, language)
     # Names count less: the document is found by them, the place in it by the rest. A run of them is one thing.
     runs = [[is_name] * len(list(run)) for is_name, run in groupby(names)]

@@ -23,7 +23,7 @@ from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import visible
 from datafari_rag.core.text.language import detect, language_code
-from datafari_rag.core.text.words import is_empty_word, is_unspaced, sought_in
+from datafari_rag.core.text.words import is_empty_word, is_in_capitals, is_unspaced, sought_in
 
 TURN_TOKENS = 8
 """What role and frame of one message cost, at most."""
@@ -114,14 +114,14 @@ def content_words(question: str, language: str) -> tuple[str, ...]:
 def own_words(question: str, language: str) -> tuple[str, ...]:
     """Return the distinct words of *question* that say what is looked for; "Why?" has none."""
     words = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
-    return tuple(word for word in words if not is_empty_word(word.lower(), language))
+    return tuple(word for word in words if is_in_capitals(word, words) or not is_empty_word(word.lower(), language))
 
 
 def plain_step(text: str, *, language: str, operator: Operator) -> Step:
     """Return the one step of a plain search for *text*; words that only ask need not be in a document."""
     words = sought_in(text, language)
-    own = tuple(word for word in words if not is_empty_word(word.lower(), language))
-    return Step("asked", own or words, operator)
+    own = [word for word in words if is_in_capitals(word, words) or not is_empty_word(word.lower(), language)]
+    return Step("asked", tuple(own) or words, operator)
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ from datafari_rag.core.solr.handler_parameters import (
 )
 from datafari_rag.core.solr.schema import FIELD_NAME, Kind, Schema
 from datafari_rag.core.text.folding import is_unicode
-from datafari_rag.core.text.words import is_function_word, is_unspaced
+from datafari_rag.core.text.words import is_function_word, is_in_capitals, is_unspaced
 
 Params = Mapping[str, str | Sequence[str]]
 
@@ -321,7 +321,8 @@ def usable_words(words: Iterable[str], language: str) -> tuple[str, ...]:
     pieces = [piece for word in words for piece in _UNSENDABLE.sub(" ", word).split()]
     by_fold = {piece.casefold(): piece[:MAX_WORD_CHARS] for piece in reversed(pieces) if any(map(str.isalnum, piece))}
     usable = tuple(reversed(by_fold.values()))
-    return (tuple(word for word in usable if not is_function_word(word.lower(), language)) or usable)[:MAX_WORDS]
+    own = [word for word in usable if is_in_capitals(word, usable) or not is_function_word(word.lower(), language)]
+    return (tuple(own) or usable)[:MAX_WORDS]
 
 
 def words_within(words: Sequence[str], pieces: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -273,3 +273,8 @@ def is_asking_word(word: str, language: str) -> bool:
 def is_empty_word(word: str, language: str) -> bool:
     """Say whether the lower-case *word* is either of the two."""
     return is_function_word(word, language) or is_asking_word(word, language)
+
+
+def is_in_capitals(word: str, among: Iterable[str]) -> bool:
+    """Say whether *word* is in capitals and not all that it stands *among* are: then it is no stop word (IT, US)."""
+    return len(word) > 1 and word.isupper() and word.isalpha() and any(map(str.islower, among))

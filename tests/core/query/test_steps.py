@@ -91,6 +91,19 @@ def test_a_pasted_page_is_not_searched_word_by_word() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What does the IT policy say?", ("IT", "policy")),
+        ("what does it say about us?", ()),
+        ("WHAT DOES IT SAY ABOUT US?", ()),
+        ("Does the US office work?", ("US", "office", "work")),
+    ],
+)
+def test_a_stop_word_in_capitals_among_others_is_a_name(question: str, words: tuple[str, ...]) -> None:
+    assert tuple(word for word in own_words(question, "en") if word.lower() != "say") == words
+
+
+@pytest.mark.parametrize(
     ("question", "language", "has"),
     [
         ("How do I install it?", "en", True),
