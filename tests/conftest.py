@@ -24,7 +24,6 @@ pytest.register_assert_rewrite("tests.adapters.retriever_suite")
 pytest_plugins = (
     "tests.attack.report",
     "tests.clients.sights",
-    "tests.conformance.table",
     "tests.end_to_end.matrix",
     "tests.missing",
     "tests.security.telling",

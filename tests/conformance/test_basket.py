@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -16,14 +16,13 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.core.ask import MAX_DOCUMENTS
 from datafari_rag.core.settings.records import ReplyShape
-from tests.conformance.dialects import DIALECTS, Dialect
+from datafari_rag_trials.conformance.doors import Door, Ids
+from tests.conformance.promises import promise
 from tests.fakes import FakeModel, app_of, fake_snapshot
 from tests.settings import settings_with
 
 QUESTION = "Who mended the pump?"
 TITLES = {"ferry": "Ferry log", "harbour": "Harbour log", "hidden": "Secret log"}
-
-Ids = Sequence[str]
 
 
 @pytest.fixture(scope="module")
@@ -51,27 +50,8 @@ def _document(name: str, title: str) -> dict[str, object]:
     return {"id": name, "title": title, "url": f"http://x/{name}", "language": "en", **texts, **rights}
 
 
-def _as_documents(ids: Ids) -> Mapping[str, object]:
-    return {"documents": ids}
-
-
-def _as_override(ids: Ids) -> Mapping[str, object]:
-    return {"context": {"overrides": {"documents": ids}}}
-
-
-SPELLED: Mapping[str, Callable[[Ids], Mapping[str, object]]] = {
-    "ai": lambda ids: {"filters": {"id": ids}},
-    "chat": _as_override,
-    "choices": _as_override,
-    "published": _as_override,
-}
-
-
-def asked(dialect: Dialect, client: FlaskClient, ids: Ids) -> Any:
-    more = SPELLED.get(dialect.name, _as_documents)(ids)
-    if dialect.name == "openai":
-        more = {**more, "index_name": "default"}
-    return dialect.asked(client, QUESTION, more)
+def asked(door: Door, client: FlaskClient, ids: Ids) -> Any:
+    return door.ask(client, QUESTION, door.basket(ids))
 
 
 _OF_REQUEST = re.compile(
@@ -79,47 +59,39 @@ _OF_REQUEST = re.compile(
 )
 
 
-def said(dialect: Dialect, client: FlaskClient, ids: Ids) -> tuple[int, str]:
-    response = asked(dialect, client, ids)
+def said(door: Door, client: FlaskClient, ids: Ids) -> tuple[int, str]:
+    response = asked(door, client, ids)
     return response.status_code, _OF_REQUEST.sub("-", response.get_data(as_text=True))
 
 
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=str)
-
-
-@every_dialect
 @pytest.mark.parametrize("name", ["ferry", "harbour"])
-def test_the_answer_is_made_of_these_documents_alone(dialect: Dialect, client: FlaskClient, name: str) -> None:
-    seen = dialect.seen(asked(dialect, client, [name, "hidden", "absent", name]).get_data())
+@promise
+def test_the_answer_is_made_of_these_documents_alone(door: Door, client: FlaskClient, name: str) -> None:
+    seen = door.seen(asked(door, client, [name, "hidden", "absent", name]).get_data())
     assert seen.labels == (TITLES[name],)
 
 
-@every_dialect
 @pytest.mark.parametrize("beside", [[], ["ferry"]], ids=["alone", "beside one that is seen"])
-def test_a_hidden_document_is_as_an_absent_one_to_the_byte(
-    dialect: Dialect, client: FlaskClient, beside: list[str]
-) -> None:
-    assert said(dialect, client, ["hidden", *beside]) == said(dialect, client, ["absent", *beside])
+@promise
+def test_a_hidden_document_is_as_an_absent_one_to_the_byte(door: Door, client: FlaskClient, beside: list[str]) -> None:
+    assert said(door, client, ["hidden", *beside]) == said(door, client, ["absent", *beside])
 
 
-@every_dialect
-def test_nothing_is_found_in_an_empty_basket(dialect: Dialect, client: FlaskClient, model: FakeModel) -> None:
-    """RagAPI's form has no empty list: there an empty id is no id."""
-    if dialect.name == "ragapi":
-        pytest.skip("has no empty list")
+@promise
+def test_nothing_found_in_an_empty_basket(door: Door, client: FlaskClient, model: FakeModel) -> None:
     before = len(model.prompts)
-    response = asked(dialect, client, [])
+    response = asked(door, client, [])
     assert len(model.prompts) == before
     assert not any(title in response.get_data(as_text=True) for title in TITLES.values())
-    assert said(dialect, client, []) == said(dialect, client, ["absent"])
+    assert said(door, client, []) == said(door, client, ["absent"])
 
 
-@every_dialect
 @pytest.mark.parametrize("ids", [[str(one) for one in range(MAX_DOCUMENTS + 1)], ["x" * 2049]], ids=["1,001", "long"])
-def test_too_many_ids_and_too_long_ones_are_refused(dialect: Dialect, client: FlaskClient, ids: list[str]) -> None:
-    response = asked(dialect, client, ids)
-    assert response.status_code == dialect.status(400)
-    assert dialect.said(json.loads(response.get_data()))
+@promise
+def test_too_many_ids_and_too_long_ones_are_refused(door: Door, client: FlaskClient, ids: list[str]) -> None:
+    response = asked(door, client, ids)
+    assert response.status_code == door.status(400)
+    assert door.said(json.loads(response.get_data()))
 
 
 @pytest.mark.parametrize("body", [{"documents": ["ferry"]}, {"documents": ["ferry", "hidden"], "passages": 100}])

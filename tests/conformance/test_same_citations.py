@@ -17,13 +17,13 @@ from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.records import ReplyShape
 from datafari_rag.ports import TextChunk
-from tests.conformance.dialects import DIALECTS, chunks_of, events_of
+from datafari_rag_trials.conformance.doors import DOORS, chunks_of, events_of
 from tests.fakes import app_of, fake_snapshot
 from tests.settings import settings_with
 
 ODD = "🛫 De\u0301part 👩‍👩‍👧! "
 HOW_MANY = 20
-SAME = [one for one in DIALECTS if one.name != "openai"]
+SAME = [one for one in DOORS if one.name != "openai"]
 """With `index_name` the passages are KAITO's nodes, cut to the caller's own budget: the model reads other ones."""
 EACH = [2, pytest.param(len(SAME) - 1, marks=pytest.mark.slow)]
 """Through so many dialects, in turn, goes each question, beside the one with which they are compared."""
@@ -75,7 +75,7 @@ def test_twenty_questions_have_one_set_of_citations(client: FlaskClient, each: i
     usual = next(one for one in SAME if str(one) == "ragapi whole")
     for question in questions:
         chosen = [usual, *itertools.islice(turn, each)]
-        seen = {str(one): one.seen(one.asked(client, question, {}).get_data()) for one in chosen}
+        seen = {str(one): one.seen(one.ask(client, question).get_data()) for one in chosen}
         sets = {name: tuple(map(place_of, one.citations)) for name, one in seen.items()}
         assert len(set(sets.values())) == 1, (question, sets)
         one = seen["ragapi whole"]

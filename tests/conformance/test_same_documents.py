@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.settings.records import ReplyShape
-from tests.conformance.dialects import DIALECTS
+from datafari_rag_trials.conformance.doors import DOORS
 from tests.fakes import FakeModel, app_of, fake_snapshot
 from tests.hostile_texts import QUESTIONS
 from tests.settings import settings_with
@@ -33,8 +33,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
 @pytest.mark.parametrize("every", EVERY)
 def test_every_dialect_shows_the_same_documents_in_the_same_order(client: FlaskClient, every: int) -> None:
     questions = [row["question"] for row in QUESTIONS[::every]]
-    whole = [dialect for dialect in DIALECTS if dialect.how == "whole"]
+    whole = [door for door in DOORS if door.how == "whole"]
     for question in questions:
-        seen = {str(dialect): dialect.seen(dialect.asked(client, question, {}).get_data()) for dialect in whole}
+        seen = {str(door): door.seen(door.ask(client, question).get_data()) for door in whole}
         assert len({one.labels for one in seen.values()}) == 1, (question, seen)
         assert seen["ragapi whole"].labels

@@ -11,7 +11,8 @@ import pytest
 
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.settings.records import ReplyShape
-from tests.conformance.dialects import DIALECTS, Dialect
+from datafari_rag_trials.conformance.doors import Door
+from tests.conformance.promises import promise
 from tests.fakes import app_of, fake_snapshot
 from tests.model_server import model_server
 from tests.settings import settings_with
@@ -33,24 +34,24 @@ def said_by(text: str) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
-@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
-def test_a_reader_sees_the_answer_alone(dialect: Dialect, reply: str) -> None:
+@promise
+def test_a_reader_sees_the_answer_alone(door: Door, reply: str) -> None:
     with model_server(texts=said_by(reply)) as server:
         line = fake_snapshot(settings=SETTINGS)
         parts = replace(line.dependencies, model=HttpModel(Endpoint(server.url)))
-        raw = dialect.asked(app_of(replace(line, dependencies=parts)).test_client(), QUESTION, {}).get_data()
-    assert dialect.seen(raw).text == ANSWER
-    assert len(dialect.seen(raw).citations) == 1
+        raw = door.ask(app_of(replace(line, dependencies=parts)).test_client(), QUESTION).get_data()
+    assert door.seen(raw).text == ANSWER
+    assert len(door.seen(raw).citations) == 1
     assert b"WELL" not in raw
 
 
 @pytest.mark.parametrize("reply", [f"<think>{THOUGHT}", THOUGHT], ids=["unclosed", "without any mark"])
-@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
-def test_nothing_but_a_thought_is_a_failure_by_name(dialect: Dialect, reply: str) -> None:
+@promise
+def test_nothing_but_a_thought_is_a_failure_by_name(door: Door, reply: str) -> None:
     with model_server(texts=said_by(reply), finish="length") as server:
         line = fake_snapshot(settings=SETTINGS)
         parts = replace(line.dependencies, model=HttpModel(Endpoint(server.url)))
-        raw = dialect.asked(app_of(replace(line, dependencies=parts)).test_client(), QUESTION, {}).get_data()
+        raw = door.ask(app_of(replace(line, dependencies=parts)).test_client(), QUESTION).get_data()
     assert b"for thinking: raise rag.maxTokens" in raw
     assert b"WELL" not in raw
 

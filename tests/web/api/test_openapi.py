@@ -35,7 +35,7 @@ from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api import openapi
 from datafari_rag.web.api.openapi import source
 from datafari_rag.web.app import register
-from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
+from datafari_rag_trials.conformance.doors import DOORS, Door, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, FakeService, app_of, fake_snapshot
 from tests.settings import settings_with
 
@@ -210,32 +210,32 @@ READ = {
 }
 
 
-def _objects(dialect: Dialect, raw: bytes) -> list[Any]:
-    if dialect.how == "whole":
+def _objects(door: Door, raw: bytes) -> list[Any]:
+    if door.how == "whole":
         return [json.loads(raw)]
-    return READ.get(dialect.name, lines_of)(raw)
+    return READ.get(door.name, lines_of)(raw)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
-def test_every_good_reply_keeps_it(dialect: Dialect, document: Any) -> None:
-    raw = dialect.asked(app_of(fake_snapshot()).test_client(), "When?", {}).get_data()
-    name = (WHOLE if dialect.how == "whole" else LINES)[dialect.name]
-    for body in _objects(dialect, raw):
+@pytest.mark.parametrize("door", DOORS, ids=str)
+def test_every_good_reply_keeps_it(door: Door, document: Any) -> None:
+    raw = door.ask(app_of(fake_snapshot()).test_client(), "When?").get_data()
+    name = (WHOLE if door.how == "whole" else LINES)[door.name]
+    for body in _objects(door, raw):
         _checked(document, name, body)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
-def test_every_failure_keeps_it(dialect: Dialect, document: Any) -> None:
-    _checked(document, ERRORS[dialect.name], dialect.asked(APP.test_client(), " ", {}).get_json())
+@pytest.mark.parametrize("door", DOORS, ids=str)
+def test_every_failure_keeps_it(door: Door, document: Any) -> None:
+    _checked(document, ERRORS[door.name], door.ask(APP.test_client(), " ").get_json())
 
 
-@pytest.mark.parametrize("dialect", [one for one in DIALECTS if one.how == "stream"], ids=str)
-def test_every_line_of_a_broken_stream_keeps_it(dialect: Dialect, document: Any) -> None:
+@pytest.mark.parametrize("door", [one for one in DOORS if one.how == "stream"], ids=str)
+def test_every_line_of_a_broken_stream_keeps_it(door: Door, document: Any) -> None:
     from datafari_rag.core.errors import ModelUnavailable
 
     client = app_of(fake_snapshot(model=FakeModel("a ", "b", failure=ModelUnavailable()))).test_client()
-    for body in _objects(dialect, dialect.asked(client, "When?", {}).get_data()):
-        _checked(document, LINES[dialect.name], body)
+    for body in _objects(door, door.ask(client, "When?").get_data()):
+        _checked(document, LINES[door.name], body)
 
 
 @pytest.mark.parametrize(

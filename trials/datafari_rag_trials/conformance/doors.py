@@ -1,20 +1,40 @@
 """
-How each dialect is asked and what its reader sees, so that one set of cases can be run on all of them.
+The doors of the service, one row each: how a question is asked there and what its reader sees.
 
-A dialect says only where things are and how failure looks there; the cases know no dialect.
+A door says only where things are and how failure looks there; what is promised of all doors knows none of them. A new
+way to ask joins by one row, and `tests/conformance` fails where one is missing. A reply of another form than its door
+has is an AssertionError.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
+import requests
 
 Body = Any
+More = Mapping[str, object]
+Ids = Sequence[str]
+
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: a query, or a body in *json*."""
+
+    path: str
+    query: More | None = None
+    json: Body = None
+    headers: Mapping[str, str] | None = None
+
+    @property
+    def method(self) -> str:
+        """Return GET where there is no body."""
+        return "GET" if self.json is None else "POST"
 
 
 @dataclass(frozen=True)
@@ -28,24 +48,48 @@ class Seen:
     times_sources: int = 1
 
 
+def _as_documents(ids: Ids) -> More:
+    return {"documents": ids}
+
+
 @dataclass(frozen=True)
-class Dialect:
-    """One way to speak to the service, whole or streamed; None in *asked* or *skips* says what it cannot express."""
+class Door:
+    """One way to ask the service, whole or streamed."""
 
     name: str
     how: Literal["whole", "stream"]
-    asked: Callable[[FlaskClient, str, Mapping[str, object]], TestResponse]
+    asked: Callable[[str, More], Asked]
+    """The request for a question, with what is sent besides."""
     seen: Callable[[bytes], Seen]
     said: Callable[[Body], str]
+    """The sentence of a failure."""
     media_type: str
     breaks: Callable[[bytes], tuple[str, Body]]
+    """The words before an answer broke off, and the failure behind them."""
     status: Callable[[int], int] = lambda code: code
-    skips: Mapping[str, str] | None = None
-    """Case → why it cannot be run here."""
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    """Promise → why it is not kept here."""
+    basket: Callable[[Ids], More] = _as_documents
+    """How a request names the documents that alone may be searched."""
 
     def __str__(self) -> str:
-        """Return the name under which the table lists it."""
+        """Return the name by which a failure lists it."""
         return f"{self.name} {self.how}"
+
+    def ask(self, client: Any, question: str, more: More | None = None) -> Any:
+        """Return the reply to a test client of Flask."""
+        asked = self.asked(question, more or {})
+        return client.open(
+            asked.path, method=asked.method, query_string=asked.query, json=asked.json, headers=asked.headers
+        )
+
+    def ask_over(self, session: requests.Session, url: str, question: str) -> requests.Response:
+        """Return the reply of the service at *url*. Raises: requests.RequestException."""
+        asked = self.asked(question, {})
+        query: Any = asked.query
+        return session.request(
+            asked.method, f"{url}{asked.path}", params=query, json=asked.json, headers=asked.headers, timeout=TIMEOUT_S
+        )
 
 
 def lines_of(raw: bytes) -> list[Body]:
@@ -73,12 +117,12 @@ def chunks_of(raw: bytes, *, has_end: bool = True) -> list[Body]:
 # RagAPI
 
 
-def _ragapi(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
-    return client.get("/search/select", query_string={"action": "rag", "q": question, **more})
+def _ragapi(question: str, more: More) -> Asked:
+    return Asked("/search/select", query={"action": "rag", "q": question, **more})
 
 
-def _ragapi_stream(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
-    return _ragapi(client, question, {"stream": "true", **more})
+def _ragapi_stream(question: str, more: More) -> Asked:
+    return _ragapi(question, {"stream": "true", **more})
 
 
 def _ragapi_seen(raw: bytes) -> Seen:
@@ -123,12 +167,12 @@ def _ragapi_breaks(raw: bytes) -> tuple[str, Body]:
 # Datafari 7
 
 
-def _ai(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
-    return client.post("/rest/v2.0/ai", json={"query": question, **more})
+def _ai(question: str, more: More) -> Asked:
+    return Asked("/rest/v2.0/ai", json={"query": question, **more})
 
 
-def _ai_stream(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
-    return client.post("/Datafari/rest/v2.0/ai/stream", json={"query": question, **more})
+def _ai_stream(question: str, more: More) -> Asked:
+    return Asked("/Datafari/rest/v2.0/ai/stream", json={"query": question, **more})
 
 
 def _ai_seen(raw: bytes) -> Seen:
@@ -170,9 +214,9 @@ def _ai_status(code: int) -> int:
 # The chat dialects
 
 
-def _poster(path: str, **always: object) -> Callable[[FlaskClient, str, Mapping[str, object]], TestResponse]:
-    def asked(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
-        return client.post(path, json={"messages": [{"role": "user", "content": question}], **always, **more})
+def _poster(path: str, **always: object) -> Callable[[str, More], Asked]:
+    def asked(question: str, more: More) -> Asked:
+        return Asked(path, json={"messages": [{"role": "user", "content": question}], **always, **more})
 
     return asked
 
@@ -326,19 +370,15 @@ def _openai_breaks(raw: bytes) -> tuple[str, Body]:
     return "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks), last
 
 
-def _agent(
-    client: FlaskClient, question: str, more: Mapping[str, object], *, is_streamed: bool = False
-) -> TestResponse:
+def _agent(question: str, more: More) -> Asked:
     arguments = {"question": question, **({"documents": more["documents"]} if "documents" in more else {})}
-    params: dict[str, object] = {**more, "name": "answer", "arguments": arguments}
-    if is_streamed:
-        params["_meta"] = {"progressToken": "p"}
+    params = {**more, "name": "answer", "arguments": arguments}
     sent = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
-    return client.post("/mcp", json=sent, headers={"Accept": "application/json, text/event-stream"})
+    return Asked("/mcp", json=sent, headers={"Accept": "application/json, text/event-stream"})
 
 
-def _agent_stream(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
-    return _agent(client, question, more, is_streamed=True)
+def _agent_stream(question: str, more: More) -> Asked:
+    return _agent(question, {"_meta": {"progressToken": "p"}, **more})
 
 
 def _agent_seen(raw: bytes) -> Seen:
@@ -383,181 +423,109 @@ def _always_200(code: int) -> int:
     return 200
 
 
-def _responder(**always: object) -> Callable[[FlaskClient, str, Mapping[str, object]], TestResponse]:
-    def asked(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+def _responder(**always: object) -> Callable[[str, More], Asked]:
+    def asked(question: str, more: More) -> Asked:
         # What is unknown is refused here by its name.
         known = {name: value for name, value in more.items() if name in ("user", "stream", "model", "documents")}
-        body = {"input": question, "include": ["file_search_call.results"], **always, **known}
-        return client.post("/v1/responses", json=body)
+        return Asked("/v1/responses", json={"input": question, "include": _SEARCHED, **always, **known})
 
     return asked
 
 
-_NO_STATE = {"session state": "has no session state", "follow up questions": "cannot ask for follow-up questions"}
-_NO_LOOSE_END = {"no documents in french": "passes the request through when nothing was found"}
-_ENVELOPE = {
-    **_NO_STATE,
-    "no documents": "is an error by Datafari RagAPI",
-    "no documents in french": "is an error by Datafari RagAPI",
-}
-_AI = {
-    **_NO_STATE,
-    "no documents": "is an error by Datafari 7",
-    "no documents in french": "is an error by Datafari 7",
-    "an empty answer": "is an error by Datafari 7",
-    "content filtered": "is HTTP 200 by Datafari 7",
-}
-_AT_ONCE = "begins its stream immediately: what fails afterwards is an event (tests/protocols/ai)"
-_AI_STREAM = {
-    **_AI,
-    **dict.fromkeys(("failure", "model down", "model slow", "model busy"), _AT_ONCE),
-    **dict.fromkeys(("search down", "search slow", "nothing in what is left of the shards"), _AT_ONCE),
-    "a reader who hangs up frees the model": "has sent its first lines before there is a model to free",
-}
-_AGENTS = {
-    **_NO_STATE,
-    "no documents": "is an error that a model can act on",
-    "no documents in french": "is an error that a model can act on",
-}
-_OPENAI = {**_NO_STATE, **_NO_LOOSE_END, "no documents": "passes the request through when nothing was found"}
-_RESPONSES = {**_NO_STATE, "unknown fields": "refuses what it does not serve, by its name"}
+def _as_override(ids: Ids) -> More:
+    return {"context": {"overrides": {"documents": ids}}}
+
+
+def _as_filter(ids: Ids) -> More:
+    return {"filters": {"id": ids}}
+
+
+_SEARCHED = ["file_search_call.results"]
 _V1 = "/v1/chat/completions"
 _OURS = {"model": "datafari"}
 _INDEX = {"index_name": "default"}
 
-DIALECTS = (
-    Dialect(
-        "ragapi",
-        "whole",
-        _ragapi,
-        _ragapi_seen,
-        _ragapi_said,
-        "application/json",
-        _whole_breaks,
-        _always_200,
-        _ENVELOPE,
+_LEFT = "a reader who hangs up frees the model"
+_NOTHING = ("no documents", "no documents in french")
+_WHOLE = {_LEFT: "has no stream to close before the answer is there"}
+_NO_STATE = {"session state": "has no session state", "follow up questions": "cannot ask for follow-up questions"}
+_EMPTY = {"an empty answer": "has an error in place of a sentence"}
+_SENTENCE = {"an empty answer as an error of its own": "has a sentence in its place"}
+_ENVELOPE = {**_NO_STATE, **_EMPTY, **dict.fromkeys(_NOTHING, "is an error by Datafari RagAPI")}
+_RAGAPI = {**_ENVELOPE, "nothing found in an empty basket": "has no empty list in a form"}
+_AI = {**_ENVELOPE, **_SENTENCE, "content filtered": "is HTTP 200 by Datafari 7"}
+_AT_ONCE = ("failure", "model down", "model slow", "model busy", "search down", "search slow", "every failure")
+_AI_STREAM = {
+    **_AI,
+    **dict.fromkeys((*_AT_ONCE, "nothing in what is left of the shards"), "begins its stream before it has looked"),
+    _LEFT: "has sent its first lines before there is a model to free",
+}
+_AGENTS = {**_NO_STATE, **_EMPTY, **dict.fromkeys(_NOTHING, "is an error that a model can act on")}
+_PASSED = dict.fromkeys((*_NOTHING, "no documents as an error"), "passes the request through when nothing was found")
+_OPENAI = {**_NO_STATE, **_EMPTY, **_PASSED}
+_OUR_MODEL = {**_NO_STATE, **_SENTENCE}
+_RESPONSES = {**_NO_STATE, **_SENTENCE, "unknown fields": "refuses what it does not serve, by its name"}
+
+
+def _pair(
+    name: str,
+    asked: tuple[Callable[[str, More], Asked], Callable[[str, More], Asked]],
+    seen: tuple[Callable[[bytes], Seen], Callable[[bytes], Seen]],
+    said: Callable[[Body], str],
+    breaks: Callable[[bytes], tuple[str, Body]],
+    streamed_as: str,
+    cannot: tuple[Mapping[str, str], Mapping[str, str]],
+    **more: Any,
+) -> tuple[Door, Door]:
+    """Return the whole door and the streamed one of a protocol."""
+    return (
+        Door(
+            name, "whole", asked[0], seen[0], said, "application/json", _whole_breaks,
+            cannot={**cannot[0], **_WHOLE}, **more,
+        ),
+        Door(name, "stream", asked[1], seen[1], said, streamed_as, breaks, cannot=cannot[1], **more),
+    )  # fmt: skip
+
+
+_NDJSON = "application/x-ndjson"
+
+DOORS: tuple[Door, ...] = (
+    *_pair(
+        "ragapi", (_ragapi, _ragapi_stream), (_ragapi_seen, _ragapi_stream_seen), _ragapi_said, _ragapi_breaks,
+        _NDJSON, (_RAGAPI, _RAGAPI), status=_always_200,
     ),
-    Dialect(
-        "ragapi",
-        "stream",
-        _ragapi_stream,
-        _ragapi_stream_seen,
-        _ragapi_said,
-        "application/x-ndjson",
-        _ragapi_breaks,
-        _always_200,
-        _ENVELOPE,
+    *_pair(
+        "ai", (_ai, _ai_stream), (_ai_seen, _ai_stream_seen), _ai_said, _ai_breaks, _NDJSON, (_AI, _AI_STREAM),
+        status=_ai_status, basket=_as_filter,
     ),
-    Dialect("ai", "whole", _ai, _ai_seen, _ai_said, "application/json", _whole_breaks, _ai_status, _AI),
-    Dialect(
-        "ai",
-        "stream",
-        _ai_stream,
-        _ai_stream_seen,
-        _ai_said,
-        "application/x-ndjson",
-        _ai_breaks,
-        _ai_status,
-        _AI_STREAM,
+    *_pair(
+        "choices", (_poster("/ask", stream=False), _poster("/chat", stream=True)),
+        (_choices_seen, _choices_stream_seen), _text_said, _choices_breaks, _NDJSON, (_SENTENCE, _SENTENCE),
+        basket=_as_override,
     ),
-    Dialect(
-        "choices", "whole", _poster("/ask", stream=False), _choices_seen, _text_said, "application/json", _whole_breaks
+    *_pair(
+        "chat", (_poster("/chat"), _poster("/chat/stream")), (_both_seen, _chat_stream_seen), _text_said,
+        _chat_breaks, "application/json-lines", (_SENTENCE, _SENTENCE), basket=_as_override,
     ),
-    Dialect(
-        "choices",
-        "stream",
-        _poster("/chat", stream=True),
-        _choices_stream_seen,
-        _text_said,
-        "application/x-ndjson",
-        _choices_breaks,
+    *_pair(
+        "published", (_poster("/api/chat"), _poster("/api/chat/stream")), (_chat_seen, _chat_stream_seen),
+        _object_said, _chat_breaks, "application/jsonl", (_SENTENCE, _SENTENCE), basket=_as_override,
     ),
-    Dialect("chat", "whole", _poster("/chat"), _both_seen, _text_said, "application/json", _whole_breaks),
-    Dialect(
-        "chat", "stream", _poster("/chat/stream"), _chat_stream_seen, _text_said, "application/json-lines", _chat_breaks
+    *_pair(
+        "openai", (_poster(_V1, **_INDEX), _poster(_V1, stream=True, **_INDEX)), (_openai_seen, _openai_stream_seen),
+        _openai_said, _openai_breaks, "text/event-stream", (_OPENAI, _OPENAI),
     ),
-    Dialect("published", "whole", _poster("/api/chat"), _chat_seen, _object_said, "application/json", _whole_breaks),
-    Dialect(
-        "published",
-        "stream",
-        _poster("/api/chat/stream"),
-        _chat_stream_seen,
-        _object_said,
-        "application/jsonl",
-        _chat_breaks,
+    *_pair(
+        "our model", (_poster(_V1, **_OURS), _poster(_V1, stream=True, **_OURS)),
+        (_openai_seen, _openai_stream_seen), _openai_said, _openai_breaks, "text/event-stream",
+        (_OUR_MODEL, _OUR_MODEL),
     ),
-    Dialect(
-        "openai",
-        "whole",
-        _poster(_V1, **_INDEX),
-        _openai_seen,
-        _openai_said,
-        "application/json",
-        _whole_breaks,
-        skips=_OPENAI,
+    *_pair(
+        "responses", (_responder(), _responder(stream=True)), (_response_whole_seen, _response_stream_seen),
+        _openai_said, _response_breaks, "text/event-stream", (_RESPONSES, _RESPONSES),
     ),
-    Dialect(
-        "openai",
-        "stream",
-        _poster(_V1, stream=True, **_INDEX),
-        _openai_stream_seen,
-        _openai_said,
-        "text/event-stream",
-        _openai_breaks,
-        skips=_OPENAI,
+    *_pair(
+        "mcp", (_agent, _agent_stream), (_agent_seen, _agent_stream_seen), _agent_said, _agent_breaks,
+        "text/event-stream", (_AGENTS, _AGENTS), status=_agents_status,
     ),
-    Dialect(
-        "mcp", "whole", _agent, _agent_seen, _agent_said, "application/json", _whole_breaks, _agents_status, _AGENTS
-    ),
-    Dialect(
-        "mcp",
-        "stream",
-        _agent_stream,
-        _agent_stream_seen,
-        _agent_said,
-        "text/event-stream",
-        _agent_breaks,
-        _agents_status,
-        _AGENTS,
-    ),
-    Dialect(
-        "our model",
-        "whole",
-        _poster(_V1, **_OURS),
-        _openai_seen,
-        _openai_said,
-        "application/json",
-        _whole_breaks,
-        skips=_NO_STATE,
-    ),
-    Dialect(
-        "our model",
-        "stream",
-        _poster(_V1, stream=True, **_OURS),
-        _openai_stream_seen,
-        _openai_said,
-        "text/event-stream",
-        _openai_breaks,
-        skips=_NO_STATE,
-    ),
-    Dialect(
-        "responses",
-        "whole",
-        _responder(),
-        _response_whole_seen,
-        _openai_said,
-        "application/json",
-        _whole_breaks,
-        skips=_RESPONSES,
-    ),
-    Dialect(
-        "responses",
-        "stream",
-        _responder(stream=True),
-        _response_stream_seen,
-        _openai_said,
-        "text/event-stream",
-        _response_breaks,
-        skips=_RESPONSES,
-    ),
-)
+)  # fmt: skip
