@@ -17,6 +17,7 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessa
 from datafari_rag.core.citations import claims, labels, links, places, quotations, resolution, units, verification
 from datafari_rag.core.documents import HIGHLIGHTING, Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
+from datafari_rag.core.evidence import choice, gate, matching, passages, scoring
 from datafari_rag.core.meaning import near_search
 from datafari_rag.core.model import prompt, replies, servers, streams
 from datafari_rag.core.model.servers import ServerNeeds
@@ -307,6 +308,30 @@ READERS: dict[str, Reader] = {
     "core.passages.extracts.extracts_for": seen,
     "core.passages.extracts.extracts_for, snippets": lambda text: extracts_for(
         [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
+    ),
+    "core.evidence.matching.terms_of": lambda text: [matching.terms_of(text, code) for code in ("en", "fr")],
+    "core.evidence.matching.hits_in": lambda text: [
+        matching.hits_in(text, matching.terms_of(QUESTION, code), code) for code in ("en", "ar")
+    ],
+    "core.evidence.matching.hits_in, its own words": lambda text: matching.hits_in(
+        text, matching.terms_of(text[:300], "en"), "en"
+    ),
+    "core.evidence.passages.pieces_of": lambda text: [passages.pieces_of(text, size) for size in (1, 300)],
+    "core.evidence.scoring.weigh": lambda text: scoring.weigh(QUESTION, [document(text)] * 3, language="en"),
+    "core.evidence.scoring.weigh, by title": lambda text: scoring.weigh(
+        QUESTION, [document(PLAIN + text), document(PLAIN, title=text)], language="en"
+    ),
+    "core.evidence.choice.nodes": lambda text: choice.nodes(
+        QUESTION, [document(text)], language="en", node_size=40, size_of=sizes.estimate
+    ),
+    "core.evidence.choice.select": lambda text: choice.select(
+        QUESTION, [document(text), document(text + "x")], limit=choice.Limit(3000, 2), language="en"
+    ),
+    "core.evidence.gate.signals_in": lambda text: gate.signals_in(
+        scoring.weigh(QUESTION, [document(text + PLAIN)], language="en"), language="en", most=0
+    ),
+    "core.evidence.gate.signals_in, the question": lambda text: gate.signals_in(
+        scoring.weigh(text, [document(PLAIN)], language="en"), language="en", most=0
     ),
     "core.passages.extracts.resolved": extracts.resolved,
     "core.passages.term_matching.heading_at": lambda text: term_matching.heading_at(

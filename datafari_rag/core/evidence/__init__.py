@@ -1,0 +1,1 @@
+"""Evidence: what of the found documents the model sees, and whether it is enough to answer from."""
