@@ -160,11 +160,14 @@ def summary_of(outcome: RunOutcome) -> str:
     )
     if outcome.left_out:
         text += f"\nleft out of files that were read: {in_words(outcome.left_out)} (-v names the files)"
+    if not outcome.passed_over and not outcome.unreadable:
+        return text
+    text += f"\n{counted(outcome.read, 'file')} read, {outcome.unreadable} not readable"
     if not outcome.passed_over:
         return text
     kinds = [f"{number} {kind}" for kind, number in outcome.passed_over.most_common(MAX_KINDS)]
     kinds += ["others"] if len(outcome.passed_over) > MAX_KINDS else []
-    return f"{text}\n{counted(outcome.passed_over.total(), 'file')} passed over: {', '.join(kinds)}"
+    return f"{text}, {outcome.passed_over.total()} passed over: {', '.join(kinds)}"
 
 
 @dataclass(frozen=True, slots=True)

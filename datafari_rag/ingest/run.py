@@ -82,7 +82,7 @@ class RunListener(Protocol):
 @dataclass(slots=True)
 class RunOutcome:
     """
-    What a run did: *documents* written and *removed*, files *unchanged*, *problems* reported.
+    What a run did: *documents* written and *removed*, files *unchanged*, *read* and *unreadable*, *problems* reported.
 
     *left_out* counts by kind what was not taken of files that were read. *notes* name each of these files, and each
     that was passed over, with what and why.
@@ -92,6 +92,8 @@ class RunOutcome:
     removed: int = 0
     unchanged: int = 0
     problems: int = 0
+    read: int = 0
+    unreadable: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     notes: list[tuple[str, str]] = field(default_factory=list)
     passed_over: Counter[str] = field(default_factory=Counter)
@@ -104,6 +106,8 @@ class RunOutcome:
             self.removed + other.removed,
             self.unchanged + other.unchanged,
             self.problems + other.problems,
+            self.read + other.read,
+            self.unreadable + other.unreadable,
             self.left_out + other.left_out,
             self.notes + other.notes,
             self.passed_over + other.passed_over,
@@ -267,6 +271,7 @@ class IndexRun:
             self._cannot_take(file, error)
         else:
             self._remove(path, old_digests.keys() - ids)
+            self.outcome.read += 1
             has_problems = self.outcome.problems > problems_before or path in self._refused
             self.manifest.read(path, "" if has_problems else stamp)
         return True
@@ -293,6 +298,7 @@ class IndexRun:
         """Name *file*; what was taken from it stays, but not with rights that it should not have any more."""
         if isinstance(error, MemoryExceeded):
             self.manifest.refuse(file.key, self._refusal(file), f"{error} {NOT_AGAIN}")
+        self.outcome.unreadable += 1
         self._cannot_read(file.path, _why(error))
         if self._has_other_rights:
             self._remove(file.key, self.manifest.digests_of(file.key))

@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 
 from datafari_rag.adapters.embedded.schema import write_whole
-from datafari_rag.commands.index import indexed, settings_for
+from datafari_rag.commands.index import indexed, settings_for, summary_of
 from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import RagError
 from datafari_rag.ingest.documents import Rights
@@ -126,9 +126,10 @@ def state_of(folder: Path) -> int:
 def _is_read(folder: Path, conf: Path, listener: ProgressFile) -> bool:
     listener.began()
     try:
-        indexed((folder,), settings=settings_for(conf), rights=Rights(), listener=listener)
+        outcome = indexed((folder,), settings=settings_for(conf), rights=Rights(), listener=listener)
     except (RagError, ManifestError) as error:
         listener.failed(str(folder), str(error))
         return False
     listener.ended()
+    click.echo(f"{folder}: {summary_of(outcome)}", err=True)
     return True

@@ -200,6 +200,13 @@ class Blocks:
         found = _written(blocks)
         return replace(parsed("", name), text=found.text, places=found.places, left_out=dict(self.left_out))
 
+    def close(self) -> None:
+        """End all tables that are open, as they are."""
+        while self._tables:
+            self.end()
+            self._lists = self._lists[:1]
+            self.end_table()
+
     def _flush(self) -> None:
         text = "".join(self._pieces)
         self._pieces = []
@@ -219,8 +226,7 @@ def taken(read: Callable[[Blocks], object]) -> Blocks:
     try:
         read(blocks)
     except _Full:
-        while blocks.is_in_table:
-            blocks.end_table()
+        blocks.close()
     return blocks
 
 

@@ -48,11 +48,14 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of *file* with its `title`, else its first heading. Raises: OSError, Unreadable."""
-    raw = file.read()
-    code = _CODE.search(raw[:4096])
-    page = page_of(decoded(raw, code[1].decode("ascii", "replace") if code is not None else None))
+    page = page_of(_text_of(file.read()))
     title = None if page is None else page.findtext(".//title")
     return taken(lambda blocks: read(page, blocks)).parsed(title)
+
+
+def _text_of(raw: bytes) -> str:
+    code = _CODE.search(raw[:4096])
+    return decoded(raw, code[1].decode("ascii", "replace") if code is not None else None)
 
 
 def page_of(text: str) -> Any:
@@ -210,7 +213,7 @@ def _pages(packed: zipfile.ZipFile, folder: str, book: Any) -> Iterator[Any]:
     }
     for reference in dict.fromkeys(item.get("idref") for item in book.iterfind(".//{*}spine/{*}itemref")):
         if reference in pages:
-            yield page_of(decoded(read_entry(packed, pages[reference], MAX_PAGE_BYTES)))
+            yield page_of(_text_of(read_entry(packed, pages[reference], MAX_PAGE_BYTES)))
 
 
 def xml_of(packed: zipfile.ZipFile, name: str) -> Any:

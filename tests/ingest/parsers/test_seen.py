@@ -37,7 +37,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from datafari_rag.ingest.parsers import registry
+from datafari_rag.ingest.parsers import blocks, registry
 from datafari_rag.ingest.parsers.parsed import Parsed
 from datafari_rag.ingest.parsers.sheets import shown
 from tests.ingest.parsers import written
@@ -447,3 +447,13 @@ def test_a_filled_field_stands_behind_its_label(tmp_path: Path) -> None:
 def test_merged_cells_of_a_slide_and_a_page_are_filled(tmp_path: Path) -> None:
     show(tmp_path / "a.pptx")
     assert {"seenMerged | 1", "seenMerged | 2"} <= set(parse(tmp_path / "a.pptx").text.split("\n"))
+
+
+def test_of_a_text_without_end_the_beginning_is_kept_also_in_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "MAX_CHARS", 100)
+    rows = "".join(f"<tr><td>row {n}<td><table><tr><td>in<td>{n}</table>" for n in range(50))
+    (tmp_path / "a.html").write_text(f"<p>first</p><table>{rows}</table>")
+    text = parse(tmp_path / "a.html").text
+    assert text.startswith("first\n\n") and "row 3" in text and "row 49" not in text
