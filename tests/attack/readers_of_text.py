@@ -36,7 +36,7 @@ from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
-from datafari_rag.core.text import folding, language, sentences, sizes, structure, words
+from datafari_rag.core.text import folding, language, sentences, sizes, structure, tokens, words
 from datafari_rag.core.text.language import spoken
 from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select
 from datafari_rag.protocols.ai import action
@@ -438,6 +438,7 @@ READERS: dict[str, Reader] = {
     "core.text.sentences.spans": sentences.spans,
     "core.text.words.is_empty_word": lambda text: words.is_empty_word(text, "en"),
     "core.text.sizes.estimate": sizes.estimate,
+    "core.text.tokens.tokens": lambda text: tokens.tokens(text, "en"),
     "core.text.words.sought_in": lambda text: words.sought_in(text[:MAX_QUESTION_CHARS], "en"),
     "core.text.words.words_of": lambda text: [
         words.words_of(text[:MAX_QUESTION_CHARS], code) for code in ("en", "fr", "it")

@@ -33,7 +33,7 @@ _CLOSING = frozenset(("inc", "ltd", "co", "corp", "etc", "usw", "ecc", "al", "jr
 """Abbreviations that end a sentence often enough; then a word follows that nearly always begins one."""
 
 _AROUND_CHARS = 600
-"""How much text on each side shows in which language an abbreviation would be one."""
+"""How much text on each side, at least, shows in which language an abbreviation would be one."""
 
 _NEXT_WORD = re.compile(r"\w+")
 _COUNTED = re.compile(
@@ -49,11 +49,16 @@ _INITIALISM_CHARS = 2
 _ORDINAL_DIGITS = 2
 
 
-def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
+Languages = dict[int, str]
+"""The languages of the stretches of one text that were looked at."""
+
+
+def is_abbreviated(text: str, begin: int, stop: int, after: int, languages: Languages | None = None) -> bool:
     """
     Say whether the point at *stop* belongs to the word before it and no sentence ends there.
 
-    *begin* is where the sentence began, *after* where the next word would begin one.
+    *begin* is where the sentence began, *after* where the next word would begin one. Who asks for many points of a text
+    hands in the same *languages* each time: it is filled here, for a text may be full of abbreviations.
     """
     words = text[max(begin, stop - 30) : stop].rsplit(None, 1)
     word = words[-1] if words else ""
@@ -68,10 +73,14 @@ def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
     if small in _ANYWHERE and small not in _CLOSING:
         return True
     is_open = small in _CLOSING or _is_initial(word)
-    languages = _abbreviations().get(small, frozenset())
-    if languages and small not in _CLOSING:
-        language = detect(text[max(0, stop - _AROUND_CHARS) : stop + _AROUND_CHARS])
-        if language in languages:
+    listed_in = _abbreviations().get(small, frozenset())
+    if listed_in and small not in _CLOSING:
+        languages = {} if languages is None else languages
+        low = max(0, stop // _AROUND_CHARS - 1) * _AROUND_CHARS
+        if low not in languages:
+            languages[low] = detect(text[low : low + 3 * _AROUND_CHARS])
+        language = languages[low]
+        if language in listed_in:
             return True
         is_open = is_open or not language
     return is_open and not (text[after : after + 1].isupper() and _is_beginning(text, after))
@@ -325,8 +334,9 @@ def _next_word(text: str, low: int, high: int) -> int:
 
 def _blocks_between(text: str, begin: int, last: int, least_chars: int) -> list[tuple[int, int]]:
     stretches: list[tuple[int, int]] = []
+    languages = Languages()
     while begin < last:
-        end = _block_end(text, begin, last, least_chars)
+        end = _block_end(text, begin, last, least_chars, languages)
         start, stop = _trimmed(text, begin, end)
         if start < stop:
             stretches.append((start, stop))
@@ -347,26 +357,27 @@ def _rows_together(rows: Sequence[tuple[int, int]], least_chars: int) -> Iterato
         yield begin, rows[-1][1]
 
 
-def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
+def _block_end(text: str, begin: int, last: int, least_chars: int, languages: Languages) -> int:
     """Return the first sentence end *least_chars* after *begin* or later, behind its white space; *last* at most."""
     limit = begin + MAX_CHARS + least_chars
     high = min(limit, last)
     for match in _marks(text, min(begin + least_chars, high), high):
-        if match["none"] is None and match.end() < high and _is_boundary(text, match.group(), begin, match.end()):
-            return match.end()
+        end = match.end()
+        if match["none"] is None and end < high and _is_boundary(text, match.group(), begin, end, languages):
+            return end
     return high if limit >= last else _cut(text, begin + least_chars, limit)
 
 
 def small_sentences(text: str, stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the sentences in *stretches* of *text*: also those that begin in small letters behind a full stop."""
-    sentences = []
+    sentences, languages = [], Languages()
     for start, end in stretches:
         for stop in _STOP_BEFORE_SMALL.finditer(text, start, end):
             after = stop.end()
             if (
                 text[after].islower()
                 and _is_beginning(text, after)
-                and not is_abbreviated(text, start, stop.start(), after)
+                and not is_abbreviated(text, start, stop.start(), after, languages)
             ):
                 sentences.append((start, stop.start() + 1))
                 start = after
@@ -398,10 +409,10 @@ def _blocks_in(text: str, tables: Sequence[Table], least_chars: int) -> Iterator
 
 
 def _sentences_between(text: str, low: int, high: int, longest: int) -> Iterator[tuple[int, int]]:
-    begin = low
+    begin, languages = low, Languages()
     for match in _marks(text, low, high):
         run, after = match.group(), match.end()
-        if match["none"] is None and after < high and _is_boundary(text, run, begin, after):
+        if match["none"] is None and after < high and _is_boundary(text, run, begin, after, languages):
             yield from _bounded(text, begin, match.start() + len(run.rstrip()), longest)
             begin = after
     yield from _bounded(text, begin, high, longest)
@@ -419,7 +430,7 @@ def _marks(text: str, low: int, high: int) -> Iterator[re.Match[str]]:
         low = end
 
 
-def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
+def _is_boundary(text: str, run: str, begin: int, after: int, languages: Languages) -> bool:
     if run == "\n\n":
         return True
     if run == "\n":  # with the empty lines three marks in four of a text with line ends
@@ -433,10 +444,10 @@ def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
         return True
     if lines and _is_line_end(text, after - len(run), begin, after):
         return True
-    return run[0] != "\n" and _is_sentence_end(text, run, begin, after)
+    return run[0] != "\n" and _is_sentence_end(text, run, begin, after, languages)
 
 
-def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
+def _is_sentence_end(text: str, run: str, begin: int, after: int, languages: Languages) -> bool:
     following = text[after]
     while following in _OPENERS and after + 1 < len(text):
         after += 1
@@ -448,7 +459,7 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
     stop = text.rfind(".", begin, after)
     if stop - begin <= _CAPTION_CHARS and _CAPTION.fullmatch(text, begin, stop) is not None:
         return False
-    return not is_abbreviated(text, begin, stop, after)
+    return not is_abbreviated(text, begin, stop, after, languages)
 
 
 def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
