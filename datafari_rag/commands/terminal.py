@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -50,6 +52,17 @@ def demo_place(folder: Path | None, *, is_near: bool = False) -> Path:
     if folder is None:
         return home / ("demo-meaning" if is_near else "demo")
     return home / "folders" / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+
+
+def program() -> str:
+    """Return how this program is called from the working folder: its name alone where that is on the PATH."""
+    called = Path(sys.argv[0])
+    if called.suffix == ".py":
+        return f"{shlex.quote(sys.executable)} -m datafari_rag"
+    on_path = shutil.which(called.name)
+    if on_path and Path(on_path).resolve() == called.resolve():
+        return called.name
+    return shlex.quote(str(called))
 
 
 class DocumentId(click.ParamType[str]):

@@ -1,5 +1,5 @@
 """
-Takes the pictures of `docs/images`: `python -m tests.browser.screenshots`. Not a test; run it when the page changes.
+Takes the README's pictures: `python -m tests.browser.screenshots`. Not a test; run it when the page changes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser
 
-from tests.browser.places import demo, three_files, zoo
+from tests.browser.places import demo, zoo
 from tests.browser.surfing import Surfer, browsing
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -25,15 +25,6 @@ DARK = {"color_scheme": "dark"}
 PATIENCE_MS = 120_000
 
 Shot = tuple[str, dict[str, Any], Callable[[Surfer], None]]
-
-
-def first(reader: Surfer) -> None:
-    reader.open()
-
-
-def own_files(reader: Surfer) -> None:
-    """The demo over one's own files."""
-    reader.open().wait_for_selector(".examples")
 
 
 def answer(reader: Surfer) -> None:
@@ -49,11 +40,6 @@ def passage(reader: Surfer) -> None:
     reader.page.wait_for_selector("#passage-mark")
 
 
-def comparison(reader: Surfer) -> None:
-    reader.compare(COPY)
-    reader.page.locator(".found > h2").evaluate("title => title.scrollIntoView()")
-
-
 def made(reader: Surfer) -> None:
     reader.open()
     reader.be("admin")
@@ -62,40 +48,19 @@ def made(reader: Surfer) -> None:
     reader.page.locator("details.made").scroll_into_view_if_needed()
 
 
-def settings(reader: Surfer) -> None:
-    reader.open()
-    reader.be("admin")
-    for question in (COPY, "copy a file"):
-        reader.ask(question)
-    reader.open("/admin")
-
-
 def failing(reader: Surfer) -> None:
     reader.ask("giraffe fence")
 
 
-def right_to_left(reader: Surfer) -> None:
-    reader.ask("حديقة الحيوان")
-
-
 OF_DEMO: tuple[Shot, ...] = (
-    ("first", DESK, first),
     ("answer", DESK, answer),
     ("answer-dark", DESK | DARK, answer),
     ("answer-phone", PHONE, answer),
     ("passage", DESK, passage),
-    ("comparison", DESK, comparison),
     ("how-made", DESK, made),
-    ("first-phone", PHONE, first),
-    ("settings", DESK, settings),
-    ("settings-dark", DESK | DARK | {"locale": "fr-FR"}, settings),
 )
-OF_ZOO: tuple[tuple[str, tuple[Shot, ...]], ...] = (
-    ("status-429", (("model-busy", DESK, failing),)),
-    ("miscite", (("not-supported", DESK, failing),)),
-    ("cite", (("right-to-left", DESK, right_to_left),)),
-)
-"""What is shown of a model that behaves so."""
+OF_BUSY: tuple[Shot, ...] = (("model-busy", DESK, failing),)
+"""What is shown of a model that has too much to do."""
 
 
 def take(browser: Browser, home: str, shots: tuple[Shot, ...]) -> None:
@@ -117,22 +82,19 @@ def make_small(picture: Path) -> None:
 
 
 def main() -> None:
-    """Write every picture again."""
+    """Take every picture again."""
     if shutil.which("chromium") is None:
         raise SystemExit("chromium is missing: run .ci/setup test")
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, browsing() as browser:
-        places = [Path(folder) / name for name in ("demo", "zoo", "Documents")]
+        places = [Path(folder) / name for name in ("demo", "zoo")]
         for place in places:
             place.mkdir()
         with demo(places[0]) as service:
             take(browser, service.url, OF_DEMO)
-        with three_files(places[2]) as own:
-            take(browser, own.url, (("folder", DESK, own_files),))
         with zoo(places[1]) as beasts:
-            for model, shots in OF_ZOO:
-                beasts.behave(model)
-                take(browser, beasts.url, shots)
+            beasts.behave("status-429")
+            take(browser, beasts.url, OF_BUSY)
 
 
 if __name__ == "__main__":

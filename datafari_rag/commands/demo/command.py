@@ -15,7 +15,7 @@ import click
 
 from datafari_rag import server
 from datafari_rag.adapters.private_files import made_private
-from datafari_rag.commands.terminal import demo_place
+from datafari_rag.commands.terminal import demo_place, program
 
 SLOW = (
     "Files are read at some 7,000 characters a second on two cores, since each passage gets a vector; "
@@ -78,7 +78,7 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: str | None, m
     start(
         place / "rag.properties",
         options,
-        on_ready=lambda: _print_addresses(port, folder or place, is_demo=folder is None),
+        on_ready=lambda: _print_addresses(port, place, is_demo=folder is None),
     )
 
 
@@ -157,13 +157,13 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
 
 
 def _print_addresses(port: int, place: Path, *, is_demo: bool) -> None:
-    """Print what to open, and what to type; *place* is what --conf finds the settings by."""
+    """Print what to open, and what to type; *place* has the settings, whatever DATAFARI_RAG_HOME is in that shell."""
     address = f"http://127.0.0.1:{port}"
     click.echo(f"\ndatafari_rag is ready. Open {address}")
     if not is_demo:
         click.echo("Everybody with an account on this machine can ask it at this address, whoever may read the files.")
     path = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
-    click.echo(f"\nOr ask from a terminal: datafari-rag ask 'QUESTION' --conf {shlex.quote(str(path))}")
+    click.echo(f"\nOr ask from a terminal: {program()} ask 'QUESTION' --conf {shlex.quote(str(path))}")
     if is_demo:
         click.echo("\nOr over HTTP, as")
         for who, header, question in TRIES:
