@@ -1,10 +1,8 @@
-"""Every request works with one snapshot of the settings, taken when it comes, and detects the language once."""
+"""Every request works with one snapshot of the settings, taken when it comes."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,9 @@ from flask import Flask
 
 from datafari_rag.bootstrap import TEMPLATES, Application, create_app
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.language import detect
 from datafari_rag.web.app import OPEN_PATHS, register
 from datafari_rag.web.runtime import ServiceSnapshot
-from tests.fakes import FakeService, app_of, fake_snapshot
+from tests.fakes import FakeService, fake_snapshot
 from tests.loopback import Asked, Reply, serving
 from tests.settings import settings_with
 
@@ -88,23 +85,6 @@ def test_a_request_takes_one_snapshot(name: str) -> None:
     sent(app.test_client(), *{**PATHS, **OTHERS}[name])
 
     assert service.taken == 1
-
-
-@pytest.mark.parametrize("name", [name for name in PATHS if "search" not in name and "document" not in name])
-def test_the_language_of_a_question_is_detected_once(name: str) -> None:
-    client = app_of(fake_snapshot()).test_client()
-    counts: Counter[str] = Counter()
-
-    def note(frame: Any, event: str, argument: object) -> None:
-        counts["detect"] += event == "call" and frame.f_code is detect.__code__
-
-    sys.setprofile(note)
-    try:
-        assert sent(client, *PATHS[name]).status_code == 200
-    finally:
-        sys.setprofile(None)
-    # The list under a page's answer is a search of its own.
-    assert counts["detect"] == (2 if name == "page with an answer" else 1)
 
 
 ROWS = [
