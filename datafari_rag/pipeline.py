@@ -16,6 +16,7 @@ from functools import cache, partial
 from datafari_rag import ports
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
+from datafari_rag.core.answer.proved_output import ProvedOutput
 from datafari_rag.core.answer.reasoning_steps import (
     SearchAttempt,
     Trace,
@@ -24,9 +25,8 @@ from datafari_rag.core.answer.reasoning_steps import (
     thoughts_for,
     without_least_score,
 )
-from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
 from datafari_rag.core.ask import Activity, Ask
-from datafari_rag.core.documents import Citation, Document, Extract
+from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
@@ -362,9 +362,8 @@ def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
 def speak(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
 ) -> Generator[Event, None, None]:
-    """Yield the model's words with safe links and without follow-up marks, then how it ended."""
-    filtered = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security.answer_links)
-    output = SupportedOutput(prompt, filtered, SupportPolicy.of(settings.answer))
+    """Yield the model's words without what would make a link, and without follow-up marks, then how it ended."""
+    output = ProvedOutput(prompt, OutputFilter(wants_followups=ask.wants_followups), settings.answer.unsupported)
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     facts: ModelFacts | None = None
     with closing(dependencies.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
@@ -384,7 +383,7 @@ def speak(
         yield Failed(ending.failure, ending.facts)
         return
     stopwatch.lap("model")
-    units = proof_units(len(output.text), prompt.extracts)
+    units = proof_units(len(output.text) + output.waiting_chars, prompt.extracts)
     rest = dependencies.offload(output.end, units)
     log_model(ending, len(output.text), settings.rag)
     if rest:
@@ -392,26 +391,15 @@ def speak(
     if output.is_blank:
         yield Failed(NoAnswer(), ending.facts)
         return
-    citations = dependencies.offload(output.citations, units)
     stopwatch.lap("citations")
-    yield _finished(output, ending, prompt.extracts, citations, stopwatch.ms)
-
-
-def _finished(
-    output: SupportedOutput,
-    ending: Ending,
-    extracts: tuple[Extract, ...],
-    citations: tuple[Citation, ...],
-    timings_ms: tuple[tuple[str, float], ...],
-) -> Finished:
-    return Finished(
+    yield Finished(
         output.text,
         ending.finish_reason or "stop",
-        citations,
+        output.citations,
         output.followups,
         facts=ending.facts,
-        timings_ms=timings_ms,
-        extracts=extracts,
+        timings_ms=stopwatch.ms,
+        extracts=prompt.extracts,
         support=output.support,
     )
 

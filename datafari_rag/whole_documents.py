@@ -17,9 +17,7 @@ from datafari_rag.core import whole
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.reasoning_steps import ranked
-from datafari_rag.core.answer.support_policy import SupportPolicy
 from datafari_rag.core.ask import Ask, DocumentWork, WorkKind
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Extract, Passage, stored_span
 from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
 from datafari_rag.core.events import (
@@ -44,6 +42,7 @@ from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.stored_parts import in_parts
+from datafari_rag.core.proof.checking import resolve
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.search_request import STORED
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
@@ -154,7 +153,7 @@ def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
 
 def _joined(parts: Parts, extracts: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
     text, citations = "", list[Citation]()
-    reason, facts, support = "stop", UNKNOWN_MODEL, Support(0, 0)
+    reason, facts, support = "stop", UNKNOWN_MODEL, Support(0)
     for part in parts:
         if isinstance(part, Progress):
             yield part
@@ -187,7 +186,7 @@ def _joined(parts: Parts, extracts: tuple[Extract, ...], stopwatch: Stopwatch) -
 def _summary_of_sentences(
     run: WorkRun, subject: Subject, sentences: Sequence[str], extracts: tuple[Extract, ...]
 ) -> Parts:
-    safe = [run.filtered(sentence, extracts) for sentence in sentences]
+    safe = [run.filtered(sentence) for sentence in sentences]
     prove = partial(provable, safe, extracts, language=subject.language)
     for summary in run.dependencies.offload(prove, proof_units(sum(map(len, safe)), extracts)):
         yield SummaryPart(summary, gap=" ", is_own=True)
@@ -266,18 +265,12 @@ def _share(run: WorkRun, total: int) -> int:
 
 
 def _parts(run: WorkRun, subject: Subject, reply: ModelText, extracts: tuple[Extract, ...]) -> Parts:
-    """Yield what the model wrote as the policy of all answers shows it, or what takes its place."""
-    policy = SupportPolicy.of(run.settings.answer)
+    """Yield what the model wrote as the policy of all answers shows it."""
+    policy = run.settings.answer.unsupported
     prove = partial(proved, reply.text, extracts, language=subject.language, policy=policy)
     units = proof_units(len(reply.text), extracts)
     summary = run.dependencies.offload(prove, units)
     yield SummaryPart(summary, reply.finish_reason, reply.facts)
-    if summary.support.replaced == "extractive":
-        document = replace(subject.document, text="\n".join(extract.text for extract in extracts))
-        own = detect(subject.document.text)
-        weighed = run.weighed(document, own)
-        sentences = [words_at(document.text, passage) for passage in chosen(weighed, _share(run, len(subject.spans)))]
-        yield from _summary_of_sentences(run, replace(subject, language=own), sentences, extracts)
 
 
 STRATEGIES: Mapping[str, Callable[[WorkRun, Subject], Parts]] = {
@@ -382,7 +375,7 @@ def _synthesis_of_sentences(
     """Yield for each document its label, and below it some of its sentences with its mark."""
     full_text = ""
     for extract in extracts:
-        section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)
+        section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}")
         full_text += (text := f"\n\n{section}" if full_text else section)
         yield Delta(text)
     units = proof_units(len(full_text), extracts)
@@ -471,9 +464,9 @@ class WorkRun:
             raise NoRoomForDocuments
         return prompt
 
-    def filtered(self, text: str, extracts: tuple[Extract, ...]) -> str:
-        """Return *text* with links made safe, as every answer has them."""
-        output = OutputFilter(extracts, wants_followups=False, links=self.settings.security.answer_links)
+    def filtered(self, text: str) -> str:
+        """Return *text* without what would make a link, as every answer is shown."""
+        output = OutputFilter(wants_followups=False)
         output.feed(text)
         output.end()
         return output.text
@@ -500,7 +493,7 @@ class WorkRun:
                 texts.append(piece.text)
         if ending.failure is not None:
             raise ending.failure
-        text = self.filtered("".join(texts), prompt.extracts)
+        text = self.filtered("".join(texts))
         return ModelText(text, ending.finish_reason or "stop", ending.facts)
 
 

@@ -51,7 +51,7 @@ FLOORS = (
         "model",
         "settings",
         "query",
-        "citations",
+        "proof",
         "evidence",
         "passages",
         "meaning",
@@ -64,7 +64,7 @@ FLOORS = (
 FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
 
 # Libraries that compute and no more: no clock, file, network or log.
-PURE_LIBRARIES = {"rapidfuzz", "msgspec"}
+PURE_LIBRARIES = {"msgspec"}
 
 # What a package may import besides the standard library; a package that is absent may import any.
 BESIDES: dict[str, set[str]] = {

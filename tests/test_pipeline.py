@@ -84,7 +84,7 @@ def test_whole_and_streamed_cite_the_same_places_of_a_long_document(is_cleaned: 
 
     whole, streamed = told(False), told(True)
 
-    assert [citation.status for citation in whole.citations] == ["supported", "verified"]
+    assert [citation.status for citation in whole.citations] == ["near", "verified"]
     assert streamed.citations == whole.citations
     assert [one.text for one in streamed.extracts] == [one.text for one in whole.extracts]
     assert [one.origins for one in streamed.extracts] == [one.origins for one in whole.extracts]
@@ -209,20 +209,13 @@ def test_marks_that_were_not_asked_for_stay_in_the_text() -> None:
     assert "<‹How late?>>" in finished.text
 
 
-@pytest.mark.parametrize(
-    ("links", "kept"),
-    [
-        pytest.param("documents", True, id="links to this answer's documents stay"),
-        pytest.param("none", False, id="no links"),
-    ],
-)
-def test_links_in_an_answer_lead_to_its_documents_or_nowhere(links: Any, kept: bool) -> None:
+def test_no_link_of_the_model_is_one_in_the_answer() -> None:
     model = FakeModel("See [pass](file:///flight.pdf) and [this](https://evil.example/x) ![p](https://evil.example/p).")
-    finished = events_of(model=model, settings=settings_with(security_answer_links=links))[-1]
+    finished = events_of(model=model)[-1]
 
     assert isinstance(finished, Finished)
-    assert ("file:///flight.pdf" in finished.text) == kept
-    assert "evil.example" not in finished.text
+    assert "](" not in finished.text and "![" not in finished.text
+    assert "[pass]\xa0(file:///flight.pdf)" in finished.text
 
 
 def test_the_stages_add_up_to_the_time_of_the_line() -> None:

@@ -18,9 +18,10 @@ from datafari_rag.adapters.settings.file import SettingsFile, StartRefused, snap
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.commands.ask import NEEDED
 from datafari_rag.commands.terminal import CONF, DocumentId
-from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.core.proof.checking import checked_against
+from datafari_rag.core.proof.judging import UNSUPPORTED
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.reference import as_properties
 from datafari_rag.core.settings.search import SolrSettings
@@ -86,7 +87,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
-COLOURS = {"verified": "green", "supported": "cyan", "near": "yellow", "unsupported": "yellow", "contradicted": "red"}
+COLOURS = {"verified": "green", "quoted": "cyan", "near": "cyan", "unsupported": "yellow"}
 
 
 @click.command("check-answer")
@@ -127,7 +128,7 @@ def check_answer(
       datafari-rag check-answer answer.txt --fact handbook.txt --fact leave.txt
       datafari-rag ask "…" | datafari-rag check-answer --document doc-7 --user alice --conf conf/rag.properties
     \b
-    Exit codes: 0 every sentence is proved; 1 some are not, or the check failed; 2 wrong usage.
+    Exit codes: 0 every sentence is verified; 1 some are not, or the check failed; 2 wrong usage.
     """  # noqa: D301 # click reads \b
     try:
         body: dict[str, object] = {"answerCandidate": text.read(), "groundingSpec": {"citationThreshold": threshold}}
@@ -157,7 +158,7 @@ def check_answer(
 def _result(task: GroundingTask, conf: Path, user: str | None) -> GroundingResult:
     """Return what is proved; settings are read only for documents. Raises: RagError, StartRefused."""
     if not task.ids:
-        return GroundingResult(checked_against(task.candidate, task.facts, is_cleaned=True), task.facts)
+        return GroundingResult(checked_against(task.candidate, task.facts), task.facts)
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
     snapshot = Runtime(file, Signer("")).snapshot()
@@ -173,12 +174,12 @@ def _show(task: GroundingTask, result: GroundingResult, report: dict[str, object
         words = _one_line(task.candidate[sentence.start : sentence.end])
         coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
         click.echo(f"{coloured}{words}")
-        for proof in (*grounding.proofs_of(sentence, task), *sentence.against, *sentence.close):
-            click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
+        for place in sentence.places if status != UNSUPPORTED else ():
+            click.echo(f'{"":<13}[{_one_line(titles[place.document_id or ""])}] "{_one_line(place.quote or "")}"')
     for missing in result.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)
     score = report["supportScore"]
-    click.echo("No sentence needs proof." if score is None else f"Proved: {score:.0%}")
+    click.echo("No sentence needs proof." if score is None else f"Verified: {score:.0%}")
 
 
 def _one_line(text: str) -> str:

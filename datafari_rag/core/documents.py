@@ -383,10 +383,11 @@ class Citation:
     """
     One mark of the answer, resolved (contract §7).
 
-    ``document.text[start:end] == quote`` whenever they are not None. *status* is verified, supported, unsupported or
-    unknown. The mark itself is ``answer[answer_start:answer_end]``, in code points, brackets included, with the target
-    behind them where it is a link; a mark with several numbers is the place of several citations. *claim* is what the
-    mark belongs to: its sentence, or the part of it between two marks.
+    ``document.text[start:end] == quote`` whenever they are not None: whole statements. *status* is verified, quoted,
+    near, unsupported or unknown; an unsupported one has the nearest place, without a quote. The mark itself is
+    ``answer[answer_start:answer_end]``, in code points, brackets included, with the target behind them where it is a
+    link; a mark with several numbers is the place of several citations. *claim* is the sentence that the mark belongs
+    to, empty where that states nothing.
     """
 
     label: str
@@ -407,6 +408,15 @@ class Citation:
     """The page number alone, for opening the file there."""
     index: str | None = None
     """The index of the document, as `Document.index`."""
+    match_start: int | None = None
+    match_end: int | None = None
+    """The stretch of the quote that the sentence's words are, in the stored text; None where it is near."""
+    context: str | None = None
+    """What introduces the quote: the line above a list, the header of a table."""
+    missing: tuple[str, ...] = ()
+    """The words of a near sentence that the place lacks."""
+    added: tuple[str, ...] = ()
+    """The words of the nearest statement that a near sentence lacks."""
 
 
 def first_value(row: Mapping[str, Any], name: str) -> str | None:

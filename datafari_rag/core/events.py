@@ -119,47 +119,45 @@ class Delta:
     facts: ModelFacts | None = None
 
 
-UnsupportedPolicy = Literal["mark", "hold", "drop", "strict"]
+UnsupportedPolicy = Literal["mark", "drop"]
 """What is done with a sentence that no document proves (`answer.unsupported`)."""
-
-Replacement = Literal["extractive", "nothing"]
-"""What takes the place of an answer that is not proved enough: sentences of the documents, or that there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
     """
-    How much of an answer the documents prove: of *checked* sentences, those that state something, *proved* ones.
+    What the documents prove of an answer: of *checked* sentences, which state something, how many have each status.
 
-    *near* of the others are close to them. All three count what the model wrote; *unsupported* are places in the answer
-    as it was shown, *dropped* is how many sentences were left out of it, *replaced* what was shown in its place.
+    *checked* counts what the model wrote, the *dropped* sentences too. *unsupported* are places in the answer as it was
+    shown. *is_replaced*: of all that it stated nothing was left, and the answer says that nothing was found.
     """
 
     checked: int
-    proved: int
+    verified: int = 0
+    quoted: int = 0
+    near: int = 0
     policy: UnsupportedPolicy = "mark"
     unsupported: tuple[tuple[int, int], ...] = ()
     dropped: int = 0
-    replaced: Replacement | None = None
-    near: int = 0
+    is_replaced: bool = False
 
     def joined(self, later: Support, chars: int) -> Support:
         """Return the support of a text of *chars* characters and of *later*, which begins behind them."""
-        moved = tuple((start + chars, end + chars) for start, end in later.unsupported)
         return Support(
             self.checked + later.checked,
-            self.proved + later.proved,
+            self.verified + later.verified,
+            self.quoted + later.quoted,
+            self.near + later.near,
             later.policy,
-            unsupported=self.unsupported + moved,
-            dropped=self.dropped + later.dropped,
-            replaced=self.replaced or later.replaced,
-            near=self.near + later.near,
+            self.unsupported + tuple((start + chars, end + chars) for start, end in later.unsupported),
+            self.dropped + later.dropped,
+            is_replaced=self.is_replaced or later.is_replaced,
         )
 
     @property
     def share(self) -> float | None:
-        """Return the share of the sentences that are proved, None where none states anything."""
-        return round(self.proved / self.checked, 4) if self.checked else None
+        """Return the share of the sentences that are verified, None where none states anything."""
+        return round(self.verified / self.checked, 4) if self.checked else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,21 +16,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.answer.support_policy import SupportPolicy
-from datafari_rag.core.answer.text_check import CheckedSentence, checked
 from datafari_rag.core.ask import SummaryLength
-from datafari_rag.core.citations.claims import Mark, marks_in
-from datafari_rag.core.citations.labels import MAX_TITLE_CHARS, DocumentLabels
-from datafari_rag.core.citations.resolution import NEAR, UNSUPPORTED, citation_at
-from datafari_rag.core.citations.verification import NOTHING, CheckedExtract, ComparedText
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments, NotAllowed
-from datafari_rag.core.events import Support
+from datafari_rag.core.events import Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import LANGUAGES
 from datafari_rag.core.passages.extractive_answer import nothing_found
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.term_matching import is_heading
-from datafari_rag.core.text.folding import clean, lowered
+from datafari_rag.core.proof.checking import CheckedSentence, checked
+from datafari_rag.core.proof.judging import NEAR, QUOTED, UNSUPPORTED, VERIFIED
+from datafari_rag.core.proof.labels import MAX_TITLE_CHARS, DocumentLabels
+from datafari_rag.core.proof.links import is_target
+from datafari_rag.core.proof.marks import marks_in
+from datafari_rag.core.text.folding import clean, lowered, without_invisible
 from datafari_rag.core.text.sentences import MAX_CHARS, spans_or_blocks
 from datafari_rag.core.text.structure import is_row
 from datafari_rag.core.text.words import STEMS, is_empty_word, is_unspaced, pieces_of
@@ -320,9 +319,6 @@ def piece_extract(
 
 MARK = "[1]"
 
-MARKED = SupportPolicy()
-"""Every sentence stays, with its mark."""
-
 _END = re.compile(r"[.!?…。！？]{1,9}\Z")
 
 
@@ -353,46 +349,41 @@ class ProvedSummary:
         )
 
 
-def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: SupportPolicy = MARKED) -> ProvedSummary:
+def proved(
+    text: str, extracts: Sequence[Extract], *, language: str, policy: UnsupportedPolicy = "mark"
+) -> ProvedSummary:
     """
     Return *text* with a mark at each sentence that states something, and what *extracts*, never empty, prove of it.
 
-    *extracts* are parts of one document; *policy* says what becomes of the sentences that they do not prove. The text
-    is empty where sentences of the document take its place. Raises: BadRequest, when there are far more sentences than
-    a summary has.
+    *extracts* are parts of one document; *policy* says what becomes of the sentences that they do not prove. Raises:
+    BadRequest, when there are far more sentences than a summary has.
     """
     text = _unmarked(text, extracts)
-    document = CheckedExtract(extracts[0], ComparedText(language))
-    unproved = citation_at(Mark(0, 0, inside="", places=()), document, NOTHING, language)
     draft = _SummaryDraft()
-    at = checked_sentences = proved_sentences = near_sentences = 0
-    for sentence in checked(text, extracts, language=language):
-        is_good = sentence.is_proved
-        checked_sentences, proved_sentences = checked_sentences + 1, proved_sentences + is_good
-        near_sentences += sentence.status == NEAR
-        sign = _END.search(text, sentence.start, sentence.end)
-        end = sign.start() if sign else sentence.end
+    at, counts = 0, Counter[str]()
+    for sentence in checked(text, extracts, language=language).stated:
+        counts[sentence.status or UNSUPPORTED] += 1
         draft.add(text[at : sentence.start])
-        claim = text[sentence.start : end]
-        wording = claim if is_good else policy.wording(claim, sentence.status or UNSUPPORTED, language)
-        if wording is None:
+        if policy == "drop" and sentence.status == UNSUPPORTED:
             draft.dropped, at = draft.dropped + 1, sentence.end
             continue
-        draft.cite(wording, _proof_of(sentence, unproved, text), is_good=is_good)
-        at = end
+        sign = _END.search(text, sentence.start, sentence.end)
+        at = sign.start() if sign else sentence.end
+        draft.cite(text[sentence.start : at], _proof_of(sentence, extracts[0]))
     draft.add(text[at:])
-    replaced = policy.replacement(checked_sentences, proved_sentences, draft.dropped)
+    is_replaced = draft.dropped > 0 and draft.dropped == counts.total()
     support = Support(
-        checked_sentences,
-        proved_sentences,
-        policy.unsupported,
-        unsupported=() if replaced else tuple(draft.unproved),
+        counts.total(),
+        counts[VERIFIED],
+        counts[QUOTED],
+        counts[NEAR],
+        policy,
+        unsupported=() if is_replaced else tuple(draft.unproved),
         dropped=draft.dropped,
-        replaced=replaced,
-        near=near_sentences,
+        is_replaced=is_replaced,
     )
-    if replaced is not None:
-        return ProvedSummary(nothing_found(language) if replaced == "nothing" else "", (), support)
+    if is_replaced:
+        return ProvedSummary(nothing_found(language), (), support)
     return ProvedSummary("".join(draft.pieces), tuple(draft.citations), support)
 
 
@@ -409,13 +400,13 @@ class _SummaryDraft:
         self.pieces.append(text)
         self._chars += len(text)
 
-    def cite(self, sentence: str, proof: Citation, *, is_good: bool) -> None:
+    def cite(self, sentence: str, proof: Citation) -> None:
         start = self._chars
         self.add(f"{sentence} ")
         place = self._chars, self._chars + len(MARK)
         self.add(MARK)
         self.citations.append(replace(proof, answer_start=place[0], answer_end=place[1]))
-        if not is_good:
+        if proof.status == UNSUPPORTED:
             self.unproved.append((start, start + len(sentence)))
 
 
@@ -441,6 +432,19 @@ def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
     return "".join((*pieces, text[at:])).strip()
 
 
-def _proof_of(part: CheckedSentence, unproved: Citation, text: str) -> Citation:
-    proof = next(proof for proof in part.proofs if proof.status == part.status) if part.is_proved else unproved
-    return replace(proof, claim=text[part.start : part.end])
+def _proof_of(sentence: CheckedSentence, extract: Extract) -> Citation:
+    """Return the best place of *sentence* in the document of *extract*, else a citation without a place."""
+    if sentence.places:
+        return sentence.places[0]
+    document = extract.document
+    return Citation(
+        extract.label,
+        UNSUPPORTED,
+        document.id,
+        answer_start=0,
+        answer_end=0,
+        claim=sentence.claim,
+        url=document.url if document.url and is_target(document.url) else None,
+        title=None if document.title is None else without_invisible(document.title),
+        index=document.index,
+    )

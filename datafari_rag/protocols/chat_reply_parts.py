@@ -63,15 +63,17 @@ def support(finished: Finished) -> Json:
     result = finished.support
     if result is None:
         return {}
-    keys = {"score": result.share, "checked": result.checked, "proved": result.proved, "near": result.near}
-    places = [{"start": start, "end": end} for start, end in result.unsupported]
     return {
         "support": {
-            **keys,
+            "score": result.share,
+            "checked": result.checked,
+            "verified": result.verified,
+            "quoted": result.quoted,
+            "near": result.near,
             "policy": result.policy,
-            "unsupported": places,
+            "unsupported": [{"start": start, "end": end} for start, end in result.unsupported],
             "dropped": result.dropped,
-            "replaced": result.replaced,
+            "replaced": "nothing" if result.is_replaced else None,
         }
     }
 
@@ -138,7 +140,7 @@ def thought(step: Thought) -> Json:
 
 def citation(mark: Citation) -> Json:
     """Return one resolved mark with all its keys (`asdict`, which copies what is in it, takes five times as long)."""
-    return {key: getattr(mark, key) for key in _CITATION_KEYS}
+    return {key: getattr(mark, key) for key in _CITATION_KEYS} | {"missing": [*mark.missing], "added": [*mark.added]}
 
 
 def session_state(context: ReplyContext, text: str) -> object:

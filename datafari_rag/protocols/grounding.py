@@ -14,12 +14,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from datafari_rag.core.answer.text_check import CheckedSentence, TextCheck
-from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import target_of
-from datafari_rag.core.citations.resolution import UNSUPPORTED
 from datafari_rag.core.documents import Citation, Document
 from datafari_rag.core.errors import BadRequest, RagError
+from datafari_rag.core.proof.checking import CheckedSentence, TextCheck
+from datafari_rag.core.proof.judging import NEAR, QUOTED, UNSUPPORTED, VERIFIED
+from datafari_rag.core.proof.labels import title_of
+from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import NOT_BLANK, DocumentId, distinct, read
@@ -36,8 +36,11 @@ MAX_ATTRIBUTE_CHARS = 2_000
 
 MAX_DOCUMENTS = 20
 
+STRENGTHS = {VERIFIED: 1.0, QUOTED: 0.8}
+"""How strong a proof is: a whole statement, or a part of one."""
+
 DEFAULT_THRESHOLD = 0.6
-"""Proof that is weaker is not cited; this one lets through all that the check calls proof."""
+"""Proof that is weaker is not cited; this one lets both kinds through."""
 
 _STATUSES = {
     400: "INVALID_ARGUMENT",
@@ -76,7 +79,7 @@ class GroundingSpec(Struct, rename="camel", frozen=True):
         | Annotated[str, Meta(pattern=r"^\s*(0?\.[0-9]{1,18}|0|1|[01]\.0*|0\.[0-9]{1,18})\s*$")]
         | None,
         Meta(
-            description="Weaker proof is not cited: 1 is verified, 0.8 supported.",
+            description="Weaker proof is not cited: 1 is verified, 0.8 quoted.",
             extra={"field": "citationThreshold", "must": "a number from 0 to 1"},
         ),
     ] = None
@@ -166,18 +169,16 @@ def reply(task: GroundingTask, result: GroundingResult) -> Json:
     """
     Return what is proved of the candidate.
 
-    `supportScore` is the share of the sentences that need proof and have it, null where none needs any. A proof that is
-    weaker than the threshold is no proof here.
+    `supportScore` is the share of the sentences that are verified of those that need proof, null where none does. A
+    proof that is weaker than the threshold is no proof here.
     """
     chunks = _Chunks()
     claims = [_claim(s, task, chunks, place) for s, place in _placed(task.candidate, result.check.sentences)]
     checked = [claim for claim in claims if claim["groundingCheckRequired"]]
-    proved = sum(bool(claim["citationIndices"]) for claim in checked)
-    against = sum(bool(claim["antiCitationIndices"]) for claim in checked)
+    verified = sum(claim["status"] == VERIFIED for claim in checked)
     documents = {document.id: document for document in result.documents}
     return {
-        "supportScore": round(proved / len(checked), 4) if checked else None,
-        "contradictionScore": round(against / len(checked), 4) if checked else None,
+        "supportScore": round(verified / len(checked), 4) if checked else None,
         "citedChunks": [
             _chunk(cited, documents[cited.document_id or ""], is_fact=bool(task.facts)) for cited in chunks.cited
         ],
@@ -186,14 +187,10 @@ def reply(task: GroundingTask, result: GroundingResult) -> Json:
     }
 
 
-def proofs_of(sentence: CheckedSentence, task: GroundingTask) -> list[Citation]:
-    """Return the proofs of a sentence that are as strong as *task* wants."""
-    return [proof for proof in sentence.proofs if sentence.strength(proof) >= task.threshold]
-
-
 def status_of(sentence: CheckedSentence, task: GroundingTask) -> str | None:
     """Return the result for a sentence when weaker proofs than required do not count."""
-    return UNSUPPORTED if sentence.proofs and not proofs_of(sentence, task) else sentence.status
+    strength = STRENGTHS.get(sentence.status or "")
+    return UNSUPPORTED if strength is not None and strength < task.threshold else sentence.status
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
@@ -238,8 +235,11 @@ def _placed(candidate: str, sentences: Sequence[CheckedSentence]) -> Iterator[tu
 
 
 def _claim(sentence: CheckedSentence, task: GroundingTask, chunks: _Chunks, place: tuple[int, int]) -> Json:
-    """Return one sentence; what proves it is added to *chunks*."""
-    proofs = proofs_of(sentence, task)
+    """Return one sentence; what proves it, or is near, is added to *chunks*."""
+    status = status_of(sentence, task)
+    is_near = status == NEAR
+    shown = sentence.places if status != UNSUPPORTED else ()
+    numbers = [chunks.number_of(place) for place in shown]
     return {
         "startPos": place[0],
         "endPos": place[1],
@@ -247,18 +247,19 @@ def _claim(sentence: CheckedSentence, task: GroundingTask, chunks: _Chunks, plac
         "end": sentence.end,
         "claimText": task.candidate[sentence.start : sentence.end],
         "groundingCheckRequired": sentence.status is not None,
-        "status": status_of(sentence, task),
-        "score": max(map(sentence.strength, proofs), default=0.0),
-        "citationIndices": [chunks.number_of(proof) for proof in proofs],
-        "antiCitationIndices": [chunks.number_of(place_against) for place_against in sentence.against],
-        "nearIndices": [chunks.number_of(place_near) for place_near in sentence.close],
-        "likeness": round(sentence.likeness, 4) if sentence.close else None,
+        "status": status,
+        "score": STRENGTHS.get(status or "", 0.0),
+        "citationIndices": [] if is_near else numbers,
+        "nearIndices": numbers if is_near else [],
+        "missing": list(shown[0].missing) if shown else [],
+        "added": list(shown[0].added) if shown else [],
     }
 
 
 def _chunk(cited: Citation, document: Document, *, is_fact: bool) -> Json:
     """Return a place as Google has it: its source is the number of the fact, or the id of the document."""
     chunk: Json = {"chunkText": cited.quote, "source": document.id, "start": cited.start, "end": cited.end}
+    chunk["context"] = cited.context
     if is_fact:
         return {**chunk, "sourceMetadata": dict(document.meta)}
     where = {"title": title_of(document), "uri": target_of(document), "documentId": document.id, "field": cited.field}

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from datafari_rag.core.answer.reasoning_steps import thinking_in
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, StepLimits, with_effort
-from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
+from datafari_rag.core.proof.labels import title_of
+from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.select_parameters import merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.folding import is_unicode

@@ -13,11 +13,11 @@ from typing import Annotated, cast
 from msgspec import Struct
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, WantedEffort, with_effort
-from datafari_rag.core.citations.labels import file_name, title_of
-from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import QueryTooLong, RagError
 from datafari_rag.core.events import Sources
+from datafari_rag.core.proof.labels import file_name, title_of
+from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json, partial

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
-from datafari_rag.core.citations.links import is_target, target_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
+from datafari_rag.core.proof.links import is_target, target_of
 from datafari_rag.core.query.plan import ReplyRoom
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.search_request import Browse, Fields

@@ -16,7 +16,6 @@ const { marked } = await load("marked");
 const showdown = require("showdown");
 const snarkdown = require("snarkdown");
 
-const OWN = "http://x/doc";
 const markdownIt = new MarkdownIt({ html: true, linkify: false });
 const parser = new commonmark.Parser();
 const renderer = new commonmark.HtmlRenderer();
@@ -51,7 +50,7 @@ const bare = (address) => address.replace(/^(?:mailto:|https?:\/\/)/, "");
 /** A bare address that a reader makes a link of, showing itself, stays text for the filter: no words disguise it. */
 function isDisguised(html, tag, attributes) {
   const target = plain(/href\s*=\s*"([^"]*)"/.exec(attributes)?.[1] ?? "").trim();
-  if (target === "" || target === "undefined" || target === OWN || target.startsWith("#")) return false;
+  if (target === "" || target === "undefined" || target.startsWith("#")) return false;
   if (!/^[a-z][a-z0-9+.-]*:|[/\\]/i.test(target)) return false; // a word: it leads nowhere but beside the page itself
   const text = plain(html.slice(tag.index + tag[0].length, html.indexOf("</a>", tag.index)).replace(/<[^>]*>/g, "")).trim();
   return bare(target) !== bare(text) && !/^(?:https?:\/\/|www\.|mailto:)/i.test(text);

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from datafari_rag.core import access, documents, identity, steps, whole
 from datafari_rag.core.answer import (
     audit_record,
     conversations,
     output_filter,
-    support_policy,
-    text_check,
+    proved_output,
 )
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
-from datafari_rag.core.citations import claims, labels, links, places, quotations, resolution, units, verification
 from datafari_rag.core.documents import HIGHLIGHTING, Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
+from datafari_rag.core.events import UnsupportedPolicy
 from datafari_rag.core.evidence import choice, gate, matching, passages, scoring
 from datafari_rag.core.meaning import near_search
 from datafari_rag.core.model import prompt, replies, servers, streams
@@ -31,13 +30,14 @@ from datafari_rag.core.passages import (
     term_matching,
 )
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.proof import checking, labels, links, marks, statements
+from datafari_rag.core.proof import words as proof_words
 from datafari_rag.core.query import dates, filter_queries, plan, proposals, select_parameters
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.records import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import folding, language, sentences, sizes, structure, tokens, words
-from datafari_rag.core.text.language import spoken
 from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select
 from datafari_rag.protocols.ai import action
 from datafari_rag.protocols.ai import conversations as stored_wire
@@ -82,37 +82,26 @@ def seen(text: str) -> tuple[Extract, ...]:
     return extracts_for([(document(text), (Passage(0, len(text)),))], is_cleaned=True)
 
 
-def checked_extract(text: str) -> verification.CheckedExtract:
-    return verification.CheckedExtract(seen(text + PLAIN)[0], verification.ComparedText("en"))
-
-
 SMALL = seen(PLAIN)
 PIECES = whole.PieceLimit(10, 4000, 1000, sizes.estimate)
 ROOM = results_of_tools.Room(2000, sizes.estimate)
 
 
 def fed(
-    filter_: output_filter.SafeLinks
-    | output_filter.Followups
-    | output_filter.OutputFilter
-    | support_policy.SupportedOutput,
+    filter_: output_filter.Followups | output_filter.OutputFilter | proved_output.ProvedOutput,
     text: str,
     size: int,
 ) -> str:
     return "".join([*(filter_.feed(text[at : at + size]) for at in range(0, len(text), size)), filter_.end()])
 
 
-def checked_output(unsupported: Literal["mark", "drop", "hold"]) -> support_policy.SupportedOutput:
+def checked_output(unsupported: UnsupportedPolicy) -> proved_output.ProvedOutput:
     asked = prompt.Prompt(QUESTION, SMALL, None, "n")
-    return support_policy.SupportedOutput(asked, new_voice(), support_policy.SupportPolicy(unsupported))
-
-
-def safe_links() -> output_filter.SafeLinks:
-    return output_filter.SafeLinks(["http://x/y"], ["Public handbook"])
+    return proved_output.ProvedOutput(asked, new_voice(), unsupported)
 
 
 def new_voice() -> output_filter.OutputFilter:
-    return output_filter.OutputFilter(SMALL, wants_followups=True, links="documents")
+    return output_filter.OutputFilter(wants_followups=True)
 
 
 def signals_in(question: str, text: str) -> object:
@@ -138,15 +127,20 @@ def searched(text: str) -> object:
 
 
 def badges(text: str) -> object:
-    about = {"label": "Public handbook", "document_id": "d", "status": "verified"}
-    cited = [{**about, "answer_start": at, "answer_end": at + 3} for at in range(0, len(text) - 3, 8)]
-    cited = cited[: claims.MAX_MARKS]
+    about = {
+        "label": "Public handbook",
+        "document_id": "d",
+        "status": "verified",
+        "claim": "a",
+        "missing": [],
+        "added": [],
+    }
+    cited = [
+        {**about, "missing": [], "added": [], "answer_start": at, "answer_end": at + 3}
+        for at in range(0, len(text) - 3, 8)
+    ]
+    cited = cited[: marks.MAX_MARKS]
     return results.html_of(text, results.PlacedCitations(cited, [{"id": "d", "url": "u"}], {"verified": "verified"}))
-
-
-def clipped_from(text: str) -> object:
-    wanted = extracts.AskedWords(tuple(TERMS), term_matching.cue_of("when is it?"), "en")
-    return extracts.clipped(text, 300, words=wanted, language=spoken("en"))
 
 
 def events_of(text: str) -> object:
@@ -170,8 +164,8 @@ def refusal_of(text: str) -> Rejection:
 
 
 def claimed(text: str) -> object:
-    found = claims.marks_in(text, labels.DocumentLabels(["Public handbook"]), lambda words_: False)
-    return claims.claims_of(text, found, lambda words_: bool(words_.strip()))
+    found = marks.marks_in(text, labels.DocumentLabels(["Public handbook"]), lambda words_: False)
+    return marks.claims_in(text, found)
 
 
 def merged_turns(text: str) -> Iterator[object]:
@@ -201,57 +195,43 @@ READERS: dict[str, Reader] = {
     "core.answer.output_filter.OutputFilter, by fives": lambda text: fed(new_voice(), text, 5),
     "core.model.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
     "core.model.prompt.instructions_for": lambda text: prompt.instructions_for(text, language="en", answer_format=None),
-    "core.answer.support_policy.SupportPolicy.wording": lambda text: support_policy.SupportPolicy("hold").wording(
-        text, "near", "en"
-    ),
-    "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
-    "core.answer.support_policy.SupportedOutput, hold": lambda text: fed(checked_output("hold"), text, len(text)),
-    "core.answer.support_policy.AnswerSentences": lambda text: support_policy.AnswerSentences().feed(text),
-    "core.answer.output_filter.SafeLinks": lambda text: fed(safe_links(), text, len(text)),
-    "core.answer.output_filter.SafeLinks, by characters": lambda text: fed(safe_links(), text, 1),
-    "core.answer.output_filter.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
+    "core.answer.proved_output.ProvedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
+    "core.answer.proved_output.ProvedOutput, drop": lambda text: fed(checked_output("drop"), text, len(text)),
+    "core.answer.proved_output.ProvedOutput, drop, by hundreds": lambda text: fed(checked_output("drop"), text, 100),
     "core.answer.conversations.is_ours": conversations.is_ours,
     "core.answer.conversations.issued": lambda text: conversations.issued(
         [ChatMessage("user", text)] * 50, conversations.NoSigning(), now_s=0.0, limits=conversations.StateLimits()
     ),
     "core.answer.conversations.is_conversation_id": conversations.is_conversation_id,
     "core.answer.conversations.title_from": conversations.title_from,
-    "core.citations.claims.marks_in": claimed,
-    "core.citations.labels.DocumentLabels": lambda text: (
+    "core.proof.marks.marks_in": claimed,
+    "core.proof.labels.DocumentLabels": lambda text: (
         labels.DocumentLabels([text, "b"]).places(text),
         labels.DocumentLabels(["a"]).is_beginning(text),
     ),
-    "core.citations.labels.numbers_in": lambda text: labels.numbers_in(text[: labels.MAX_MARK_CHARS]),
-    "core.citations.quotations.quotations": quotations.quotations,
-    "core.citations.resolution.resolve, a part as quotation": lambda text: resolution.resolve(
+    "core.proof.labels.numbers_in": lambda text: labels.numbers_in(text[: labels.MAX_MARK_CHARS]),
+    "core.proof.statements.statements": statements.statements,
+    "core.proof.words.rough_words": proof_words.rough_words,
+    "core.proof.checking.resolve, a part as quotation": lambda text: checking.resolve(
         f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"
     ),
-    "core.citations.resolution.resolve, a quotation": lambda text: resolution.resolve(
+    "core.proof.checking.resolve, a quotation": lambda text: checking.resolve(
         f"“{text}” [1]", seen(PLAIN + text + PLAIN), language="en"
     ),
-    "core.citations.resolution.resolve, both": lambda text: resolution.resolve(
+    "core.proof.checking.resolve, both": lambda text: checking.resolve(
         text[:2000] + " [1]", seen(text + PLAIN), language="en"
     ),
-    "core.citations.resolution.resolve, the answer": lambda text: resolution.resolve(text, SMALL, language="en"),
-    "core.citations.resolution.resolve, the document": lambda text: resolution.resolve(
+    "core.proof.checking.resolve, the answer": lambda text: checking.resolve(text, SMALL, language="en"),
+    "core.proof.checking.resolve, the document": lambda text: checking.resolve(
         CLAIM, seen(text + PLAIN), language="en"
     ),
-    "core.citations.resolution.resolve, the end of a claim": lambda text: resolution.resolve(
+    "core.proof.checking.resolve, the end of a claim": lambda text: checking.resolve(
         text + " [1]. " + CLAIM, SMALL, language="en"
     ),
-    "core.answer.text_check.checked_against": lambda text: text_check.checked_against(
-        text[:2000], [Document("d", PLAIN)], is_cleaned=True
-    ),
-    "core.answer.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
-    "core.answer.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
-    "core.citations.units.units_in": lambda text: units.units_in(text, 0, len(text), spoken("en", "fr", "zh")),
-    "core.citations.places.is_cut": places.is_cut,
-    "core.citations.units.marked": units.marked,
-    "core.citations.verification.ComparedText.states": lambda text: verification.ComparedText("en").states(text[:700]),
-    "core.citations.verification.CheckedExtract.finding": lambda text: checked_extract(text).finding(CLAIM),
-    "core.citations.verification.CheckedExtract.finding, its own words": lambda text: checked_extract(text).finding(
-        text[:700]
-    ),
+    "core.proof.checking.checked_against": lambda text: checking.checked_against(text[:2000], [Document("d", PLAIN)]),
+    "core.proof.checking.checked": lambda text: checking.checked(text[:MAX_CHECKED_CHARS], SMALL),
+    "core.proof.checking.checked, the document": lambda text: checking.checked(CLAIM, seen(text + PLAIN)),
+    "core.proof.checking.checked, its own words": lambda text: checking.checked(text[:2000], seen(text + PLAIN)),
     "core.identity.authority_of": lambda text: (identity.authority_of(text), identity.authority_of(f"http://{text}")),
     "core.identity.bracketed": identity.bracketed,
     "core.identity.is_known": lambda text: identity.is_known([text, "a"], ["a", text]),
@@ -262,9 +242,9 @@ READERS: dict[str, Reader] = {
     ),
     "core.identity.counted_address": identity.counted_address,
     "core.identity.qualified_name": lambda text: identity.qualified_name(text, "corp"),
-    "core.citations.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
-    "core.citations.labels.plain_label": labels.plain_label,
-    "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
+    "core.proof.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
+    "core.proof.labels.plain_label": labels.plain_label,
+    "core.proof.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
     "core.model.streams.ServerSentEvents": events_of,
     "core.documents.place_at": lambda text: [
         documents.place_at(stored, text, len(text))
@@ -307,7 +287,7 @@ READERS: dict[str, Reader] = {
     ),
     "core.passages.extracts.extracts_for": seen,
     "core.passages.extracts.extracts_for, snippets": lambda text: extracts_for(
-        [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
+        [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))]
     ),
     "core.evidence.matching.terms_of": lambda text: [matching.terms_of(text, code) for code in ("en", "fr")],
     "core.evidence.matching.hits_in": lambda text: [
@@ -350,7 +330,6 @@ READERS: dict[str, Reader] = {
     "core.passages.selection.select": lambda text: selection.select(
         QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
     ),
-    "core.passages.extracts.clipped": clipped_from,
     "core.passages.term_matching.gains_under": lambda text: term_matching.gains_under(0, bounds_of(text), text),
     "core.passages.term_matching.sentence_scores": scored,
     "core.passages.term_matching.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
@@ -394,8 +373,8 @@ READERS: dict[str, Reader] = {
     "core.solr.parameters.usable_words": lambda text: parameters.words_within(
         parameters.usable_words(text.split(), "en"), 100
     ),
-    "core.citations.links.is_target": lambda text: (links.is_target(text), links.is_target(f"{text}:")),
-    "core.citations.links.target_of": lambda text: links.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.proof.links.is_target": lambda text: (links.is_target(text), links.is_target(f"{text}:")),
+    "core.proof.links.target_of": lambda text: links.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.near_search.pieces_of": near_search.pieces_of,
     "core.meaning.near_search.plain_cuts_of": near_search.plain_cuts_of,
     "core.meaning.near_search.cuts_of": lambda text: near_search.cuts_of(text, text, "model"),
@@ -453,7 +432,7 @@ READERS: dict[str, Reader] = {
     "core.whole.words_at": lambda text: whole.words_at(text, Passage(0, len(text))),
     "core.whole.piece_spans": lambda text: whole.piece_spans(weighed(text), PIECES),
     "core.whole.piece_extract": lambda text: whole.piece_extract(
-        document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True
+        document(text), weighed(text), (0, len(text)), limit=PIECES
     ),
     "core.whole.proved": lambda text: whole.proved(text[:MAX_CHECKED_CHARS], SMALL, language="en"),
     "core.whole.provable": lambda text: whole.provable([text[:MAX_CHECKED_CHARS]], SMALL, language="en"),
@@ -485,7 +464,7 @@ READERS: dict[str, Reader] = {
         Document(id=text, text="", url=f"https://x.example/{text}"), ""
     ),
     "protocols.mcp.replies.check_result": lambda text: results_of_tools.check_result(
-        text, [text_check.CheckedSentence(0, len(text), "unsupported")], [document("x", title=text)], [text], ROOM
+        text, [checking.CheckedSentence(0, len(text), "unsupported")], [document("x", title=text)], [text], ROOM
     ),
     "protocols.mcp.replies.fetched": lambda text: results_of_tools.fetched(document(text), (0, len(text)), ROOM),
     "protocols.openai.chat_completions.parse": lambda text: chat_completions.parse(
@@ -499,7 +478,7 @@ READERS: dict[str, Reader] = {
         ),
         Settings(),
     ),
-    "core.citations.links.passage_link": lambda text: [
+    "core.proof.links.passage_link": lambda text: [
         links.passage_link(
             Citation("L", "verified", text, answer_start=0, answer_end=3, url=url, quote=text), "http://a"
         )

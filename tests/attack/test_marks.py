@@ -6,9 +6,9 @@ import random
 import re
 from collections.abc import Iterator
 
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.proof.checking import resolve
 from tests.attack.report import Record, judge
 
 TRUE = ("The ferry leaves at nine", "The report is public", "Everybody may read the handbook")
@@ -34,7 +34,7 @@ def test_no_mark_is_proved_in_a_sentence_that_says_more(record_property: Record)
     holes = []
     for answer in answers:
         allowed = 1 if any(answer.startswith(f"{true} [1]. ") for true in TRUE) else 0
-        proved = [one.status in ("verified", "supported") for one in resolve(answer, EXTRACTS)]
+        proved = [one.status in ("verified", "quoted") for one in resolve(answer, EXTRACTS)]
         holes.extend([answer] if not proved or any(proved[allowed:]) or not all(proved[:allowed]) else [])
     judge(record_property, "marks in turned sentences", against="citations", tried=len(answers), holes=holes)
 
@@ -70,6 +70,6 @@ def proved_behind_false_words(answer: str) -> list[int]:
     for one in resolve(answer, EXTRACTS):
         paragraph = re.split(r"\n\s*\n|\n- ", answer[: one.answer_start])[-1]
         before = re.sub(r"\[[^\]]*\]|[^\w\s]", "", paragraph).strip().lower()
-        if one.status in ("verified", "supported") and any(before.endswith(words.lower()) for words in FALSE):
+        if one.status in ("verified", "quoted") and any(before.endswith(words.lower()) for words in FALSE):
             found.append(one.answer_start)
     return found

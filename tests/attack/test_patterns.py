@@ -26,8 +26,6 @@ SLOWEST = 8
 """So many texts that take longest at the first length are tried at the second one, and at those around it."""
 
 BOUNDED = {
-    "core.citations.claims._TARGET[0]": "a parenthesis stands between each two repetitions, and none of them takes one",
-    "core.citations.units._UNIT[0]": "a sign that no other takes stands between each two repetitions",
     "core.settings.checks._HANDLER[0]": "a slash begins each part, and nothing else takes one",
     "core.text.sentences._MARK[0]": "each number stands in brackets of its own; a run that nothing ends is one match",
 }
@@ -36,21 +34,13 @@ BOUNDED = {
 AT_ONE_PLACE = {
     "adapters.settings.file._HEAD": "matched at the beginning of a line of the settings",
     "adapters.solr.zookeeper._NODE": "matched with the whole name of a node",
-    "core.answer.support_policy._MARKS": "matched behind a sentence, and it never gives back what it took",
-    "core.answer.output_filter._TITLED": "matched with the whole of a target of at most 2,000 characters",
-    "core.answer.output_filter._PROSE": "matched with the whole of a target of at most 2,000 characters",
-    "core.answer.output_filter._FENCE_LINE": "matched at the end of a fence, up to 300 characters behind it",
-    "core.answer.output_filter._LINE_BEGUN": "matched at the end of a fence, where nothing else follows",
-    "core.citations.places.BULLET": "matched at the beginning of a line, which it goes through once",
-    "core.citations.units._DECIMAL": "matched with the whole of a number",
     "core.query.filter_queries._CLOSE": "matched at one place of a filter of at most 10,000 characters",
     "core.query.filter_queries._FIELD": "matched at one place of a filter of at most 10,000 characters",
     "core.query.filter_queries._OR": "matched at one place of a filter of at most 10,000 characters",
     "web.pages.results._ROW": "matched with the whole of a line",
-    "core.citations.links._SCHEME": "matched at the beginning of an address, which it goes through once",
-    "core.answer.output_filter._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
-    "core.answer.output_filter._WORDS": "matched behind a parenthesis, up to 300 characters of it",
-    "core.citations.places._NUMBERED": "matched at the beginning of a line: a few characters",
+    "core.proof.statements._ITEM": "matched at the beginning of a line, which it goes through once",
+    "core.answer.proved_output._NUMBER": "matched with the whole of a line",
+    "core.proof.links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.identity._ADDRESS": "matched with the whole of a host",
     "core.identity._TARGET": "matched at the beginning of a request's target, which it goes through once",
     "core.query.filter_queries._VALUE": "matched at one place of a filter of at most 10,000 characters",

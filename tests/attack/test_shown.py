@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 
 from datafari_rag.bootstrap import create_app, writer_for
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.proof.checking import resolve
 from tests.attack.report import Record, judge
 from tests.model_server import model_server
 from tests.security.asking import Case, request_for
@@ -58,7 +58,7 @@ def test_no_badge_stands_on_words_that_a_reader_does_not_see(record_property: Re
         for one in resolve(text, EXTRACTS):
             rest = iter(seen)
             is_seen = all(word in rest for word in re.findall(r"\w+", one.claim))
-            if one.status in ("verified", "supported") and not is_seen:
+            if one.status in ("verified", "quoted") and not is_seen:
                 holes.append(f"{answer!r} is seen as {seen} under {one.status}: {one.claim!r}")
     judge(record_property, "words that no reader sees", against="answers", tried=len(answers), holes=holes)
 
@@ -89,7 +89,7 @@ def hidden() -> Iterator[str]:
 
 
 def shown(pieces: list[str]) -> str:
-    output = OutputFilter(EXTRACTS, wants_followups=False, links="documents")
+    output = OutputFilter(wants_followups=False)
     return "".join(map(output.feed, pieces)) + output.end()
 
 

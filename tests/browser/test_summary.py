@@ -19,7 +19,7 @@ def test_a_document_is_summarised_and_each_mark_opens_its_proof(demo_service: Ru
     expect(marks.first).to_have_text("[1]")
     expect(page.locator("#summary button")).to_have_count(0)
     assert {
-        "verified" in name or "supported" in name for name in marks.evaluate_all("all => all.map((a) => a.className)")
+        "verified" in name or "quoted" in name for name in marks.evaluate_all("all => all.map((a) => a.className)")
     } == {True}
     text = page.locator("#summary .told").inner_text()
     sentence = text.split(" [1]")[0]

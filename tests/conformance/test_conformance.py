@@ -29,7 +29,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
     leaves,
 )
-from datafari_rag.core.settings.records import ChatClient, LeastSupport, OpenaiClient, ReplyShape
+from datafari_rag.core.settings.records import ChatClient, OpenaiClient, ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.routes import ROUTES
@@ -179,14 +179,12 @@ def test_nothing_in_what_is_left_of_the_shards(door: Door) -> None:
 
 INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese. A nice rabbit called Paris ate a carrot."
 PROVED = "The flight takes off at 15h50 [1]. A nice rabbit called Paris ate a carrot."
-REMARKED = INVENTED.replace("cheese", "cheese (not proved by the documents)")
 
 
 @pytest.mark.parametrize(
     ("case", "text", "more"),
     [
         pytest.param("mark", INVENTED, '"unsupported":[{"start":35,"end":62}],"dropped":0', id="mark"),
-        pytest.param("hold", REMARKED, '"unsupported":[{"start":35,"end":92}],"dropped":0', id="hold"),
         pytest.param("drop", PROVED, '"unsupported":[],"dropped":1', id="drop"),
     ],
 )
@@ -197,24 +195,18 @@ def test_what_no_document_proves(door: Door, case: Any, text: str, more: str) ->
     said = response.get_data()
     seen = door.seen(said)
 
-    assert (seen.text, [one["status"] for one in seen.citations]) == (text, ["verified"])
-    told = f'"support":{{"score":0.6667,"checked":3,"proved":2,"near":0,"policy":"{case}",{more},"replaced":null}}'
+    assert (seen.text, [one["status"] for one in seen.citations]) == (text, ["quoted"])
+    counted = '"score":0.3333,"checked":3,"verified":1,"quoted":1,"near":0'
+    told = f'"support":{{{counted},"policy":"{case}",{more},"replaced":null}}'
     assert told.encode() in said.replace(b": ", b":").replace(b", ", b",")
-    assert response.headers.get("X-RAG-Support") == ("0.6667" if door.how == "whole" else None)
-
-
-@promise
-def test_an_answer_too_little_of_which_is_proved(door: Door) -> None:
-    settings = settings_with(SETTINGS, answer_support=LeastSupport(0.7, "nothing"))
-    seen = see(door, line(FakeModel(*re.findall(".{1,7}", INVENTED)), settings=settings))
-
-    assert (seen.text, seen.citations) == ("I found no answer to this question in the documents.", ())
+    assert response.headers.get("X-RAG-Support") == ("0.3333" if door.how == "whole" else None)
 
 
 @promise
 def test_links_are_made_safe(door: Door) -> None:
     model = FakeModel("See ![x](http://e", "vil/p.png) and [that](http://evil/), or [Boarding pass].")
-    assert see(door, line(model)).text == "See x and that, or [Boarding pass]."
+    shown = "See ! [x]\xa0(http://evil/p.png) and [that]\xa0(http://evil/), or [Boarding pass]."
+    assert see(door, line(model)).text == shown
 
 
 @promise

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from datafari_rag.core.answer.output_filter import MAX_BRACKETS, SafeLinks
-from datafari_rag.core.citations import claims
-from datafari_rag.core.citations.claims import MAX_MARKS, marks_in
-from datafari_rag.core.citations.labels import MAX_MARK_CHARS, MAX_TITLE_CHARS, DocumentLabels, title_of
-from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.near_search import BLOCK_CHARS, FEW_UNITS, units_of
-from datafari_rag.core.passages.extracts import MAX_BEGINNINGS, MAX_SENTENCES, AskedWords, bounds_in, clipped
-from datafari_rag.core.passages.term_matching import terms_of
+from datafari_rag.core.passages.extracts import MAX_SENTENCES, bounds_in
+from datafari_rag.core.proof.labels import MAX_MARK_CHARS, MAX_TITLE_CHARS, DocumentLabels, title_of
+from datafari_rag.core.proof.marks import MAX_BRACKETS, MAX_MARKS, marks_in
 from datafari_rag.core.text.folding import fold, folded
-from datafari_rag.core.text.language import spoken
 from datafari_rag.core.text.sentences import MAX_TICKS, code_spans
 from datafari_rag.core.whole import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
-
-
-def links_of(text: str, size: int) -> str:
-    links = SafeLinks(["http://x/y"], ["Public handbook"])
-    return "".join([*(links.feed(text[at : at + size]) for at in range(0, len(text), size)), links.end()])
-
-
-def test_behind_so_many_brackets_there_are_only_round_ones() -> None:
-    many = "[1] " * MAX_BRACKETS
-    for size in (1, 7, 100_000):
-        # The closing bracket belongs to its opening one: each mark counts once.
-        shown = links_of(f"{many}and [a](http://evil/) ![b](http://evil/) <img src=x> 【1】", size)
-        assert shown == f"{many}and (a)(http://evil/) !(b)(http://evil/) ‹img src=x> (1)"
-
-
-def test_brackets_within_brackets_count_too() -> None:
-    text = "[a [b] c] " * MAX_BRACKETS
-    shown = links_of(text, 9)
-    assert shown.startswith("[a [b] c] ")
-    assert shown.endswith("(a (b) c) ")
 
 
 def test_behind_so_many_marks_there_is_none() -> None:
@@ -43,10 +18,8 @@ def test_behind_so_many_marks_there_is_none() -> None:
 
 def test_behind_so_many_brackets_there_is_no_mark() -> None:
     labels = DocumentLabels(["a"])
-    for brackets, marks in ((claims.MAX_BRACKETS - 1, 1), (claims.MAX_BRACKETS, 0)):
-        assert len(marks_in("[]" * brackets + "a [1].", labels, lambda words: False)) == marks
-    # No mark that the filter of links lets through is lost.
-    assert claims.MAX_BRACKETS >= MAX_BRACKETS
+    for brackets, found in ((MAX_BRACKETS - 1, 1), (MAX_BRACKETS, 0)):
+        assert len(marks_in("[x] " * brackets + "a [1].", labels, lambda words: False)) == found
 
 
 def test_what_is_longer_than_a_mark_is_none() -> None:
@@ -56,22 +29,10 @@ def test_what_is_longer_than_a_mark_is_none() -> None:
     assert not DocumentLabels([inside]).is_beginning(inside)
 
 
-def test_behind_so_many_quotation_marks_nothing_is_a_quotation() -> None:
-    assert len(quotations("“a” " * MAX_SIGNS)) == MAX_SIGNS // 2
-
-
 def test_a_run_of_more_backticks_is_text() -> None:
     fence = "`" * MAX_TICKS
     assert code_spans(f"x {fence}a{fence}") == [(2, 3 + 2 * MAX_TICKS)]
     assert code_spans(f"x {fence}`a{fence}`") == []
-
-
-def test_so_many_words_are_tried_as_the_beginning_of_what_is_said() -> None:
-    wanted = AskedWords(terms_of("the ferry", "en"), None, "en")
-    for clauses, held in ((MAX_BEGINNINGS - 1, "the ferry leaves"), (MAX_BEGINNINGS + 9, "so it is")):
-        text = "so it is, " * clauses + "the ferry leaves soon"
-        start, end = clipped(text, 22, words=wanted, language=spoken("en"))
-        assert text[start:end].startswith(held)
 
 
 def test_a_title_is_read_up_to_its_bound() -> None:

@@ -7,9 +7,9 @@ from collections import defaultdict
 
 import pytest
 
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.proof.checking import resolve
 from tests.core.hostile_claims import FILES, PROVED, Case, generated, table, written
 
 HANDBOOK = "The ferry leaves at nine. The report is public. Everybody may read the handbook of the company."
@@ -25,6 +25,7 @@ def by_kind(*, is_said: bool) -> dict[str, list[Case]]:
     return found
 
 
+WORD_FOR_WORD = ("verified", "quoted")
 UNSAID, SAID = by_kind(is_said=False), by_kind(is_said=True)
 
 
@@ -39,7 +40,7 @@ def test_what_a_document_does_not_say_is_not_proved(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SAID)
 def test_what_a_document_says_is_proved_whatever_is_harmless_about_it(kind: str) -> None:
-    assert [(case.claim, case.document.text) for case in SAID[kind] if case.status not in PROVED] == []
+    assert [(case.claim, case.document.text) for case in SAID[kind] if case.status not in WORD_FOR_WORD] == []
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
@@ -48,7 +49,7 @@ def test_a_mark_is_proved_where_all_of_its_sentence_is(answer: str) -> None:
     wanted = [sign == "+" for sign in re.findall(r"\[1([+-])\]", text)]
     extracts = extracts_for([(Document("d", HANDBOOK, title="Note"), (Passage(0, len(HANDBOOK)),))], is_cleaned=True)
     citations = resolve(re.sub(r"\[1[+-]\]", "[1]", text), extracts, language="en")
-    assert [one.status in PROVED for one in citations] == wanted
+    assert [one.status in WORD_FOR_WORD for one in citations] == wanted
 
 
 @pytest.mark.parametrize("language", SPELLINGS)
@@ -60,21 +61,19 @@ def test_no_spelling_of_the_language_hides_a_denial(language: str) -> None:
         claim: [one.status for one in resolve(f"{claim} [1].", extracts, language=language)]
         for claim in (said, f"“{said}”", "The company does reimburse the cost of taxis", denied, f"“{denied}”")
     }
-    assert [claim for claim, (status,) in statuses.items() if status in PROVED] == [denied, f"“{denied}”"]
+    assert [claim for claim, (status,) in statuses.items() if status in WORD_FOR_WORD] == [denied, f"“{denied}”"]
 
 
 @pytest.mark.parametrize("part", ("said", "unsaid"))
 def test_sentences_of_real_texts_are_proved_and_altered_ones_are_not(part: str) -> None:
     counts, _ = table(case for case in generated() if case.is_said is (part == "said"))
     for kind, one in counts.items():
-        assert kind != "ALL unsaid" or one["unsaid near"] <= 0.1 * one["unsaid"]
-        assert kind != "ALL unsaid" or one["unsaid proved"] <= 0.01 * one["unsaid"]
-        # A question is no statement, and next to a word that turns it a stretch is none without a full stop between.
-        assert one["said proved"] >= 0.94 * one["said"]
+        assert kind != "ALL unsaid" or one["unsaid proved"] == 0
+        assert one["said proved"] + one["said quoted"] >= 0.94 * one["said"]
     assert sum(one["unsaid"] + one["said"] for one in counts.values()) > 10
 
 
-def test_most_altered_numbers_and_names_are_contradicted() -> None:
-    counts, _ = table(case for case in generated() if case.kind[11:] in ("number changed", "name changed"))
+def test_hardly_any_altered_number_is_near() -> None:
+    counts, _ = table(case for case in generated() if case.kind[11:] == "number changed")
     unsaid = counts["ALL unsaid"]
-    assert unsaid["unsaid contradicted"] >= 0.6 * unsaid["unsaid"]
+    assert unsaid["unsaid near"] + unsaid["unsaid quoted"] <= 0.05 * unsaid["unsaid"]

@@ -10,10 +10,10 @@ import pytest
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, filter_for
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Place, PlaceMark, mark_text
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, select
+from datafari_rag.core.proof.checking import resolve
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.ingest.documents import Rights, from_file, from_line
 from datafari_rag.protocols.chat_reply_parts import citation

@@ -7,11 +7,11 @@ from pathlib import Path
 import docx
 import pytest
 
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document
 from datafari_rag.core.passages.extractive_answer import answer
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, select
+from datafari_rag.core.proof.checking import resolve
 from tests.ingest.parsers.test_registry import parse
 
 POLICY = """# Travel policy

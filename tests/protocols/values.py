@@ -22,7 +22,7 @@ EXTRACT = Extract(
 )
 CITATION = Citation(
     "Rabbits.txt",
-    "supported",
+    "quoted",
     "doc-1",
     "file:///rabbits.txt",
     "Rabbits.txt",

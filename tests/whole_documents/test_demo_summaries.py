@@ -29,7 +29,7 @@ def test_every_sentence_is_verified_or_supported(document: Document) -> None:
     *_, finished = worked(ask, work, ANONYMOUS, settings=settings, dependencies=parts)
     assert isinstance(finished, Finished)
     assert finished.citations
-    assert {one.status for one in finished.citations} <= {"verified", "supported"}
+    assert {one.status for one in finished.citations} <= {"verified", "quoted"}
     assert all(document.text[one.start : one.end] == one.quote for one in finished.citations)
     starts = [one.start or 0 for one in finished.citations]
     assert starts == sorted(starts)

@@ -16,7 +16,6 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelBusy, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
 from datafari_rag.core.events import Delta, Failed, Finished, Progress, SkippedDocument, Sources, WorkEvent
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.records import LeastSupport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole import EmptyDocument
 from datafari_rag.pipeline import Dependencies
@@ -289,7 +288,7 @@ def test_without_a_model_each_document_of_a_synthesis_answers_for_itself(questio
     found = events(SYNTHESIS, "doc-1", "doc-2", model=PumpModel(), settings=EXTRACTIVE, question=question)
     finished = ended(found)
     assert finished.text.startswith("Rabbits:\n") and "\n\nBoarding pass:\n" in finished.text
-    assert {one.status for one in finished.citations} <= {"supported", "verified"}
+    assert {one.status for one in finished.citations} <= {"quoted", "verified"}
     assert "doc-2" in {one.document_id for one in finished.citations}
 
 
@@ -326,29 +325,21 @@ TRUE, FALSE = "The flight takes off at 15h50, from terminal 2.", "Zyxian dragons
 @pytest.mark.parametrize(
     ("settings", "words", "wanted"),
     [
-        pytest.param({}, f"{TRUE} {FALSE}", (True, True, 0, None), id="marked: both, one without proof"),
-        pytest.param({"answer_unsupported": "drop"}, f"{TRUE} {FALSE}", (True, False, 1, None), id="dropped"),
-        pytest.param({"answer_unsupported": "drop"}, FALSE, (False, False, 1, "nothing"), id="all of it dropped"),
-        pytest.param({"answer_unsupported": "hold"}, f"{TRUE} {FALSE}", (True, True, 0, None), id="held"),
-        pytest.param(
-            {"answer_support": LeastSupport(0.9)}, f"{TRUE} {FALSE}", (True, False, 0, "extractive"), id="too little"
-        ),
-        pytest.param(
-            {"answer_support": LeastSupport(0.9, "nothing")}, FALSE, (False, False, 0, "nothing"), id="nothing"
-        ),
+        pytest.param({}, f"{TRUE} {FALSE}", (True, True, 0, False), id="marked: both, one without proof"),
+        pytest.param({"answer_unsupported": "drop"}, f"{TRUE} {FALSE}", (True, False, 1, False), id="dropped"),
+        pytest.param({"answer_unsupported": "drop"}, FALSE, (False, False, 1, True), id="all of it dropped"),
     ],
 )
 def test_a_summary_has_the_policy_of_every_text_that_a_model_wrote(
-    settings: dict[str, Any], words: str, wanted: tuple[bool, bool, int, str | None], strategy: str
+    settings: dict[str, Any], words: str, wanted: tuple[bool, bool, int, bool], strategy: str
 ) -> None:
     chosen = settings_with(SETTINGS, prompt_chunking_strategy=strategy, **settings)
     found = ended(events(SUMMARY, FLIGHT.id, model=FakeModel(words), settings=chosen))
     support = found.support
     assert support is not None
     shown = "15h50" in found.text, "dragons" in found.text
-    assert (*shown, support.dropped, support.replaced) == wanted
-    assert (support.checked, support.proved) == (words.count(" euros.") + words.count("15h50"), words.count("15h50"))
-    assert ("(not proved by the documents)" in found.text) == (settings.get("answer_unsupported") == "hold")
+    assert (*shown, support.dropped, support.is_replaced) == wanted
+    assert (support.checked, support.verified) == (words.count(" euros.") + words.count("15h50"), words.count("15h50"))
     assert ["dragons" in found.text[start:end] for start, end in support.unsupported] == [True] * shown[1]
     for one in found.citations:
         assert found.text[one.answer_start : one.answer_end] == "[1]"

@@ -165,8 +165,9 @@ def _support(support: Support | None) -> dict[str, object] | None:
     """Return how much of an answer was proved, and what its policy changed; None if it was not checked."""
     if support is None:
         return None
-    fields = {"score": support.share, "checked": support.checked, "proved": support.proved, "policy": support.policy}
-    return {**fields, "near": support.near, "dropped": support.dropped, "replaced": support.replaced}
+    counts = {"verified": support.verified, "quoted": support.quoted, "near": support.near}
+    about = {"score": support.share, "checked": support.checked, **counts, "policy": support.policy}
+    return {**about, "dropped": support.dropped, "replaced": "nothing" if support.is_replaced else None}
 
 
 def keyed(question: str, key: bytes) -> str:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Candidate, Extract, Reranking, Retrieval, stored_span
 from datafari_rag.core.events import Event, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.model.prompt import Prompt, document_message
+from datafari_rag.core.proof.labels import title_of
 
 EventT = TypeVar("EventT", bound=Event)
 

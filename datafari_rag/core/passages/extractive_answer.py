@@ -10,17 +10,15 @@ words of the question are missing.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from datafari_rag.core.ask import AnswerFormat
-from datafari_rag.core.citations.places import SourceText
-from datafari_rag.core.citations.quotations import QUOTATION_MARK
-from datafari_rag.core.citations.units import BULLET
 from datafari_rag.core.documents import HIGHLIGHTING, Extract, OffsetMap, OffsetRun
-from datafari_rag.core.passages.extracts import AskedWords, bounds_in, clipped
+from datafari_rag.core.passages.extracts import bounds_in
 from datafari_rag.core.passages.reranking import Gain, Ranked, freedom, ranked
 from datafari_rag.core.passages.term_matching import (
     Cue,
@@ -33,23 +31,21 @@ from datafari_rag.core.passages.term_matching import (
     terms_of,
     weights_in,
 )
+from datafari_rag.core.proof.sources import Source, Work
 from datafari_rag.core.text.folding import clean
-from datafari_rag.core.text.language import detect, sentence_in, spoken, spoken_in
-from datafari_rag.core.text.structure import begins_with_row, cells_of, ends_with_row, named_cells
+from datafari_rag.core.text.language import detect, sentence_in
+from datafari_rag.core.text.structure import begins_with_row, ends_with_row
 
 MAX_CHARS = 400
 """Longest answer, marks and all."""
 
 MAX_SENTENCES = 3
 
-MAX_HEADER_CHARS = 130
-"""A longer header is not said before a row: it would take the room of the rows."""
-
 MAX_WHOLE_CHARS = 700
-"""Longest answer where no sentence can be shortened; what is longer is cut somewhere (`sentences.MAX_CHARS`)."""
+"""Longest answer where no statement fits: nothing is said in part, for an exception may stand in the rest."""
 
-LEAST_CLIP_CHARS = 60
-"""A sentence that does not fit is clipped only when this much of it can be said."""
+LEAST_ROOM_CHARS = 60
+"""With less room left nothing more is said."""
 
 EVIDENCE, DOCUMENT, COVERAGE, CUE = 7.2, 0.9, 2.2, 1.7
 ANSWERING, HEADED, FRAGMENT, INTRODUCING = 3.0, -1.1, -0.8, -0.6
@@ -81,7 +77,8 @@ SHORT_CHARS = 40
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
 _PLAIN_QUOTES = ("“", "”")
 _QUOTE_ENDS = " \xa0\"'»”“’)"
-_EDGES = " \t|"
+_WORD = re.compile(r"\w")
+_QUOTATION_MARK = re.compile('[«»„“”"]')
 
 _GAP = "\n\n"
 """Stands between stretches that do not touch: an empty line, so that no sentence reaches over it."""
@@ -99,11 +96,10 @@ class Sentence:
     start: int
     end: int
     chance: float
-    is_row: bool = False
-    header: tuple[int, int] | None = None
-    """Where the names of the columns stand when this is a row of a table that has some."""
-    label: str = ""
-    """What stands before a colon above it, and belongs to it."""
+    said: str = ""
+    """The whole statements that it is in, as they are said."""
+    is_alone: bool = False
+    """It is an item or a row, which is not joined with its neighbour."""
 
 
 def answer(
@@ -128,117 +124,56 @@ def pieces(
     words of the question in the question's own language.
     """
     code = language.lower().split("-")[0]
-    sources = [SeenText(extract) for extract in extracts]
-    sentences = best(question, sources, answered_in=code, overhead=len(_quoted("", 10, code)) + 4)
+    sources = [SeenText(extract, code) for extract in extracts]
+    sentences = best(question, sources, answered_in=code)
     if not sentences:
         return (nothing_found(code),)
-    parts, headers = [], set[tuple[int, tuple[int, int]]]()
-    for number, item in enumerate(sentences, 1):
-        quoted = _quoted(sources[item.place].words(item.start, item.end), sources[item.place].extract.number, code)
-        named = _named(sources[item.place].text, item) if item.header is not None else ""
-        if item.label:
-            quoted = f"{item.label} {quoted}"
-        if named:
-            quoted = f"{named} [{sources[item.place].extract.number}]."
-        elif item.header is not None and (item.place, item.header) not in headers:
-            headers.add((item.place, item.header))
-            # On a line of its own: the mark of the row speaks for the row alone.
-            quoted = f"{_header(sources[item.place].text, item.header)}:\n{quoted}"
-        parts.append(_formatted(quoted, number, answer_format, is_labelled=bool(item.label)))
-    return tuple(parts)
+    return tuple(_formatted(item, number, answer_format) for number, item in enumerate(sentences, 1))
 
 
 def _words(text: str) -> str:
     return " ".join(clean(text, is_full=False)[0].split())
 
 
-def _named(text: str, row: Sentence) -> str:
-    """Return the *row* as a sentence of its cells with the names of their columns; "" where those are not sure."""
-    named = named_cells(text, row.start, row.end)
-    cells = [f"{_words(text[slice(*name)])} {_words(text[slice(*cell)])}" for _, _, name, cell in named]
-    key = _words(text[slice(*named[0][1])]) if named else ""
-    return f"{key}: {', '.join(cells)}" if key else ""
-
-
-def _header(text: str, header: tuple[int, int]) -> str:
-    """Return the names of the columns as they are said before a row."""
-    return " | ".join(_words(text[start:end]) for start, end in cells_of(text, *header))
-
-
-def best(question: str, sources: Sequence[SeenText], *, answered_in: str, overhead: int) -> tuple[Sentence, ...]:
+def best(question: str, sources: Sequence[SeenText], *, answered_in: str) -> tuple[Sentence, ...]:
     """
     Return what to say, the likeliest first; neighbours are one, nothing is said twice.
 
     Headings and questions are only said when there is nothing else, and no sentence far below the best one. Where none
-    can be shortened to what fits, the best one is said whole.
-
-    *answered_in* is the language of the answer; *overhead* is the characters that each quotation costs beside its
-    words. Empty when nothing holds a word of the question.
+    fits, the best one is said all the same. *answered_in* is the language of the answer. Empty when nothing holds a
+    word of the question.
     """
     language = detect(question) or answered_in
-    words = AskedWords(terms_of(question, language), cue_of(question), language)
-    likeliest = sorted(_scored(question, sources, words), key=_rate, reverse=True)
-    fitting = Fitting(sources, words, answered_in, overhead)
-    chosen = _chosen(likeliest, fitting, MAX_CHARS) or _chosen(likeliest, fitting, MAX_WHOLE_CHARS)[:1]
+    likeliest = sorted(_scored(question, sources, language), key=_rate, reverse=True)
+    chosen = _chosen(likeliest, sources, MAX_CHARS) or _chosen(likeliest, sources, MAX_WHOLE_CHARS)[:1]
     return _joined(chosen, sources)
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """What decides how much of a sentence is said: see `best`."""
-
-    sources: Sequence[SeenText]
-    words: AskedWords
-    answered_in: str
-    overhead: int
-
-    def fitted(self, item: Sentence, room: int) -> tuple[Sentence, int] | None:
-        """Return *item* as it fits into *room* characters, and how many it takes; None where it does not."""
-        source, size = self.sources[item.place], item.end - item.start + self.overhead
-        if item.header is not None:
-            # The names of a sentence stand in it, one by one; a blank and a comma take the place of the bar.
-            named = len(_header(source.text, item.header)) + 2
-            item = item if named <= MAX_HEADER_CHARS and size + named <= room else replace(item, header=None)
-            size += named if item.header is not None else 0
-        label = "" if item.is_row else source.label_at(item.start)
-        if label:
-            # Without its label it would say something else.
-            size += len(label) + 1
-            return (replace(item, label=label), size) if size <= room else None
-        if size > room:
-            text = source.text[item.start : item.end]
-            language = spoken(self.answered_in, spoken_in(text), spoken_in(source.text))
-            start, end = clipped(text, room - self.overhead, words=self.words, language=language)
-            item, size = (replace(item, start=item.start + start, end=item.start + end), end - start + self.overhead)
-        return (item, size) if item.end > item.start else None
-
-
-def _chosen(likeliest: Sequence[Sentence], fitting: Fitting, room: int) -> list[Sentence]:
+def _chosen(likeliest: Sequence[Sentence], sources: Sequence[SeenText], room: int) -> list[Sentence]:
     chosen: list[Sentence] = []
     earlier: set[str] = set()
     for sentence in likeliest:
-        if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS or _rate(sentence) < _rate(likeliest[0]) - CUT:
+        if len(chosen) == MAX_SENTENCES or room < LEAST_ROOM_CHARS or _rate(sentence) < _rate(likeliest[0]) - CUT:
             break
-        words = " ".join(fitting.sources[sentence.place].text[sentence.start : sentence.end].casefold().split())
-        if words in earlier:
-            continue
+        whole = sources[sentence.place].whole(sentence)
+        words = whole.said.rpartition("[")[0].casefold()
+        if words not in earlier and len(whole.said) <= room:
+            chosen.append(whole)
+            room -= len(whole.said)
         earlier.add(words)
-        fitted = fitting.fitted(sentence, room)
-        if fitted is not None:
-            chosen.append(fitted[0])
-            room -= fitted[1]
     return chosen
 
 
-def _scored(question: str, sources: Sequence[SeenText], words: AskedWords) -> list[Sentence]:
+def _scored(question: str, sources: Sequence[SeenText], language: str) -> list[Sentence]:
+    terms = terms_of(question, language)
     documents = [replace(own.extract.document, id=str(place), text=own.text) for place, own in enumerate(sources)]
     sentences: list[Sentence] = []
-    order = ranked(question, documents, language=words.language, terms=words.terms)
+    order = ranked(question, documents, language=language, terms=terms)
     missing = freedom(max(order, key=attrgetter("by_words")).coverage) - 1 if order else 0.0
     for result in order:
         nearness = _nearness(result.gain, sources[int(result.document.id)], NEARNESS * missing)
         if nearness is not None or any(result.traces.hits):
-            sentences.extend(_sentences(question, result, words.terms, nearness))
+            sentences.extend(_sentences(question, result, terms, nearness))
     return [sentence for sentence in sentences if not _is_asking(sentence, sources)] or sentences
 
 
@@ -291,22 +226,18 @@ def _sentence(read: _CutDocument, index: int, score: float) -> Sentence:
     if index:
         before = read.bounds[index - 1]
         chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
-    bullet = BULLET.match(text, start, end)
-    return Sentence(int(read.hit.document.id), start if bullet is None else bullet.end(), end, chance)
+    return Sentence(int(read.hit.document.id), start, end, chance)
 
 
 def _row(read: _CutDocument, index: int, score: float) -> Iterator[Sentence]:
     """Yield the row at *index* when it holds something of the question itself; a header is only said with a row."""
-    text, (start, end) = read.hit.document.text, read.bounds[index]
+    start, end = read.bounds[index]
     headers = read.leads.needs.get(index, ())
     own = read.term_sets[index]
     if not own or (index in read.leads.members and not headers):
         return
     chance = read.chance(index, score, own.union(*(read.term_sets[header] for header in headers)))
-    row = text[start:end]
-    start, end = start + len(row) - len(row.lstrip(_EDGES)), start + len(row.rstrip(_EDGES))
-    header = read.bounds[headers[0]] if headers else None
-    yield Sentence(int(read.hit.document.id), start, end, chance, is_row=True, header=header)
+    yield Sentence(int(read.hit.document.id), start, end, chance)
 
 
 def _term_sets(bounds: Sequence[tuple[int, int]], result: Ranked) -> list[set[int]]:
@@ -333,25 +264,23 @@ def _is_asking(sentence: Sentence, sources: Sequence[SeenText]) -> bool:
 
 
 def _joined(chosen: Sequence[Sentence], sources: Sequence[SeenText]) -> tuple[Sentence, ...]:
-    """Return *chosen* with neighbours made one, in the place of the better of them; a row stays one by itself."""
+    """Return *chosen* with neighbours made one, in the place of the better of them; an item and a row stay so."""
     joined: list[Sentence] = []
     for sentence in chosen:
         near = [other for other in joined if _are_neighbours(sentence, other, sources)]
         if not near:
             joined.append(sentence)
             continue
-        whole = replace(
-            near[0],
-            start=min(sentence.start, *(other.start for other in near)),
-            end=max(sentence.end, *(other.end for other in near)),
-        )
+        all_of = (sentence, *near)
+        start, end = min(each.start for each in all_of), max(each.end for each in all_of)
+        whole = sources[sentence.place].whole(replace(near[0], start=start, end=end))
         joined = [whole if other is near[0] else other for other in joined if other is near[0] or other not in near]
     return tuple(joined)
 
 
 def _are_neighbours(sentence: Sentence, other: Sentence, sources: Sequence[SeenText]) -> bool:
     """Say whether nothing but blanks and a line's end stands between two sentences: a gap is no neighbourhood."""
-    if sentence.place != other.place or any(each.is_row or each.label for each in (sentence, other)):
+    if sentence.place != other.place or sentence.is_alone or other.is_alone:
         return False
     text = sources[sentence.place].text
     between = (text[other.end : sentence.start], text[sentence.end : other.start])
@@ -361,10 +290,10 @@ def _are_neighbours(sentence: Sentence, other: Sentence, sources: Sequence[SeenT
 class SeenText:
     """What the model saw of one *extract*: its *text*, with the line ends that tell sentences apart."""
 
-    def __init__(self, extract: Extract) -> None:
-        """Put together what was seen."""
-        self.extract = extract
-        self._source = SourceText(extract)
+    def __init__(self, extract: Extract, language: str) -> None:
+        """Put together what was seen; *language* is the answer's: how it quotes."""
+        self.extract, self._language = extract, language
+        self._source = Source(extract, Work())
         stretches = extract.origins.stretches()
         if not stretches or extract.document.field == HIGHLIGHTING:
             self.text, self._places = extract.text, extract.origins
@@ -382,33 +311,41 @@ class SeenText:
         stored = self._places.at(at)
         return at if stored is None else stored
 
-    def label_at(self, at: int) -> str:
-        """Return the label that a proof wants of what begins at *at*; empty without one."""
-        stored = self._places.at(at)
-        return "" if stored is None else _words(self._source.label_at(stored))
+    def whole(self, sentence: Sentence) -> Sentence:
+        """
+        Return *sentence* with what is said of it: the whole statements that it is in, with what introduces them.
 
-    def words(self, start: int, end: int) -> str:
-        """Return what is said of the text from *start* to *end*: blanks are one, several lines stay so."""
-        stored = self._places.span(start, end)
-        if stored is None:
-            return _words(self.text[start:end])
-        lines = self._source.lines(*stored)
-        return "\n".join(_words(self.text[a - stored[0] + start : b - stored[0] + start]) for a, b in lines)
+        An introduction stands before a quotation, and the names of columns before their cells.
+        """
+        places = (self.stored(match.start()) for match in _WORD.finditer(self.text, sentence.start, sentence.end))
+        found = list(dict.fromkeys(number for at in places if (number := self._source.number_at(at)) is not None))
+        mark = f"[{self.extract.number}]"
+        if not found:
+            return replace(sentence, said=f"{self._quoted(self.text[sentence.start : sentence.end])} {mark}")
+        if not self._source.is_prose(found[0], found[-1]):
+            found = [max(found, key=lambda number: len(self._source.text_of(number)))]
+        first = found[0]
+        cells = self._source.named_cells(first)
+        if cells:
+            row = "; ".join(f"{_words(name)}: {_words(cell)}" for name, cell in cells)
+            return replace(sentence, said=f"{row} {mark}.", is_alone=True)
+        context = _words(self._source.context(first))
+        quoted = self._quoted(" ".join(self._source.text_of(number) for number in found))
+        said = f"{context} {quoted} {mark}" if context else f"{quoted} {mark}"
+        return replace(sentence, said=said, is_alone=not self._source.is_prose(first, first))
+
+    def _quoted(self, text: str) -> str:
+        """Return *text* as a quotation; a quotation mark among its words does not end it."""
+        opening, closing = _QUOTES.get(self._language, _PLAIN_QUOTES)
+        return f"{opening}{_QUOTATION_MARK.sub(chr(34), _words(text))}{closing}"
 
 
-def _quoted(words: str, number: int, language: str) -> str:
-    """Return *words* as a quotation with its mark; a quotation mark among them does not end it."""
-    opening, closing = _QUOTES.get(language, _PLAIN_QUOTES)
-    inside = QUOTATION_MARK.sub('"', words)
-    return f"{opening}{inside}{closing} [{number}]"
-
-
-def _formatted(words: str, number: int, answer_format: AnswerFormat | None, *, is_labelled: bool) -> str:
+def _formatted(item: Sentence, number: int, answer_format: AnswerFormat | None) -> str:
     match answer_format:
         case "bulletpoint":
-            return f"{'' if number == 1 else chr(10)}- {words}"
+            return f"{'' if number == 1 else chr(10)}- {item.said}"
         case "stepbystep":
-            return f"{'' if number == 1 else chr(10)}{number}. {words}"
+            return f"{'' if number == 1 else chr(10)}{number}. {item.said}"
         case _:
-            # A label begins a paragraph: behind the mark before it, it would be one sentence with that.
-            return f"{'' if number == 1 else _GAP if is_labelled else ' '}{words}"
+            # What stands alone begins a paragraph: behind the mark before it, it would be one sentence with that.
+            return f"{'' if number == 1 else _GAP if item.is_alone else ' '}{item.said}"

@@ -1,20 +1,17 @@
 """
 From chosen passages to what the model sees of each document: number, label, cleaned text, and the way back.
 
-Before that, which sentences of a long text are looked at at all; after it, the part of a sentence that is quoted.
+Before that, which sentences of a long text are looked at at all.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
-from datafari_rag.core.citations.alignment import UnitRow
-from datafari_rag.core.citations.labels import labels_for
-from datafari_rag.core.citations.units import units_in
 from datafari_rag.core.documents import (
     HIGHLIGHTING,
     NO_ORIGINS,
@@ -25,10 +22,9 @@ from datafari_rag.core.documents import (
     Passage,
     joined,
 )
-from datafari_rag.core.passages.term_matching import Cue, Term, traces_of
+from datafari_rag.core.proof.labels import labels_for
 from datafari_rag.core.text.folding import clean, unescaped
-from datafari_rag.core.text.language import Language
-from datafari_rag.core.text.sentences import blocks, spans, spans_or_blocks
+from datafari_rag.core.text.sentences import blocks, spans_or_blocks
 from datafari_rag.core.text.structure import (
     MAX_DEPTH,
     REACH_CHARS,
@@ -218,74 +214,3 @@ def _stretches(text: str, passages: Sequence[Passage]) -> list[tuple[int, int]]:
         elif start < end:
             merged.append((start, end))
     return merged
-
-
-CUE_WORTH, CENTRE_WORTH = 0.5, 0.2
-"""What counts beside the question's words: the kind of thing asked for, words in the middle."""
-
-MAX_BEGINNINGS = 5000
-"""So many clauses are tried as the first one. No sentence has more; a row of a table may."""
-
-LEAST_CLIPPED = 3
-"""Fewer units are a fragment, which states nothing."""
-
-_WORD = re.compile(r"\w")
-
-
-@dataclass(frozen=True, slots=True)
-class AskedWords:
-    """What a clipped sentence should hold: the question's *terms* and the kind of thing asked for."""
-
-    terms: tuple[Term, ...]
-    cue: Cue | None
-    language: str
-
-
-def clipped(text: str, room: int, *, words: AskedWords, language: Language) -> tuple[int, int]:
-    """
-    Return the part of *text*, at most *room* characters, that answers best, as (start, end).
-
-    All of it when it fits, else a sentence, else clauses of one that it proves: nothing that turns them is cut off.
-    (0, 0) when none of it fits, and where a sentence must be cut and *language*, that of the text, is not known.
-    """
-    if len(text) <= room:
-        return 0, len(text)
-    hits = traces_of(words.terms, text, words.language).hits
-    cues = [] if words.cue is None else [match.start() for match in words.cue.finditer(text)]
-    best, span = -1.0, (0, 0)
-    for start, end in _windows(text, room, language):
-        worth = _worth(hits, words.terms, start, end) + CUE_WORTH * (bisect_left(cues, start) < bisect_left(cues, end))
-        if worth > best:
-            best, span = worth, (start, end)
-    return span
-
-
-def _windows(text: str, room: int, language: Language) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of *text* that fit, and of those that do not the longest run of clauses from each one on."""
-    for low, high in spans(text, longest=len(text)):
-        if high - low <= room:
-            yield low, high
-            continue
-        units = units_in(text, low, high, language)
-        row = UnitRow(units, language)
-        ends = [place for place in range(len(units)) if language.is_known and row.is_end(place)]
-        for first in sorted(row.starts)[:MAX_BEGINNINGS]:
-            # An article in front is no unit.
-            begin = _WORD.search(text, units[first - 1].end if first else low)
-            start = units[first].start if begin is None else begin.start()
-            last = bisect_right(ends, start + room, key=lambda place: units[place].end) - 1
-            if last >= 0 and ends[last] - first >= LEAST_CLIPPED - 1 and not row.is_turned(first, ends[last]):
-                yield start, units[ends[last]].end
-
-
-def _worth(hits: Sequence[Sequence[int]], terms: Sequence[Term], start: int, end: int) -> float:
-    inside = [
-        (term, places[low], places[high - 1])
-        for term, places in zip(terms, hits, strict=True)
-        if (low := bisect_left(places, start)) < (high := bisect_left(places, end))
-    ]
-    if not inside:
-        return 0.0
-    middle = (min(first for _, first, _ in inside) + max(last for _, _, last in inside)) / 2
-    share = sum(term.share for term, _, _ in inside)
-    return share - CENTRE_WORTH * abs(middle - (start + end) / 2) / (end - start)

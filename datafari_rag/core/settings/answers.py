@@ -21,7 +21,6 @@ from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.records import (
     EmbeddingOptions,
-    LeastSupport,
     ReplyShape,
     RerankOptions,
     SearchChoice,
@@ -245,20 +244,10 @@ class AnswerSettings:
     unsupported: UnsupportedPolicy = setting(
         "answer.unsupported",
         "mark",
-        check=checks.choice("mark", "hold", "drop", "strict"),
-        help="How to handle a sentence of an answer that no document proves. mark: it is shown, and the reply lists "
-        "these sentences. hold: each sentence is shown after its check, with a note if it is not proved. drop: it is "
-        "left out, unless it is close to the documents; then it has the note. strict: it is left out. With hold, drop "
-        "and strict, streams are about one sentence late.",
-    )
-    support: LeastSupport = setting(
-        "answer.support",
-        LeastSupport(),
-        check=checks.members(LeastSupport, min=checks.number(0, 1), below=checks.choice("extractive", "nothing")),
-        help="How much of an answer must be proved. min: least share of its sentences, 0 to 1, that the documents must "
-        "prove. 0: off; otherwise streams wait for the end of the answer. below: what replaces a worse answer, "
-        "extractive (sentences of the documents, as builtin:extractive gives them) or nothing (a note that the "
-        "documents do not answer).",
+        check=checks.choice("mark", "drop"),
+        help="How to handle a sentence of an answer that no document supports. mark: it is shown, and the reply lists "
+        "these sentences. drop: it is left out, unless it is close to the documents; streams are then about one "
+        "paragraph late.",
     )
 
 

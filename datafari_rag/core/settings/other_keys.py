@@ -95,8 +95,6 @@ FOLDED: Mapping[str, tuple[str, ...]] = {
     **{f"mcp.{tool}.description": ("mcp.descriptions", tool) for tool in MCP_TOOLS},
     "mcp.instructions": ("mcp.descriptions", "instructions"),
     **{f"demo.{name}": ("demo.folder", name) for name in ("users", "progress")},
-    "answer.min_support": ("answer.support", "min"),
-    "answer.below": ("answer.support", "below"),
     **{
         f"embeddings.{name}": ("embeddings.options", name)
         for name in ("model", "dimensions", "languages", "prefixes", "timeout_s")

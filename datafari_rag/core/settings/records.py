@@ -80,14 +80,6 @@ class RerankOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class LeastSupport:
-    """The least share of an answer's sentences that must be proved, and what replaces an answer below it."""
-
-    min: float = 0.0
-    below: Literal["extractive", "nothing"] = "extractive"
-
-
-@dataclass(frozen=True, slots=True)
 class OpenaiClient:
     """The name of the model with documents, whether requests without any go on unchanged, how documents are sent."""
 

@@ -227,10 +227,3 @@ class SecuritySettings:
         check=checks.names("lists of user names, separated by commas"),
         help="Users who may open /admin and see how answers were made. Empty: no one.",
     )
-    answer_links: Literal["documents", "none"] = setting(
-        "security.answer.links",
-        "documents",
-        check=checks.choice("documents", "none"),
-        help="Links allowed in an answer: only to its own documents (documents), or none. All other links become "
-        "plain text.",
-    )

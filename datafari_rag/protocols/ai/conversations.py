@@ -13,10 +13,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from datafari_rag.core.answer.conversations import StoredConversation, StoredTurn, readable_turns, title_from
-from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, RagError
+from datafari_rag.core.proof.labels import title_of
+from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai.replies import status_of

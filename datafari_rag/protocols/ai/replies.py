@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.answer.conversations import KEY, title_from
-from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import (
     BadRequest,
@@ -33,6 +31,8 @@ from datafari_rag.core.events import (
     Sources,
     WorkEvent,
 )
+from datafari_rag.core.proof.labels import title_of
+from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.plan import is_rewritten
 from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.whole import EmptyDocument, SwitchedOff

@@ -19,10 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from msgspec import UNSET
 
 import datafari_rag
-from datafari_rag.core.answer.text_check import CheckedSentence
 from datafari_rag.core.ask import Ask, DocumentWork, with_effort
-from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import (
     BadRequest,
@@ -34,6 +31,9 @@ from datafari_rag.core.errors import (
     TooManyRequests,
 )
 from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources, WorkEvent
+from datafari_rag.core.proof.checking import CheckedSentence
+from datafari_rag.core.proof.labels import title_of
+from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.dialects import McpSettings
 from datafari_rag.core.settings.table import Settings
@@ -163,10 +163,7 @@ def check_result(
             "start": sentence.start,
             "end": sentence.end,
             "status": sentence.status,
-            "proofs": [_place_of(proof) for proof in sentence.proofs],
-            "against": [_place_of(proof) for proof in sentence.against],
-            "close": [_place_of(proof) for proof in sentence.close],
-            "likeness": round(sentence.likeness, 4) if sentence.close else None,
+            "places": [_place_of(place) for place in sentence.places if place.quote is not None],
         }
         for sentence in checked
     ]
@@ -224,8 +221,9 @@ def _within(items: Sequence[Json], rest: int, room: Room) -> tuple[list[Json], i
     return fitting, rest
 
 
-def _place_of(proof: Citation) -> Json:
-    return {key: getattr(proof, key) for key in ("document_id", "field", "start", "end", "quote")}
+def _place_of(place: Citation) -> Json:
+    words: Json = {"missing": list(place.missing), "added": list(place.added)}
+    return {key: getattr(place, key) for key in ("document_id", "field", "start", "end", "quote", "context")} | words
 
 
 SERVER: Mapping[str, str] = {"name": "datafari_rag", "title": "Documents", "version": datafari_rag.__version__}

@@ -206,8 +206,8 @@ class _FetchOutput(_NamedDocument):
 class _ShownCitation(TypedDict):
     label: Annotated[str, about("The document's label in the answer.")]
     status: Annotated[
-        Literal["verified", "supported", "near", "contradicted", "unsupported", "unknown"],
-        about("How far the document proves it."),
+        Literal["verified", "quoted", "near", "unsupported", "unknown"],
+        about("How far the document proves it: in these words, in part, or much the same."),
     ]
     document_id: NotRequired[str | None]
     title: NotRequired[str | None]
@@ -215,7 +215,10 @@ class _ShownCitation(TypedDict):
     field: NotRequired[str | None]
     start: NotRequired[int | None]
     end: NotRequired[int | None]
-    quote: NotRequired[str | None]
+    quote: NotRequired[Annotated[str | None, about("Whole statements of the document.")]]
+    context: NotRequired[Annotated[str | None, about("What introduces them: a line above a list, a header.")]]
+    missing: NotRequired[Annotated[list[str], about("Words of a near sentence that the quote lacks.")]]
+    added: NotRequired[Annotated[list[str], about("Words of the quote that a near sentence lacks.")]]
     answer_start: NotRequired[Annotated[int, about("Where the mark begins in the answer.")]]
     answer_end: NotRequired[Annotated[int, about("Where the mark ends in the answer.")]]
 
@@ -228,14 +231,15 @@ class _UnprovedSentence(TypedDict):
 class _ShownSupport(TypedDict):
     """How much of what the model wrote the documents prove."""
 
-    score: Annotated[float | None, about("The share, null if no sentence states a fact.")]
+    score: Annotated[float | None, about("The share that is verified, null if no sentence states a fact.")]
     checked: Annotated[int, about("How many sentences state a fact.")]
-    proved: Annotated[int, about("How many of them the documents prove.")]
-    near: Annotated[int, about("How many of the others are close to the documents.")]
-    policy: Annotated[str, about("mark, hold, drop or strict: what is done with the others.")]
+    verified: Annotated[int, about("How many of them are word for word in a document.")]
+    quoted: Annotated[int, about("How many are a part of a statement, word for word.")]
+    near: Annotated[int, about("How many say much the same as a document.")]
+    policy: Annotated[str, about("mark or drop: what is done with the others.")]
     unsupported: Annotated[list[_UnprovedSentence], about("The sentences of the answer that no document proves.")]
     dropped: Annotated[int, about("How many sentences were left out.")]
-    replaced: Annotated[str | None, about("extractive or nothing: what replaced the answer.")]
+    replaced: Annotated[str | None, about("nothing: all was left out, and the answer says that nothing was found.")]
 
 
 class _AnswerOutput(_Partial):
@@ -273,8 +277,11 @@ class _WorkOutput(_AnswerOutput):
 
 
 class _ProvingPlace(_PlaceOfText):
-    document_id: Annotated[str, about("The document that proves the sentence.")]
-    quote: Annotated[str, about("The words of the document at that place.")]
+    document_id: Annotated[str, about("The document that gives the status.")]
+    quote: Annotated[str, about("Whole statements of the document.")]
+    context: Annotated[str | None, about("What introduces them: a line above a list, the header of a table.")]
+    missing: Annotated[list[str], about("Words of a near sentence that the place lacks.")]
+    added: Annotated[list[str], about("Words of the place that a near sentence lacks.")]
 
 
 class _CheckedClaim(TypedDict):
@@ -282,17 +289,13 @@ class _CheckedClaim(TypedDict):
     start: Annotated[int, about("Where it begins in the text that was checked, in code points.")]
     end: Annotated[int, about("Where it ends there.")]
     status: Annotated[
-        Literal["verified", "supported", "near", "unsupported", "contradicted"],
+        Literal["verified", "quoted", "near", "unsupported"],
         about(
-            "verified: a document says all of it. supported: the same, with something harmless left out. near: it is "
-            "like a document, and not proved. contradicted: a document gives another number, unit or name, or denies "
-            "it. unsupported: none of these."
+            "verified: whole statements of a document, word for word. quoted: a part of one, word for word: read the "
+            "rest. near: a document says much the same, with other words. unsupported: none of these."
         ),
     ]
-    proofs: Annotated[list[_ProvingPlace], about("The places that prove it, one for each document that does.")]
-    against: Annotated[list[_ProvingPlace], about("The places that contradict it, if none proves it.")]
-    close: Annotated[list[_ProvingPlace], about("The places that it is like, if it is near.")]
-    likeness: Annotated[float | None, about("How much it is like them, 0 to 1; null if it is not near.")]
+    places: Annotated[list[_ProvingPlace], about("The places that give the status, one for each document.")]
 
 
 class _CheckOutput(TypedDict):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import document_link, passage_link, target_of
 from datafari_rag.core.documents import Citation, Extract, Passage, place_of, stored_span
 from datafari_rag.core.errors import ContextTooLong, NoSuchModel, RagError, RefusedByModel
+from datafari_rag.core.proof.labels import title_of
+from datafari_rag.core.proof.links import document_link, passage_link, target_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.dialects import OpenaiSettings
 from datafari_rag.core.settings.table import Settings

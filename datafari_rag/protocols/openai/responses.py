@@ -19,11 +19,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from datafari_rag.core.answer import conversations
 from datafari_rag.core.ask import Ask, ChatMessage
-from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoSuchModel
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.model.prompt import RATIO
+from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import is_unicode

@@ -3,7 +3,7 @@
 import { Failure } from "./asking.js";
 import { counted, element, filled, own } from "./element.js";
 import { madeOf } from "./made.js";
-import { linkTo, Marks, proseInto, SHAPES, straight } from "./prose.js";
+import { linkTo, Marks, proseInto, saidOf, SHAPES, straight } from "./prose.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 /** @typedef {import("./types.js").Citation} Citation */
@@ -136,18 +136,19 @@ export class Card {
     const dropped = support?.dropped ?? 0;
     if (support?.replaced) this.prose.before(element("p", { class: "warn" }, this.words.replaced[support.replaced]));
     else if (dropped) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.dropped, dropped), { dropped })));
-    const contradicted = answer.content.citations.filter((one) => one.status === "contradicted").length;
-    if (contradicted) this.prose.after(element("p", { class: "warn contradicted" }, filled(counted(this.words.contradicted, contradicted), { contradicted })));
     if (isCut) this.prose.after(element("p", { class: "warn" }, this.words.cut));
   }
 
   counts() {
-    const { documents, citations, support } = /** @type {Answer} */ (this.answer).content;
+    const { documents, citations } = /** @type {Answer} */ (this.answer).content;
     const cited = new Set(citations.map((one) => one.document_id).filter(Boolean)).size;
     const used = filled(counted(this.words.used, documents.length), { used: documents.length, cited });
-    const { checked, proved, replaced } = support ?? { checked: 0, proved: 0, replaced: null };
-    const share = checked && !replaced ? ` · ${filled(this.words.proved, { checked, proved })}` : "";
-    return element("p", { class: "counts" }, used + share);
+    // As many as there are badges: what states nothing has none.
+    const shapes = citations.filter((one) => one.claim !== "").map((one) => own(SHAPES, one.status) ?? "?");
+    const kinds = Object.entries(/** @type {Record<string, string>} */ (this.words.badges));
+    const numbers = kinds.map(([shape, told]) => [shapes.filter((one) => one === shape).length, told]);
+    const badges = numbers.filter(([number]) => number).map(([number, told]) => filled(String(told), { number }));
+    return element("p", { class: "counts" }, [used, ...badges].join(" · "));
   }
 
   /** @param {Marks} marks */
@@ -179,10 +180,11 @@ export class Card {
     return element(
       "p",
       { class: `proof ${one.status}` },
-      element("span", { class: "status" }, shape, ` ${own(this.words.statuses, one.status) ?? one.status}`),
-      one.quote && element("q", { dir: "auto" }, straight(one.quote)),
+      element("span", { class: "status" }, shape, ` ${saidOf(one, this.words.statuses)}`),
+      one.context && element("span", { class: "place", dir: "auto" }, straight(one.context)),
+      one.quote && quoteOf(one),
       one.place && element("span", { class: "place", dir: "auto" }, straight(one.place)),
-      one.quote && link,
+      typeof one.start === "number" && link,
     );
   }
 
@@ -193,6 +195,15 @@ export class Card {
     const list = element("div", { class: "next" }, ...buttons);
     this.tools.after(element("div", { class: "proposals" }, element("h3", { class: "sources-title" }, this.words.followups), list));
   }
+}
+
+/** The whole statement with the words of the answer marked in it. @param {Citation} one */
+function quoteOf(one) {
+  const points = Array.from(one.quote ?? "");
+  const [from, to] = [(one.match_start ?? 0) - (one.start ?? 0), (one.match_end ?? 0) - (one.start ?? 0)];
+  if (one.status !== "quoted" || from < 0 || to <= from || to > points.length) return element("q", { dir: "auto" }, straight(points.join("")));
+  const parts = [points.slice(0, from), points.slice(from, to), points.slice(to)].map((part) => straight(part.join("")));
+  return element("q", { dir: "auto" }, parts[0], element("mark", {}, parts[1]), parts[2]);
 }
 
 /** The file's name as it is read; "" for a part without an ending: an address of the web. @param {string | null | undefined} url */

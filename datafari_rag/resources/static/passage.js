@@ -1,7 +1,7 @@
 // @ts-check
 /** Opens the cited passage over the page: the document's stored text with the quote marked at its exact place. */
 import { element, own } from "./element.js";
-import { addressOf, SHAPES, straight } from "./prose.js";
+import { addressOf, SHAPES, saidOf, straight } from "./prose.js";
 
 /** @typedef {import("./types.js").Citation} Citation */
 
@@ -13,7 +13,7 @@ import { addressOf, SHAPES, straight } from "./prose.js";
 export async function openPassage(citation, words, notice) {
   const address = addressOf(citation);
   const stored = element("div", { class: "stored", dir: "auto", tabindex: "0", role: "region", "aria-label": words.open_document }, "…");
-  const status = element("p", { class: `proof ${citation.status}` }, element("span", { class: "status" }, element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, citation.status) ?? ""), ` ${own(words.statuses, citation.status) ?? ""}`));
+  const status = element("p", { class: `proof ${citation.status}` }, element("span", { class: "status" }, element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, citation.status) ?? ""), ` ${saidOf(citation, words.statuses)}`));
   const dialog = /** @type {HTMLDialogElement} */ (
     element(
       "dialog",

@@ -8,13 +8,23 @@ import { element, own } from "./element.js";
 /** @typedef {import("./types.js").Citation} Citation */
 /** @typedef {import("./types.js").Source} Source */
 
-export const SHAPES = /** @type {Record<string, string>} */ ({ verified: "✓", supported: "≈", near: "○", unsupported: "–", contradicted: "✕", unknown: "?" });
+export const SHAPES = /** @type {Record<string, string>} */ ({ verified: "✓", quoted: "○", near: "○", unsupported: "–", unknown: "?" });
+
+/**
+ * What a badge says: its status in words, and how a near place differs. @param {Citation} citation
+ * @param {Record<string, string>} words the words for each status, and for what differs
+ */
+export function saidOf(citation, words) {
+  const lists = /** @type {const} */ (["missing", "added"]).filter((name) => citation[name]?.length);
+  const differing = lists.map((name) => (words[name] ?? "{words}").replace("{words}", () => straight((citation[name] ?? []).join(", "))));
+  return [own(words, citation.status) ?? citation.status, ...differing].join(". ");
+}
 
 /** Stands for each half of a mark while Markdown is read: a mark is never part of code, of a link or of a list. */
 const MASK = "\ufffc";
 const BLOCK = /^\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)$/s;
 const INLINE =
-  /`(?<code>[^`\n]+)`|\*\*(?=\S)(?<bold>(?:(?!\*\*).)+)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?<italic>[^*\n]+)(?<=\S)\*(?![\w*])|[[【［](?<words>[^[\]【】［］\n\ufffc]{1,240})[\]】］]\((?<target>[^()\s\ufffc]{1,2000})\)/gu;
+  /`(?<code>[^`\n]+)`|\*\*(?=\S)(?<bold>(?:(?!\*\*).)+)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?<italic>[^*\n]+)(?<=\S)\*(?![\w*])/gu;
 const ROW = /^\|[^|]*\|/;
 const RULE = /^[|:\- \t]*$/;
 const FENCE = /^\s*```[^\n]*$/;
@@ -74,7 +84,7 @@ export class Marks {
   /**
    * @param {Source[]} documents
    * @param {Citation[] | null} citations null while the answer is still being written
-   * @param {Record<string, string>} words the word for each status
+   * @param {Record<string, string>} words the words for each status, and for what differs
    * @param {(citation: Citation, badge: HTMLElement) => void} [open] shows a passage
    * @param {string} [base] where the service is, when that is not this page's own server
    */
@@ -106,13 +116,15 @@ export class Marks {
 
   /** @param {Citation} citation */
   badge(citation) {
-    const shape = element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, citation.status) ?? "?");
-    const said = element("span", { class: "unseen" }, ` ${own(this.words, citation.status) ?? citation.status}`);
-    const number = String(this.place(citation.document_id) || "");
+    // What states nothing has a number and no status.
+    const states = citation.claim !== "" || citation.document_id === null;
+    const shape = states && element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, citation.status) ?? "?");
     const title = straight(citation.label);
-    if (citation.document_id === null) return element("span", { class: `badge ${citation.status}`, title }, shape, said);
-    const traits = { class: `badge ${citation.status}`, ...linkTo(citation, this.base), title };
-    const badge = element("a", traits, number, shape, said);
+    const said = element("span", { class: "said" }, ` ${states ? `${title}: ${saidOf(citation, this.words)}` : title}`);
+    const kind = `badge ${states ? citation.status : "plain"}`;
+    if (citation.document_id === null) return element("span", { class: kind, tabindex: "0" }, shape, said);
+    const number = String(this.place(citation.document_id) || "");
+    const badge = element("a", { class: kind, ...linkTo(citation, this.base) }, number, shape, said);
     badge.addEventListener("click", (event) => this.follow(event, citation, badge));
     return badge;
   }
@@ -254,12 +266,10 @@ function* inline(part, marks) {
 
 /** @param {RegExpExecArray} found @param {Part} part @param {Marks} marks @returns {Node | string} */
 function piece(found, part, marks) {
-  const { code, bold, italic, words, target } = found.groups ?? {};
+  const { code, bold, italic } = found.groups ?? {};
   if (code) return element("code", { dir: "ltr" }, straight(part.text.slice(found.index + 1, found.index + 1 + code.length)));
   if (bold) return holding(element("strong"), inline(cut(part, found.index + 2, found.index + 2 + bold.length), marks));
-  if (italic) return holding(element("em"), inline(cut(part, found.index + 1, found.index + 1 + italic.length), marks));
-  const document = marks.documents.find((one) => one.url === target && one.id);
-  return document ? element("a", linkTo({ document_id: document.id }, marks.base), straight(words)) : straight(words);
+  return holding(element("em"), inline(cut(part, found.index + 1, found.index + 1 + (italic ?? "").length), marks));
 }
 
 /** Words without Markdown, each of their marks as its badges. @param {Part} part @param {Marks} marks @returns {Generator<Node | string>} */

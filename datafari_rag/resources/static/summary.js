@@ -2,7 +2,7 @@
 /** Summarises the document of this page when its reader wants that: its sentences as they come, then their proofs. */
 import { Failure, worked } from "./asking.js";
 import { element, filled, own } from "./element.js";
-import { addressOf } from "./prose.js";
+import { addressOf, saidOf } from "./prose.js";
 
 /** @typedef {import("./types.js").Citation} Citation */
 /** @typedef {import("./types.js").Words} Words */
@@ -52,8 +52,7 @@ function proved(text, citations, words) {
   const parts = [];
   let at = 0;
   citations.forEach((one, index) => {
-    const status = own(words.statuses, one.status) ?? one.status;
-    const traits = { class: `mark ${one.status}`, href: addressOf(one), title: `${status} – ${words.open_passage}` };
+    const traits = { class: `mark ${one.status}`, href: addressOf(one), title: `${saidOf(one, words.statuses)} – ${words.open_passage}` };
     parts.push(points.slice(at, one.answer_start).join(""), element("a", traits, `[${index + 1}]`));
     at = one.answer_end;
   });

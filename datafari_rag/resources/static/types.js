@@ -3,8 +3,9 @@
  * @typedef {{id: string | null, title: string, url?: string, content?: string, address?: string,
  *   last_modified?: string}} Source
  * @typedef {{label: string, status: string, answer_start: number, answer_end: number, document_id: string | null, url: string | null, title: string | null,
- *   field: string | null, start: number | null, end: number | null, quote: string | null, place?: string | null, page?: number | null}} Citation
- * @typedef {{checked: number, proved: number, dropped: number, replaced: string | null}} Support
+ *   field: string | null, start: number | null, end: number | null, quote: string | null, place?: string | null, page?: number | null,
+ *   claim?: string, context?: string | null, match_start?: number | null, match_end?: number | null, missing?: string[], added?: string[]}} Citation
+ * @typedef {{checked: number, verified: number, quoted: number, near: number, dropped: number, replaced: string | null}} Support
  * @typedef {{title: string, description: unknown, props: Record<string, any> | null}} Thought
  * @typedef {{message: string, documents: Source[], citations: Citation[], thoughts?: Thought[],
  *   finish_reason?: string, partial_results?: boolean, few_words?: boolean, support?: Support, spent?: Spent}} Content

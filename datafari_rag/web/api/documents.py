@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from flask import Response
 
-from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.citations.links import target_of
 from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage, place_at
 from datafari_rag.core.errors import BadRequest, NotFound
+from datafari_rag.core.proof.labels import title_of
+from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.search_request import STORED
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.core.text.structure import header_above, is_in_table

@@ -9,9 +9,9 @@ from functools import partial
 from flask import Response
 
 from datafari_rag.core.access import ANONYMOUS, User
-from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, NotFound
+from datafari_rag.core.proof.checking import checked_against
 from datafari_rag.core.search_request import STORED
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import compared_units
@@ -75,9 +75,8 @@ def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> 
 
 def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapshot) -> GroundingResult:
     """Return what *documents* prove of *text*."""
-    settings, dependencies = snapshot.settings, snapshot.dependencies
     units = _units(text, documents)
-    check = dependencies.offload(partial(checked_against, text, documents, is_cleaned=settings.rag.clean), units)
+    check = snapshot.dependencies.offload(partial(checked_against, text, documents), units)
     return GroundingResult(check, documents)
 
 

@@ -131,25 +131,39 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
 
 
 def statuses(_: Translate) -> Mapping[str, str]:
-    """Return the word for each status of a citation."""
+    """Return what is said of each status of a citation, and of what differs where one is near."""
     return {
-        "verified": _("verified quote"),
-        "supported": _("supported by the text"),
-        "near": _("close to the documents, not proved"),
-        "unsupported": _("not found in these words"),
-        "contradicted": _("contradicted by the documents"),
+        "verified": _("word for word in the document"),
+        "quoted": _("compare: in these words, as part of this statement"),
+        "near": _("compare: says much the same"),
+        "unsupported": _("could not be checked: read the source"),
         "unknown": _("unknown source"),
+        "missing": _("Not in the document: {words}"),
+        "added": _("Only in the document: {words}"),
     }
 
 
-def replacements(_: Translate) -> Mapping[str, str]:
-    """Return the sentence about the replacement of an answer that is not proved enough."""
+def legend(_: Translate) -> Mapping[str, str]:
+    """Return what each of the three colours of badges means, by a status that has it."""
     return {
-        "extractive": _(
-            "The documents do not prove enough of the model's answer. It was replaced by sentences from the documents."
-        ),
-        "nothing": _("The documents prove nothing, or too little, of what the model wrote: it is not shown."),
+        "verified": _("word for word in the document"),
+        "near": _("compare: part of a statement, or much the same"),
+        "unsupported": _("could not be checked: read the source"),
     }
+
+
+def badge_counts(_: Translate) -> Mapping[str, str]:
+    """Return how many badges of each shape there are, in words."""
+    return {
+        "✓": _("{number} word for word"),
+        "○": _("{number} to compare"),
+        "–": _("{number} could not be checked"),
+    }
+
+
+def replaced(_: Translate) -> str:
+    """Return the sentence about an answer of which nothing was left."""
+    return _("The documents support nothing of what the model wrote: it is not shown.")
 
 
 def script_words(_: Translate) -> Mapping[str, object]:
@@ -188,16 +202,12 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "copied": _("Copied"),
         "sources": _("Sources"),
         "used": [_("1 document used, {cited} cited"), _("{used} documents used, {cited} cited")],
-        "contradicted": [
-            _("The documents contradict 1 citation: check what it says."),
-            _("The documents contradict {contradicted} citations: check what they say."),
-        ],
-        "proved": _("Sentences proved by the documents: {proved} of {checked}"),
+        "badges": badge_counts(_),
         "dropped": [
-            _("1 sentence that the documents do not prove was left out."),
-            _("{dropped} sentences that the documents do not prove were left out."),
+            _("1 sentence that the documents do not support was left out."),
+            _("{dropped} sentences that the documents do not support were left out."),
         ],
-        "replaced": replacements(_),
+        "replaced": {"nothing": replaced(_)},
         "not_cited": _("used, not cited"),
         "open_passage": _("Open the passage"),
         "open_document": _("Open the document"),

@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 from markupsafe import Markup, escape
 
-from datafari_rag.core.citations.labels import file_name
 from datafari_rag.core.documents import first_value
+from datafari_rag.core.proof.labels import file_name
 from datafari_rag.core.text.folding import unescaped, without_directions, without_invisible
 
 FIELDS = "id,title,url,last_modified,extension,preview_content"
@@ -178,7 +178,7 @@ def _where(url: str) -> str:
 
 Json = Mapping[str, Any]
 
-SHAPES = {"verified": "✓", "supported": "≈", "near": "○", "unsupported": "–", "contradicted": "✕", "unknown": "?"}
+SHAPES = {"verified": "✓", "quoted": "○", "near": "○", "unsupported": "–", "unknown": "?"}
 """The sign next to a badge's number, so that the status is never shown by colour alone."""
 
 MAX_LINES = 5000
@@ -195,7 +195,6 @@ _INLINE = re.compile(
     r"`(?P<code>[^`\n]+)`"
     r"|\*\*(?=\S)(?P<bold>(?:(?!\*\*).)+)(?<=\S)\*\*"
     r"|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+)(?<=\S)\*(?![\w*])"
-    rf"|[\[【［](?P<words>[^\[\]【】［］\n{_MASK}]{{1,240}})[\]】］]\((?P<target>[^()\s{_MASK}]{{1,2000}})\)"
 )
 _LISTS = {"bullet": "ul", "number": "ol"}
 
@@ -238,14 +237,23 @@ class PlacedCitations:
         return self._numbers.get(document_id)
 
     def _badge(self, citation: Json) -> Markup:
-        status, label = str(citation["status"]), without_directions(str(citation["label"]))
-        shape = _element("span", escape(SHAPES[status]), ' aria-hidden="true" class="shape"')
-        words = _element("span", escape(f" {self.words[status]}"), ' class="unseen"')
-        inner = _joined((escape(self.place(citation["document_id"]) or ""), shape, words))
-        kind, title = f' class="badge {escape(status)}"', f' title="{escape(label)}"'
-        if citation["document_id"] is None:
-            return _element("span", inner, f"{kind}{title}")
-        return _element("a", inner, f'{kind} href="{escape(address_of(citation))}"{title}')
+        label, is_unknown = without_directions(str(citation["label"])), citation["document_id"] is None
+        # What states nothing has a number and no status.
+        states = bool(citation["claim"]) or is_unknown
+        status = str(citation["status"]) if states else "plain"
+        shape = _element("span", escape(SHAPES[status]), ' aria-hidden="true" class="shape"') if states else Markup()
+        said = f" {label}: {self.said(citation)}" if states else f" {label}"
+        number = escape(self.place(citation["document_id"]) or "")
+        inner = _joined((number, shape, _element("span", escape(said), ' class="said"')))
+        if is_unknown:
+            return _element("span", inner, f' class="badge {escape(status)}" tabindex="0"')
+        return _element("a", inner, f' class="badge {escape(status)}" href="{escape(address_of(citation))}"')
+
+    def said(self, citation: Json) -> str:
+        """Return what a badge says: its status in words, and how a near place differs."""
+        lists = [(self.words[name], ", ".join(citation[name])) for name in ("missing", "added") if citation[name]]
+        differing = [told.format(words=without_invisible(words)) for told, words in lists]
+        return ". ".join([self.words[str(citation["status"])], *differing])
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +266,16 @@ class _Part:
 
     def cut(self, start: int, end: int) -> _Part:
         return _Part(self.text[start:end], self.masked[start:end], self.at + start)
+
+
+def quote_of(citation: Json) -> Markup:
+    """Return the whole statement of a citation, with the words of the answer marked where they are a part of it."""
+    quote, match = str(citation["quote"] or ""), citation.get("match_start")
+    if citation["status"] != "quoted" or match is None:
+        return escape(without_invisible(quote))
+    start, end = match - citation["start"], citation["match_end"] - citation["start"]
+    parts = [escape(without_invisible(part)) for part in (quote[:start], quote[start:end], quote[end:])]
+    return _joined((parts[0], _element("mark", parts[1]), parts[2]))
 
 
 def address_of(citation: Json) -> str:
@@ -377,16 +395,8 @@ def _inline(part: _Part, marks: PlacedCitations) -> Markup:
 def _piece(match: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
     if match["code"]:
         return _element("code", escape(without_directions(part.text[slice(*match.span("code"))])), ' dir="ltr"')
-    for name, tag in (("bold", "strong"), ("italic", "em")):
-        if match[name]:
-            return _element(tag, _inline(part.cut(*match.span(name)), marks))
-    target = match["target"]
-    document = next((document for document in marks.documents if document["url"] == target), None)
-    words = escape(without_directions(match["words"]))
-    if document is None:
-        return words
-    address = f"/documents?{urlencode({'id': str(document['id'])})}"
-    return Markup('<a href="{}">{}</a>').format(address, words)
+    name, tag = ("bold", "strong") if match["bold"] else ("italic", "em")
+    return _element(tag, _inline(part.cut(*match.span(name)), marks))
 
 
 def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:

@@ -8,6 +8,7 @@ script comes to `/talk`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS, EFFORTS
-from datafari_rag.core.citations.labels import file_name
+from datafari_rag.core.proof.labels import file_name
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.protocols.request import Incoming
@@ -26,9 +27,11 @@ from datafari_rag.web.api.search import SELECT, search_of, searched
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo import QUESTIONS, folder_values
 from datafari_rag.web.pages.messages import (
+    badge_counts,
     field_names,
+    legend,
     relaxed_words,
-    replacements,
+    replaced,
     script_words,
     statuses,
     title_and_hint,
@@ -45,6 +48,7 @@ from datafari_rag.web.pages.results import (
     html_of,
     notes_of,
     parameters_for,
+    quote_of,
 )
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import NDJSON
@@ -111,7 +115,7 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo.folder.users else (),
         "has_feedback": bool(settings.feedback.file),
-        "statuses": statuses(reader.translate),
+        "legend": legend(reader.translate),
         "shapes": SHAPES,
         "setup": orjson.dumps(setup).decode(),
     }
@@ -146,30 +150,38 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
     citations = content["citations"]
     return {
         "answer": html_of(content["message"], marks),
-        "sources": _sources(content),
+        "sources": _sources(content, marks),
         "counts": {
             "used": len(content["documents"]),
             "cited": len({citation["document_id"] for citation in citations if citation["document_id"] is not None}),
-            "contradicted": sum(citation["status"] == "contradicted" for citation in citations),
         },
+        "badges": _counted(citations, badge_counts(reader.translate)),
         "request_id": reply["id"],
         "is_extractive": reply["model"].startswith(BUILTIN_MODEL),
         "has_few_words": content.get("few_words", False),
         "is_partial": content.get("partial_results", False),
         "support": content.get("support"),
-        "replacements": replacements(reader.translate),
+        "replaced": replaced(reader.translate),
         "answer_json": orjson.dumps(reply).decode(),
     }
 
 
-def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
+def _counted(citations: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> list[str]:
+    """Return how many badges of each shape an answer has, in words; what states nothing has none."""
+    shapes = Counter(SHAPES[citation["status"]] for citation in citations if citation["claim"])
+    return [told.format(number=shapes[shape]) for shape, told in words.items() if shapes[shape]]
+
+
+def _sources(content: Mapping[str, Any], marks: PlacedCitations) -> list[dict[str, object]]:
     """Return each document with what the answer cites of it, the same place once."""
     sources = []
     for number, document in enumerate(content["documents"], 1):
         mine = [citation for citation in content["citations"] if citation["document_id"] == document["id"]]
         once = {(citation["start"], citation["end"], citation["status"]): citation for citation in mine}
-        quoted = ({**citation, "quote": without_invisible(citation["quote"] or "")} for citation in once.values())
-        cited = [{**citation, "address": address_of(citation)} for citation in quoted]
+        cited = [
+            {**citation, "said": marks.said(citation), "marked": quote_of(citation), "address": address_of(citation)}
+            for citation in once.values()
+        ]
         address = address_of({"document_id": document["id"]})
         name, title = file_name(document.get("url") or ""), document["title"]
         details = {

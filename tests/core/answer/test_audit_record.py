@@ -29,7 +29,7 @@ EXTRACT = Extract(
 )  # fmt: skip
 OK = AuditEvent(
     1_700_000_000.25, "r1", "ragapi", "ok", user="ann", extracts=(EXTRACT,), model="m",
-    tokens=7, support=Support(4, 3, "drop", dropped=1),
+    tokens=7, support=Support(4, 3, policy="drop", dropped=1),
 )  # fmt: skip
 
 
@@ -49,9 +49,10 @@ def test_a_record_says_who_when_what_and_how_it_went_and_nothing_of_the_content(
         "support": {
             "score": 0.75,
             "checked": 4,
-            "proved": 3,
-            "policy": "drop",
+            "verified": 3,
+            "quoted": 0,
             "near": 0,
+            "policy": "drop",
             "dropped": 1,
             "replaced": None,
         },

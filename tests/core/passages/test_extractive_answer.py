@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datafari_rag.core.ask import AnswerFormat
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract, Nearness, Passage
-from datafari_rag.core.passages.extractive_answer import MAX_CHARS, MAX_WHOLE_CHARS, answer, pieces
+from datafari_rag.core.passages.extractive_answer import MAX_WHOLE_CHARS, answer, pieces
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.proof.checking import resolve
 
 BRIDGE = (
     "The bridge\n\nThe Nine Arch bridge was opened in 1932 by the mayor.\nIt has nine arches of red stone. "
@@ -100,11 +100,10 @@ def test_the_language_of_the_answer_does_not_change_which_sentences_are_said() -
     assert re.sub("[“”]", "", english) == re.sub("« | »", "", french)
 
 
-def test_a_sentence_that_is_too_long_is_clipped() -> None:
+def test_a_sentence_that_is_too_long_is_said_whole_where_nothing_else_is() -> None:
     text = "The " + "very " * 100 + "old bridge opened in 1932 with a feast."
     said = answer("When was the bridge opened?", extracts(text), language="en")
-    assert "old bridge opened in 1932" in said
-    assert len(said) <= MAX_CHARS
+    assert said == f"“{text}” [1]"
 
 
 def test_a_word_longer_than_any_answer_is_left_out() -> None:
@@ -132,13 +131,8 @@ def test_a_sentence_that_cannot_be_shortened_is_said_whole() -> None:
             id="an item",
         ),
         pytest.param(
-            "One manager concluded:\n\nMassage therapy is never paid. You know it.",
-            "One manager concluded: “Massage therapy is never paid.” [1]",
-            id="a sentence",
-        ),
-        pytest.param(
             "Values:\n1. Care: massage therapy is paid.\n2. Trust: we trust.",
-            "Values: “1. Care: massage therapy is paid.” [1]",
+            "Values: “Care: massage therapy is paid.” [1]",
             id="a numbered item",
         ),
     ],
@@ -152,7 +146,7 @@ def test_what_stands_under_a_label_is_said_with_it(text: str, said: str) -> None
 def test_sentences_on_neighbouring_lines_are_said_in_their_order_and_proved_as_one() -> None:
     text = "The bridge is closed on Mondays.\nThe old bridge stays closed.\nIts keeper has the key of the bridge."
     said = answer("Which bridge stays closed?", extracts(text), language="en")
-    assert said == f"“{text}” [1]"
+    assert said == f"“{' '.join(text.splitlines())}” [1]"
     assert [one.status for one in resolve(said, extracts(text))] == ["verified"]
 
 
@@ -164,7 +158,8 @@ def test_a_label_is_no_part_of_the_sentence_before_it() -> None:
 
 
 def test_of_a_very_long_text_the_parts_with_the_words_are_looked_at() -> None:
-    text = "Nothing is said here about it at all.\n" * 2000 + BRIDGE + "\nNothing is said here about it at all." * 2000
+    line = "Nothing is said here about it at all.\n"
+    text = line * 2000 + "The Nine Arch bridge opened in 1932.\n" + line * 2000
     assert "opened in 1932" in answer("When was the Nine Arch bridge opened?", extracts(text), language="en")
 
 

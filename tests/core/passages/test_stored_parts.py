@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import GAP, Document, Nearness, Passage, stored_span
 from datafari_rag.core.passages.extracts import JOINT, extracts_for
 from datafari_rag.core.passages.stored_parts import (
@@ -20,6 +19,7 @@ from datafari_rag.core.passages.stored_parts import (
     with_parts,
     within_budget,
 )
+from datafari_rag.core.proof.checking import resolve
 
 STORED = "The ferry leaves at nine. The captain is called Ann. Nobody swims here. The island has two lanterns."
 

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.language import written_languages
-from datafari_rag.core.text.words import LONG_UNITS, LONGEST_ENDING_CHARS, STEMS, Remembered, listed
+from datafari_rag.core.text.words import LONG_UNITS, LONGEST_ENDING_CHARS, STEMS, Remembered, language_codes, listed
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_a_stem_is_the_beginning_of_its_word(word: str, language: str) -> None:
 
 
 def test_no_ending_of_a_language_is_longer_than_what_is_looked_at_behind_a_stem() -> None:
-    suffixes = [suffix for language in written_languages() for suffix in listed(language.code, "suffixes")]
+    suffixes = [suffix for code in language_codes() for suffix in listed(code, "suffixes")]
     # Besides the suffix the double of a letter and a vowel may go.
     assert max(map(len, suffixes)) + 2 == LONGEST_ENDING_CHARS
 

@@ -45,7 +45,7 @@ def test_a_summary_says_its_cost_before_and_its_progress_meanwhile() -> None:
     assert found[5][1]["estimate"] == {"calls": 1, "pieces": 1, "characters": 79, "strategy": "refine"}
     final = dict(found)["message.final"]
     assert final["text"] == "A nice rabbit called Paris ate a carrot [1]. It slept until noon [1]."
-    assert [one["status"] for one in final["citations"]] == ["verified", "verified"]
+    assert [one["status"] for one in final["citations"]] == ["quoted", "verified"]
 
 
 @pytest.mark.parametrize("text", ["x" * 500, "short"])

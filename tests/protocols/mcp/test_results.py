@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.text_check import checked
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.events import Finished, Sources
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.proof.checking import checked
 from datafari_rag.protocols.mcp.replies import (
     Room,
     address_of,
@@ -144,12 +144,12 @@ def test_an_answer_that_is_too_large_loses_its_last_citations() -> None:
 
 def test_a_check_says_what_each_sentence_is_proved_by() -> None:
     text = "Paris the rabbit ate a carrot. The moon is made of cheese."
-    result: Any = check_result(text, checked(text, (EXTRACT,)), [EXTRACT.document], ["gone"], room())
+    result: Any = check_result(text, checked(text, (EXTRACT,)).stated, [EXTRACT.document], ["gone"], room())
     assert [(one["text"], one["status"]) for one in result["claims"]] == [
         ("Paris the rabbit ate a carrot.", "verified"),
         ("The moon is made of cheese.", "unsupported"),
     ]
-    proof = result["claims"][0]["proofs"][0]
+    proof = result["claims"][0]["places"][0]
     assert EXTRACT.document.text[proof["start"] : proof["end"]] == proof["quote"]
     assert result["not_found"] == ["gone"]
 

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from msgspec import Struct
 
-from datafari_rag.core.answer.text_check import checked
 from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
+from datafari_rag.core.proof.checking import checked
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp.replies import answer_result, check_result, fetched, search_result
@@ -23,7 +23,7 @@ GIVEN = {
     "search": search_result(Sources((extract_of(LONG, (0, 40)), EXTRACT), is_partial=True), room()),
     "fetch": fetched(LONG, (0, 10**9), room(300)),
     "answer": answer_result(SOURCES, FINISHED, room()),
-    "check": check_result("It slept. No.", checked("It slept. No.", (EXTRACT,)), [LONG], ["x"], room()),
+    "check": check_result("It slept. No.", checked("It slept. No.", (EXTRACT,)).stated, [LONG], ["x"], room()),
     "summarize": answer_result(replace(SOURCES, estimate=WorkEstimate(1, 1, 9, "refine")), FINISHED, room()),
     "compare": answer_result(replace(SOURCES, skipped=(SkippedDocument("x", "notFound"),)), FINISHED, room()),
 }

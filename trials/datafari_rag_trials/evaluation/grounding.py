@@ -17,22 +17,22 @@ from statistics import fmean
 
 import click
 
-from datafari_rag.core.answer.text_check import checked_against
 from datafari_rag.core.documents import Document
+from datafari_rag.core.proof.checking import checked_against
 from datafari_rag_trials.evaluation.questions import UnreadableQuestions, rows_of
 from datafari_rag_trials.evaluation.reports import placed
 
 RIGHT, WRONG = "supported", "unsupported"
 """The labels of the files."""
 
-STATUSES = ("contradicted", "unsupported", "near", "supported", "verified")
+STATUSES = ("unsupported", "near", "quoted", "verified")
 """What a sentence can be, the worst first: a claim is what the worst of its sentences is."""
 
-PROVED = ("supported", "verified")
+PROVED = ("quoted", "verified")
 
 _HEADS = (
     "set", "claims", "right", "proved", "precision", "coverage", "of the right, proved or near",
-    "of the wrong, proved or near", "balanced accuracy", "of the right, contradicted",
+    "of the wrong, proved or near", "balanced accuracy",
 )  # fmt: skip
 
 
@@ -60,8 +60,8 @@ class ClaimRates:
     """
     Counts of one set, or of several. Shares are percentages, None where there is nothing to share.
 
-    *precision*: the right ones of those *proved*; *coverage*: the proved ones of those *right*. *near_right* and
-    *near_wrong*: proved or near, of the right and of the wrong ones. *contradicted*: of the right ones.
+    *precision*: the right ones of those *proved*, word for word; *coverage*: the proved ones of those *right*.
+    *near_right* and *near_wrong*: proved or near, of the right and of the wrong ones.
     """
 
     claims: int
@@ -73,7 +73,6 @@ class ClaimRates:
     near_wrong: float | None
     balanced: float | None
     """The mean of the right ones that are proved or near and the wrong ones that are neither."""
-    contradicted: float | None
 
 
 def claims_in(folder: Path) -> tuple[LabelledClaim, ...]:
@@ -101,7 +100,7 @@ def _claim(row: Mapping[str, object], where: str) -> LabelledClaim:
 def check(claim: LabelledClaim) -> CheckedClaim:
     """Return what words alone say of *claim*. Raises: BadRequest, for a claim that is too long to be checked."""
     documents = [Document(str(number), text) for number, text in enumerate(claim.references)]
-    statuses = {sentence.status for sentence in checked_against(claim.text, documents, is_cleaned=True).stated}
+    statuses = {sentence.status for sentence in checked_against(claim.text, documents).stated}
     return CheckedClaim(claim, next((status for status in STATUSES if status in statuses), "unsupported"))
 
 
@@ -133,7 +132,6 @@ def rates(checked: Sequence[CheckedClaim], balanced: Sequence[float] = ()) -> Cl
         near_right=near_right,
         near_wrong=near_wrong,
         balanced=fmean(balanced) if balanced else own,
-        contradicted=_share(right.count("contradicted"), len(right)),
     )
 
 
@@ -145,7 +143,7 @@ def grounding_table(by_group: Mapping[str, ClaimRates]) -> str:
     """Return a Markdown table with a row for each set; shares are percentages."""
     rows = [_HEADS, ("---",) * len(_HEADS)]
     for name, each in by_group.items():
-        shares = (each.precision, each.coverage, each.near_right, each.near_wrong, each.balanced, each.contradicted)
+        shares = (each.precision, each.coverage, each.near_right, each.near_wrong, each.balanced)
         cells = ("–" if share is None else f"{share:.1f}" for share in shares)
         rows.append((name, f"{each.claims:,}", f"{each.right:,}", f"{each.proved:,}", *cells))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

@@ -23,7 +23,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import ModelError, NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer
-from datafari_rag.core.text.language import spoken
+from datafari_rag.core.proof.words import word_lists
 from datafari_rag.core.text.sentences import first_spans
 from datafari_rag.pipeline import answer, collect
 from datafari_rag_trials.evaluation.measures import folded, holds, quantile, share
@@ -86,7 +86,7 @@ def answered(question: Question, setup: TrialSetup, clock: Callable[[], float]) 
         outcome,
         is_cited=any(_is_of_a_document(citation) for citation in finished.citations),
         checked=0 if states is None else states.checked,
-        proved=0 if states is None else states.proved,
+        proved=0 if states is None else states.verified + states.quoted,
         tokens=_count(usage, "completion_tokens"),
         prompt_tokens=_count(usage, "prompt_tokens"),
         took_s=took_s,
@@ -146,7 +146,7 @@ def _is_refusal(whole: Answer) -> bool:
     if any(_is_of_a_document(citation) for citation in finished.citations):
         return False
     first = next((finished.text[start:end] for start, end in first_spans(finished.text, 1)), "")
-    return bool(spoken(whole.sources.language).denial.places(_words(first)))
+    return not word_lists().deny.isdisjoint(_words(first))
 
 
 def _words(text: str) -> list[str]:

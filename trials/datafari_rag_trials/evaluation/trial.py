@@ -271,7 +271,7 @@ def _rank(documents: Sequence[Document], question: Question, candidates: Sequenc
 
 
 def _is_proved(citation: Citation) -> bool:
-    return citation.status in ("verified", "supported")
+    return citation.status in ("verified", "quoted")
 
 
 def _hits(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.citations.labels import DocumentLabels, file_name, labels_for, title_of
 from datafari_rag.core.documents import Document
+from datafari_rag.core.proof.labels import DocumentLabels, file_name, labels_for, title_of
 from datafari_rag.core.text.folding import folded
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.links import document_link, is_public, marked, passage_link
 from datafari_rag.core.documents import Citation, Document
+from datafari_rag.core.proof.links import document_link, is_public, marked, passage_link
 
 BASE = "https://rag.example.org"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.labels import DocumentLabels
+from datafari_rag.core.proof.labels import DocumentLabels
 
 MARKS = DocumentLabels(["Plan.pdf", "1", "Guide to Leave"])
 
@@ -24,7 +24,9 @@ MARKS = DocumentLabels(["Plan.pdf", "1", "Guide to Leave"])
         pytest.param("0", (), id="there is no document 0"),
         pytest.param("4", (), id="nor one behind the last"),
         pytest.param("Plan", (), id="half a label"),
-        pytest.param("1-3", (), id="a range is none"),
+        pytest.param("1-2", (0, 1), id="a range"),
+        pytest.param("2-1", (), id="a range that goes back"),
+        pytest.param("1-999", (), id="a range that is too long"),
         pytest.param("", (), id="nothing"),
     ],
 )

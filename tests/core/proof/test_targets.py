@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from datafari_rag.core.citations.links import is_target, target_of
 from datafari_rag.core.documents import Document
+from datafari_rag.core.proof.links import is_target, target_of
 
 GOOD = [
     *("https://h/a?b=c:d#e:f", "HTTP://h/", "file:///share/a.txt", "smb://h/x", "ftp://h/x", "davs://h/x"),

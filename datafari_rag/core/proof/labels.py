@@ -20,7 +20,10 @@ _COLONS = re.compile(r"(?<!:):++(?= )")
 _PLACE = re.compile(
     r"(?:\^|(?:documents?|docs?\.?|sources?|quelle|fuente|dokument|documento)\s*+(?:[#:]\s*+)?)?(\d{1,4})(?:†.*)?"
 )
-_PLACES = re.compile(r"\d{1,4}(?:\s*+[,;]\s*+\d{1,4})++")
+_PLACES = re.compile(r"\d{1,4}(?:\s*+[,;–-]\s*+\d{1,4})++")
+_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
+MAX_RANGE = 50
+"""A longer range of numbers is no mark."""
 
 
 def title_of(document: Document) -> str:
@@ -69,7 +72,11 @@ def numbers_in(inside: str) -> Sequence[int]:
     place = _PLACE.fullmatch(inside)
     if place is not None:
         return (int(place.group(1)),)
-    return [int(number) for number in re.findall(r"\d+", inside)] if _PLACES.fullmatch(inside) else ()
+    if not _PLACES.fullmatch(inside):
+        return ()
+    ranges = [(int(first), int(last or first)) for first, last in _RANGE.findall(inside)]
+    is_plain = all(first <= last < first + MAX_RANGE for first, last in ranges)
+    return list(dict.fromkeys(at for first, last in ranges for at in range(first, last + 1))) if is_plain else ()
 
 
 def _names(document: Document) -> list[str]:

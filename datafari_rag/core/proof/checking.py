@@ -1,0 +1,257 @@
+"""
+What documents prove of a text, sentence by sentence: of an answer with its marks, or of any text.
+
+A citation never claims more than plain comparison shows. A sentence with marks is judged by the documents that they
+name, a sentence without by all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from datafari_rag.core.documents import (
+    Citation,
+    Document,
+    Extract,
+    OffsetMap,
+    OffsetRun,
+    Passage,
+    place_of,
+    stored_span,
+)
+from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.proof.judging import (
+    NOTHING,
+    QUOTED,
+    STATUSES,
+    UNSUPPORTED,
+    VERIFIED,
+    Finding,
+    Sentence,
+    judged,
+)
+from datafari_rag.core.proof.labels import DocumentLabels, labels_for
+from datafari_rag.core.proof.links import is_target
+from datafari_rag.core.proof.marks import Claim, Mark, claims_in, marks_in
+from datafari_rag.core.proof.sources import Source, Work
+from datafari_rag.core.text.folding import without_invisible
+from datafari_rag.core.text.language import detect, sentence_in
+from datafari_rag.core.text.words import language_codes
+
+UNKNOWN = "unknown"
+"""The status of a mark that names no document."""
+
+MAX_SENTENCES, MAX_COMPARED = 500, 20_000
+"""Sentences of a text, and pairs of a sentence and a document, that are compared."""
+
+SCANNED = 100
+"""Characters that are looked through for a quotation at the price of one word compared."""
+
+MAX_PLACES = 3
+"""How many documents are named for a sentence of a text: those that prove it best."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """
+    A sentence of a text from *start* to *end*: its *status*, None where it states nothing that needs proof.
+
+    *places* are those that give the status, the best documents first; *share* is how much of its content words they
+    have. *claim* is its text without marks.
+    """
+
+    start: int
+    end: int
+    status: str | None
+    places: tuple[Citation, ...] = ()
+    share: float = 0.0
+    claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextCheck:
+    """What was found of a text: each sentence of it, and *extracts*, the documents as they were read."""
+
+    sentences: tuple[CheckedSentence, ...]
+    extracts: tuple[Extract, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    """One for each mark of the text and each document that it names, in order."""
+
+    @property
+    def stated(self) -> tuple[CheckedSentence, ...]:
+        """Return the sentences that state something."""
+        return tuple(sentence for sentence in self.sentences if sentence.status is not None)
+
+
+class Proof:
+    """Checks texts against the same documents: each is cut once, and all the work together is bounded."""
+
+    def __init__(self, extracts: Sequence[Extract], language: str = "") -> None:
+        """Read nothing yet; *language* is what the caller says that the texts are in, and may be empty."""
+        self._language, self._work = language, Work()
+        self._sources = [Source(extract, self._work) for extract in extracts]
+        self._labels = DocumentLabels([extract.label for extract in extracts])
+        self._left = MAX_SENTENCES
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether so much was compared that nothing more is."""
+        return self._left < 0 or self._work.left < 0
+
+    def check(self, text: str, *, with_marks: bool = True) -> TextCheck:
+        """Return what the documents prove of *text*; without *with_marks* every sentence is looked for in all."""
+        marks = marks_in(text, self._labels, self._is_quoted)
+        language = (self._language or detect(text)).partition("-")[0].lower()
+        sentences, by_mark = [], dict[Mark, list[Citation]]()
+        for claim in claims_in(text, marks):
+            named = [place for mark in claim.marks for place in mark.places] if with_marks else []
+            findings = self._findings(claim, language, sorted(set(named)) or range(len(self._sources)))
+            sentences.append(self._checked(claim, findings))
+            said = "" if findings is None else claim.text
+            by_mark.update((mark, self._citations(mark, findings or {}, said)) for mark in claim.marks)
+        citations = [citation for mark in marks for citation in by_mark.get(mark) or self._citations(mark, {}, "")]
+        return TextCheck(tuple(sentences), tuple(source.extract for source in self._sources), tuple(citations))
+
+    def _citations(self, mark: Mark, findings: Mapping[int, Finding], claim: str) -> list[Citation]:
+        """Return one citation for each document that *mark* names, or an unknown one."""
+        if not mark.places:
+            name = mark.inside.strip()
+            return [Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim)]
+        return [self._citation(place, findings.get(place, NOTHING), mark, claim) for place in mark.places]
+
+    def _is_quoted(self, words: str) -> bool:
+        """Say whether a document has *words*, a quotation, but for case and blanks."""
+        plain = " ".join(words[1:-1].split()).casefold()
+        return any(self._work.take(len(text) // SCANNED) and plain in text for text in self._plain)
+
+    @cached_property
+    def _plain(self) -> Sequence[str]:
+        return [" ".join(source.text.split()).casefold() for source in self._sources]
+
+    def _findings(self, claim: Claim, language: str, places: Sequence[int]) -> dict[int, Finding] | None:
+        """Return what each of the documents at *places* says of *claim*, None where it states nothing."""
+        sentence = Sentence(claim.text, language)
+        if not (claim.states and sentence.states) or sentence.line in _own_sentences():
+            return None
+        self._left -= 1
+        if self.is_over or claim.is_struck:
+            return {}
+        whole = Sentence(claim.full, language) if claim.full else None
+        quotation = sentence.quotation(language)
+        found: dict[int, Finding] = {}
+        for place in places:
+            source = self._sources[place]
+            finding = judged(sentence, source)
+            if whole is not None and finding.status != VERIFIED:
+                finding = _better(judged(whole, source), finding, {VERIFIED})
+            if quotation is not None and finding.status not in (VERIFIED, QUOTED):
+                finding = _better(_at_best_quoted(judged(quotation, source)), finding, {QUOTED})
+            found[place] = finding
+        if sentence.asks and all(finding.status != VERIFIED for finding in found.values()):
+            return None
+        return found
+
+    def _checked(self, claim: Claim, findings: dict[int, Finding] | None) -> CheckedSentence:
+        if findings is None:
+            return CheckedSentence(claim.start, claim.end, None, claim=claim.text)
+        best = sorted(findings, key=lambda place: (STATUSES.index(findings[place].status), -findings[place].share))
+        status = findings[best[0]].status if best else UNSUPPORTED
+        chosen = [place for place in best if findings[place].status == status and findings[place].place][:MAX_PLACES]
+        nowhere = Mark(claim.start, claim.end, "", ())
+        places = tuple(self._citation(place, findings[place], nowhere, claim.text) for place in chosen)
+        share = findings[best[0]].share if best else 0.0
+        return CheckedSentence(claim.start, claim.end, status, places, share, claim.text)
+
+    def _citation(self, place: int, finding: Finding, mark: Mark, claim: str) -> Citation:
+        """Return *finding* as the citation of *mark*, with its place in the stored text."""
+        source = self._sources[place]
+        document, words = source.extract.document, finding.place
+        stored = stored_span(document, *words) if words else None
+        match = stored_span(document, *finding.match) if finding.match else None
+        where = place_of(document, stored[0]) if stored else None
+        return Citation(
+            source.extract.label,
+            finding.status,
+            document.id,
+            answer_start=mark.start,
+            answer_end=mark.end,
+            claim=claim,
+            url=document.url if document.url and is_target(document.url) else None,
+            title=None if document.title is None else without_invisible(document.title),
+            field=document.field if words else None,
+            start=stored[0] if stored else None,
+            end=stored[1] if stored else None,
+            quote=source.text[slice(*words)] if words and finding.status != UNSUPPORTED else None,
+            match_start=match[0] if match else None,
+            match_end=match[1] if match else None,
+            context=finding.context or None,
+            missing=finding.missing,
+            added=finding.added,
+            place=None if where is None else where.label(self._language or "en"),
+            page=where.number if where is not None and where.kind == "page" else None,
+            index=document.index,
+        )
+
+
+def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -> tuple[Citation, ...]:
+    """Return one citation for each mark of *answer* and each document that it names; empty when it has no mark."""
+    return Proof(extracts, language).check(answer).citations
+
+
+def checked(text: str, extracts: Sequence[Extract], *, language: str = "") -> TextCheck:
+    """
+    Return what *extracts* prove of *text*, which was not written from them: its brackets choose no document.
+
+    Raises:
+        BadRequest: the text has too many sentences, or comparing them with the documents takes too much work.
+    """
+    proof = Proof(extracts, language)
+    check = proof.check(text, with_marks=False)
+    number = len(check.stated)
+    if number > MAX_SENTENCES:
+        raise BadRequest(f"The text has {number} sentences: at most {MAX_SENTENCES}.")
+    if number * len(extracts) > MAX_COMPARED:
+        raise BadRequest(
+            f"{number} sentences against {len(extracts)} texts are too many: at most {MAX_COMPARED} pairs."
+        )
+    if proof.is_over:
+        raise BadRequest("The text and the documents take too much work to compare: send less at a time.")
+    return check
+
+
+def checked_against(text: str, documents: Sequence[Document], *, language: str = "") -> TextCheck:
+    """
+    Return what the whole of *documents* proves of *text*; those without text are left out.
+
+    Raises:
+        BadRequest: as `checked`.
+    """
+    read = [document for document in documents if document.text.strip()]
+    numbered = enumerate(zip(labels_for(read), read, strict=True), 1)
+    return checked(text, [whole_extract(number, *each) for number, each in numbered], language=language)
+
+
+def whole_extract(number: int, label: str, document: Document) -> Extract:
+    """Return all of *document* as what is looked into."""
+    size = len(document.text)
+    origins = OffsetMap((OffsetRun(0, 0, size),))
+    return Extract(number, label, document, (Passage(0, size),), document.text, origins)
+
+
+def _better(finding: Finding, other: Finding, wanted: set[str]) -> Finding:
+    return finding if finding.status in wanted else other
+
+
+def _at_best_quoted(finding: Finding) -> Finding:
+    return (
+        replace(finding, status=QUOTED, match=finding.match or finding.place) if finding.status == VERIFIED else finding
+    )
+
+
+@cache
+def _own_sentences() -> frozenset[str]:
+    """Return the words of what the service says itself where nothing was found."""
+    sentences = (sentence_in(code, "nothing_found") for code in language_codes())
+    return frozenset(Sentence(text, "").line for text in sentences)

@@ -1,0 +1,165 @@
+"""What documents prove of a text: word for word, in part, much the same, or nothing; and which marks say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage
+from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.proof.checking import MAX_SENTENCES, Proof, checked_against, resolve
+
+LEAVE = "Employees get 30 days of leave, with the exception of interns."
+TEXT = (
+    f"The ferry to the island leaves at nine. {LEAVE} The notice must be in writing; e-mail is not enough.\n\n"
+    "You must:\n- keep the receipt\n- write a letter to the office\n\n"
+    "Country | Limit\nGermany | 110 euros\nFrance | 120 euros\n"
+)
+
+
+def seen(*texts: str) -> tuple[Extract, ...]:
+    documents = [Document(str(number), text, title=f"Paper {chr(65 + number)}") for number, text in enumerate(texts)]
+    return extracts_for([(one, (Passage(0, len(one.text)),)) for one in documents], is_cleaned=True)
+
+
+def statuses(answer: str, *texts: str) -> list[str]:
+    return [one.status for one in resolve(answer, seen(*(texts or (TEXT,))))]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        pytest.param("The ferry to the island leaves at nine [1].", "verified", id="a whole sentence"),
+        pytest.param("THE FERRY TO THE ISLAND LEAVES AT NINE [1].", "verified", id="in capitals"),
+        pytest.param("“The ferry to the island leaves at nine.” [1]", "verified", id="quoted"),
+        pytest.param("Employees get 30 days of leave [1].", "quoted", id="without its exception"),
+        pytest.param("The notice must be in writing [1].", "quoted", id="before a semicolon"),
+        pytest.param("- keep the receipt [1]", "quoted", id="an item without its introduction"),
+        pytest.param("You must keep the receipt [1].", "verified", id="an item with its introduction"),
+        pytest.param("You must:\n- keep the receipt [1]", "verified", id="the same list"),
+        pytest.param("Germany | 110 euros [1]", "quoted", id="a row without its header"),
+        pytest.param("Country: Germany; Limit: 110 euros [1].", "verified", id="a row with the names of its columns"),
+        pytest.param("It says “the ferry to the island leaves” [1].", "quoted", id="a quotation with a few words"),
+        pytest.param("The ferry for the island leaves daily at nine [1].", "near", id="other words"),
+        pytest.param("The ferry to the island leaves at ten [1].", "unsupported", id="another number"),
+        pytest.param("The ferry to the island does not leave at nine [1].", "unsupported", id="denied"),
+        pytest.param("The ferry to the ~~island~~ leaves at nine [1].", "unsupported", id="struck out"),
+        pytest.param("The ferry to the island leaves at nine [7].", "unknown", id="no such document"),
+    ],
+)
+def test_a_sentence_is_judged_by_whole_statements(answer: str, status: str) -> None:
+    assert statuses(answer) == [status]
+
+
+def test_a_quote_is_the_whole_statement_with_the_words_and_what_introduces_it() -> None:
+    leave, item = resolve("Employees get 30 days of leave [1].\n\n- keep the receipt [1]", seen(TEXT))
+    assert (leave.quote, TEXT[leave.match_start : leave.match_end]) == (LEAVE, "Employees get 30 days of leave")
+    assert (item.quote, item.context) == ("keep the receipt", "You must:")
+    assert all(TEXT[one.start : one.end] == one.quote for one in (leave, item))
+
+
+def test_near_says_which_words_differ_and_what_is_not_found_leads_to_the_nearest_place() -> None:
+    near, lost = resolve(
+        "The ferry for the isle leaves the island at nine [1]. The ferry leaves in May [1].", seen(TEXT)
+    )
+    assert (near.status, near.missing, near.added) == ("near", ("isle",), ())
+    assert (lost.status, lost.quote) == ("unsupported", None)
+    assert lost.start is not None and TEXT[lost.start : lost.end].startswith("The ferry")
+
+
+def test_a_question_proves_nothing_but_itself() -> None:
+    assert statuses("May dogs enter the cabin [1].", "May dogs enter the cabin?") == ["unsupported"]
+    assert statuses("May dogs enter the cabin? [1]", "May dogs enter the cabin?") == ["verified"]
+
+
+def test_at_the_edge_of_a_snippet_nothing_is_whole() -> None:
+    document = Document("d", "the ferry leaves at nine. It is blue and new. It costs", field=HIGHLIGHTING)
+    extracts = extracts_for([(document, (Passage(0, len(document.text)),))], is_cleaned=True)
+    found = resolve("The ferry leaves at nine [1]. It is blue and new [1].", extracts)
+    assert [one.status for one in found] == ["quoted", "verified"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ("The ferry leaves at nine [1][2].", [(25, "1"), (28, "2")]),
+        ("The ferry leaves at nine [1, 2].", [(25, "1"), (25, "2")]),
+        ("The ferry leaves at nine [1-2].", [(25, "1"), (25, "2")]),
+        ("The ferry leaves at nine 【2†source】.", [(25, "2")]),
+        ("The ferry leaves at nine [^1].", [(25, "1")]),
+        ("The ferry leaves at nine **[1]**.", [(27, "1")]),
+        ("Use `a[1]` and a[1] = 2, or row_ids[2], $x[1]$, [x] and [](u).", []),
+        ("```\nThe ferry [1]\n```", []),
+    ],
+)
+def test_marks_are_found_and_other_brackets_are_not(answer: str, wanted: list[tuple[int, str]]) -> None:
+    found = resolve(answer, seen("The ferry leaves at nine.", "Nothing else."))
+    assert [(one.answer_start, str(int(one.document_id or "-1") + 1)) for one in found] == wanted
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "# The times of the ferry",
+        "**The times of the old ferry**",
+        "The times are:\n\n- It is.",
+        "It is.",
+        "I found no answer to this question in the documents.",
+        "Would you like to know more about the ferry?",
+        "```\nthe ferry leaves at ten\n```",
+    ],
+)
+def test_what_states_nothing_counts_in_no_share(answer: str) -> None:
+    assert Proof(seen(TEXT), "en").check(answer).stated == ()
+
+
+def test_a_sentence_is_judged_by_the_documents_that_its_marks_name_else_by_all() -> None:
+    check = Proof(seen("The bus is blue and new.", TEXT), "en").check(
+        "The bus is blue and new [2]. The bus is blue and new."
+    )
+    assert [one.status for one in check.sentences] == ["unsupported", "verified"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Das Schiff fährt um neun Uhr zur Insel.",
+        "Le bateau part à neuf heures pour l’île.",
+        "船は九時に島へ出ます。",
+        "渡轮九点开往岛上。",
+        "เรือออกเวลาเก้าโมงไปเกาะ",
+        "Паром отходит в девять часов.",
+        "تغادر العبارة الساعة التاسعة.",
+        "המעבורת יוצאת בשעה תשע.",
+        "नाव नौ बजे द्वीप के लिए निकलती है।",
+        "Tàu rời bến lúc chín giờ.",
+        "페리는 아홉 시에 섬으로 떠난다.",
+        "Vapur saat dokuzda adaya kalkar.",
+        "Lauttamme lähtee saarelle yhdeksältä.",
+        "Το πλοίο φεύγει στις εννέα.",
+    ],
+)
+def test_a_sentence_is_verified_in_any_language(sentence: str) -> None:
+    assert statuses(f"{sentence} [1]", f"Breakfast is at seven.\n\n{sentence}\n\nLunch is at one.") == ["verified"]
+
+
+TAILS = """with the exception of interns|pending approval|so long as funds last|barring objections|subject to consent|
+    before the reform|in the draft|at the discretion of the manager|hypothetically|which was later retracted|
+    provided that they ask|unless they object|if they work full time|save for apprentices|other than trainees|
+    except in July|only on request|until further notice|according to rumours|as was once claimed|in theory|
+    where the law allows|failing which nothing is paid|but not in the first year|and interns none"""
+
+
+@pytest.mark.parametrize("tail", [tail.strip() for tail in TAILS.split("|")])
+def test_no_sentence_is_verified_without_its_exception(tail: str) -> None:
+    for text in (f"Employees get 30 days of leave, {tail}.", f"{tail.capitalize()}, employees get 30 days of leave."):
+        (found,) = resolve("Employees get 30 days of leave [1].", seen(text))
+        assert (found.status, found.quote) == ("quoted", text)
+
+
+def test_too_many_sentences_are_refused_and_in_an_answer_the_rest_is_not_proved() -> None:
+    text = "The ferry leaves at nine. " * (MAX_SENTENCES + 1)
+    with pytest.raises(BadRequest, match="501 sentences"):
+        checked_against(text, [Document("d", "The ferry leaves at nine.")])
+    last = Proof(seen("The ferry leaves at nine."), "en").check(text).sentences[-1]
+    assert last.status == "unsupported"
