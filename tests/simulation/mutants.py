@@ -155,20 +155,19 @@ def _past_the_deadline() -> Any:
 
 
 def _passed_on_after_words() -> Any:
-    def in_turn(self: ModelChain, turns: Any, within_s: float | None = None) -> Generator[Any, None, None]:
+    def in_turn(self: ModelChain, attempts: Any, within_s: float | None = None) -> Generator[Any, None, None]:
         until = self._clock() + self._limits.total_s
-        for number, turn in enumerate(turns, 1):
-            begun = turn(until, number == len(turns))
-            with closing(begun.rest):
-                said = begun.first
+        for number, attempt in enumerate(attempts, 1):
+            with closing(attempt(until)) as answering:
+                said = next(answering)
                 while True:
                     failed = isinstance(said, Ending) and said.failure is not None
-                    if failed and number < len(turns):
+                    if failed and number < len(attempts):
                         break
                     yield said
                     if isinstance(said, Ending):
                         return
-                    said = next(begun.rest)
+                    said = next(answering)
 
     return in_turn
 
@@ -194,7 +193,8 @@ def _open_for_ever() -> Any:
 
 
 def _probe_kept() -> Any:
-    return lambda self, verdict: None
+    real = _real(Breaker, "note")
+    return lambda self, verdict, is_there: None if is_there is None else real(self, verdict, is_there=is_there)
 
 
 def _all_probe() -> Any:
@@ -361,7 +361,7 @@ MUTANTS: dict[str, Mutant] = {
     "chain: a failure after the first words is told as an end": Mutant(ModelChain, "_in_turn", _cut_as_an_end, 39),
     "breaker: never open": Mutant(Breaker, "verdict", _never_open, 18),
     "breaker: open for ever": Mutant(Breaker, "verdict", _open_for_ever, 30),
-    "breaker: a reader who leaves keeps the probe": Mutant(Breaker, "gave_up", _probe_kept, 30),
+    "breaker: a reader who leaves keeps the probe": Mutant(Breaker, "note", _probe_kept, 30),
     "breaker: all requests are probes": Mutant(Breaker, "verdict", _all_probe, 18),
     "breaker: slow readers count as failures": Mutant(ReadDeadline, "lent", _silent_while_read, 17),
     "filter: none": Mutant(parameters, "filter_params", _no_filter, 0),

@@ -45,20 +45,8 @@ T = TypeVar("T")
 Answering = Generator[T | Ending, None, None]
 
 
-@dataclass(frozen=True, slots=True)
-class StartedAttempt(Generic[T]):
-    """An attempt that yielded its first item, *first*, and the *rest*; *tries* is the number of attempts."""
-
-    first: T | Ending
-    rest: Answering[T]
-    tries: int
-
-
 Attempt = Callable[[float], Answering[T]]
 """Asks once; takes the time at which the answer must be there."""
-
-Turn = Callable[[float, bool], StartedAttempt[T]]
-"""Tries one endpoint with retries. Arguments: the deadline, and whether it is the last endpoint."""
 
 WAIT_WITH_FALLBACK_S = 2.0
 """Longest time spent on one endpoint's retries while another one is left to ask."""
@@ -116,25 +104,25 @@ class ModelChain:
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """Yield the pieces of the first endpoint that begins to answer, then one `Ending`; see `ports.Model`."""
-
-        def by(endpoint: ChainEndpoint) -> Attempt[TextChunk]:
-            return lambda until: endpoint.generate(prompt, is_streamed=is_streamed, until=until)
-
-        turns = [self._turn(link, by(link.endpoint)) for link in self._links]
         last = self._last
+
+        def by(link: ChainMember) -> Attempt[TextChunk]:
+            return lambda until: link.endpoint.generate(prompt, is_streamed=is_streamed, until=until)
+
+        attempts: list[Attempt[TextChunk]] = [partial(_guarded, link, by(link)) for link in self._links]
         if last is not None:
-            turns.append(lambda until, is_last: begin(last.generate(prompt, is_streamed=is_streamed)))
-        return self._in_turn(turns, within_s=prompt.within_s)
+            attempts.append(lambda until: last.generate(prompt, is_streamed=is_streamed))
+        return self._in_turn(attempts, within_s=prompt.within_s)
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool
     ) -> Generator[Mapping[str, object] | Ending, None, None]:
         """Relay to the first endpoint that takes it; see `ports.Relay`. The last model takes no foreign bodies."""
 
-        def by(endpoint: ChainEndpoint) -> Attempt[Mapping[str, object]]:
-            return lambda until: endpoint.relay(body, is_streamed=is_streamed, until=until)
+        def by(link: ChainMember) -> Attempt[Mapping[str, object]]:
+            return lambda until: link.endpoint.relay(body, is_streamed=is_streamed, until=until)
 
-        return self._in_turn([self._turn(link, by(link.endpoint)) for link in self._links])
+        return self._in_turn([partial(_guarded, link, by(link)) for link in self._links])
 
     def breakers(self) -> Sequence[tuple[str, bool]]:
         """Return each endpoint's name, in order, and whether its breaker is open; sends no request."""
@@ -145,31 +133,53 @@ class ModelChain:
         for link in self._links:
             link.endpoint.close()
 
-    def _turn(self, link: ChainMember, attempt: Attempt[T]) -> Turn[T]:
-        def turn(until: float, is_last: bool) -> StartedAttempt[T]:
-            most = until if is_last else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
-            patient = RetryPolicy(self._limits.retries, lambda: most - self._clock(), self._sleep, self._chance)
-            return retried(lambda: _guarded(link, attempt, until), patient)
+    def _policy(self, until: float) -> RetryPolicy:
+        return RetryPolicy(self._limits.retries, lambda: until - self._clock(), self._sleep, self._chance)
 
-        return turn
-
-    def _in_turn(self, turns: Sequence[Turn[T]], *, within_s: float | None = None) -> Answering[T]:
-        """Yield what the first turn yields that is not to be passed on; with all tries counted in its facts."""
+    def _in_turn(self, attempts: Sequence[Attempt[T]], *, within_s: float | None = None) -> Answering[T]:
+        """Yield the first answer that is not to be passed on, each attempt retried; all tries count in its facts."""
         total_s = self._limits.total_s
         until = self._clock() + (total_s if within_s is None else min(total_s, within_s))
         tries = 0
-        for number, turn in enumerate(turns, 1):
-            is_last = number == len(turns)
-            start = turn(until, is_last)
-            tries += start.tries
-            with closing(start.rest):
-                if not is_last and _is_passed_on(start.first):
+        for number, attempt in enumerate(attempts, 1):
+            is_last = number == len(attempts)
+            most = until if is_last else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
+            patient = self._policy(most)
+            for begun in repeated(partial(_begun, attempt, until), _failure, patient):
+                tries += begun.tries
+            with closing(begun.rest):
+                failure = _failure(begun)
+                # Another endpoint filters the same content; and an answer that is nothing is an answer.
+                if not is_last and failure is not None and not isinstance(failure, ContentFiltered):
                     continue
-                yield counted(start.first, tries, is_fallback=number > 1)
-                for piece in start.rest:
-                    yield counted(piece, tries, is_fallback=number > 1) if isinstance(piece, Ending) else piece
+                yield counted(begun.first, tries, is_fallback=number > 1)
+                for piece in begun.rest:
+                    yield counted(piece, tries, is_fallback=number > 1)
                 return
         yield Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun(Generic[T]):
+    """An answer whose *first* item is here, its *rest*, and the *tries* that its endpoint counts."""
+
+    first: T | Ending
+    rest: Answering[T]
+    tries: int
+
+
+def _begun(attempt: Attempt[T], until: float) -> _Begun[T]:
+    rest = attempt(until)
+    first = next(rest)
+    if isinstance(first, Ending):
+        rest.close()
+    facts = first.facts if isinstance(first, Ending | TextChunk) else None
+    return _Begun(first, rest, 1 if facts is None else facts.tries)
+
+
+def _failure(begun: _Begun[T]) -> ModelError | None:
+    failure = begun.first.failure if isinstance(begun.first, Ending) else None
+    return failure if isinstance(failure, ModelError) else None
 
 
 def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[T]:
@@ -179,55 +189,30 @@ def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[
         failure = ModelUnavailable(log=f"breaker open for {link.name}", retry_after_s=round(verdict.wait_s, 1))
         yield Ending(None, failure, replace(UNKNOWN_MODEL, tries=0))
         return
-    report: Callable[[BreakerVerdict], None] = link.breaker.gave_up
+    is_there: bool | None = None
     try:
         with closing(attempt(until)) as answering:
             for piece in answering:
                 if isinstance(piece, Ending):
-                    report = _report(link, piece.failure)
+                    is_there = _is_there(link, piece.failure)
                 yield piece
     finally:
-        report(verdict)
+        link.breaker.note(verdict, is_there=is_there)
 
 
-def _report(link: ChainMember, failure: RagError | None) -> Callable[[BreakerVerdict], None]:
+def _is_there(link: ChainMember, failure: RagError | None) -> bool | None:
     """
-    Return what an ending means for the breaker.
+    Return what an ending says of the endpoint: that it is there, that it is not, or nothing.
 
-    Connection errors, 5xx and time-outs count; 4xx, 429, garbled and filtered answers show that the server is there. A
+    Connection errors, 5xx and time-outs say that it is not; 4xx, 429, garbled and filtered answers show that it is. A
     time-out that a slow reader or the endpoint before this one caused says nothing.
     """
     if failure is None:
-        return link.breaker.passed
+        return True
     log.warning("model %s failed: %s %s", link.name, failure.label, failure.log)
     if isinstance(failure, ModelTimeout):
-        return link.breaker.gave_up if failure.is_blameless else link.breaker.failed
-    if isinstance(failure, ModelUnavailable) and (failure.status is None or failure.status >= 500):
-        return link.breaker.failed
-    return link.breaker.answered
-
-
-def _is_passed_on(first: object) -> bool:
-    """Say whether another endpoint may do better: not when the content was filtered, or when the answer is nothing."""
-    if not isinstance(first, Ending) or first.failure is None:
-        return False
-    return isinstance(first.failure, ModelError) and not isinstance(first.failure, ContentFiltered)
-
-
-def retried(attempt: Callable[[], Answering[T]], patient: RetryPolicy) -> StartedAttempt[T]:
-    """Return the first attempt that is not to be repeated, with the tries of all."""
-    every = list(repeated(lambda: begin(attempt()), _failure, patient))
-    return replace(every[-1], tries=sum(start.tries for start in every))
-
-
-def begin(answering: Answering[T]) -> StartedAttempt[T]:
-    """Return *answering* after its first item; an answer that ended with that item is closed."""
-    first = next(answering)
-    if isinstance(first, Ending):
-        answering.close()
-        return StartedAttempt(first, answering, first.facts.tries)
-    facts = first.facts if isinstance(first, TextChunk) else None
-    return StartedAttempt(first, answering, 1 if facts is None else facts.tries)
+        return None if failure.is_blameless else False
+    return not (isinstance(failure, ModelUnavailable) and (failure.status is None or failure.status >= 500))
 
 
 def counted(piece: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
@@ -237,11 +222,6 @@ def counted(piece: T | Ending, tries: int, *, is_fallback: bool = False) -> T | 
     if isinstance(piece, TextChunk) and piece.facts is not None:
         return replace(piece, facts=replace(piece.facts, tries=tries, is_fallback=is_fallback))
     return piece
-
-
-def _failure(start: StartedAttempt[T]) -> ModelError | None:
-    failure = start.first.failure if isinstance(start.first, Ending) else None
-    return failure if isinstance(failure, ModelError) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +253,7 @@ class Breaker:
         """
         Return whether one request may pass now, which must then be reported; else the seconds until one may.
 
-        A request that was let through is reported with its verdict to exactly one of `failed`, `passed`, `answered` and
-        `gave_up`.
+        A request that was let through is reported with its verdict to `note`.
         """
         with self._lock:
             if self._opened_at is None:
@@ -291,36 +270,17 @@ class Breaker:
         """Return whether the breaker is open, or half-open without an answered probe; sends no request."""
         return self._opened_at is not None
 
-    def failed(self, verdict: BreakerVerdict) -> None:
-        """Note a failure that is the endpoint's."""
+    def note(self, verdict: BreakerVerdict, *, is_there: bool | None) -> None:
+        """Note whether the endpoint is there, by the request of *verdict*; None where its reader left before."""
         with self._lock:
-            self._in_a_row += 1
-            if self._opened_at is not None or (self._most and self._in_a_row >= self._most):
-                self._opened_at = self._clock()
-            self._end(verdict)
-
-    def passed(self, verdict: BreakerVerdict) -> None:
-        """Note an answer: the endpoint is there."""
-        with self._lock:
-            self._in_a_row, self._opened_at = 0, None
-            self._end(verdict)
-
-    def answered(self, verdict: BreakerVerdict) -> None:
-        """Note a failure that is not the endpoint's: it ends a probe well, and counts for nothing else."""
-        with self._lock:
-            if self._opened_at is not None:
+            if is_there:
                 self._in_a_row, self._opened_at = 0, None
-            self._end(verdict)
-
-    def gave_up(self, verdict: BreakerVerdict) -> None:
-        """Note a request without a result for the endpoint, because its reader disconnected."""
-        with self._lock:
-            self._end(verdict)
-
-    def _end(self, verdict: BreakerVerdict) -> None:
-        """Let another probe pass if *verdict* was that of the last one."""
-        if verdict.probe == self._probe:
-            self._probe = 0
+            elif is_there is False:
+                self._in_a_row += 1
+                if self._opened_at is not None or (self._most and self._in_a_row >= self._most):
+                    self._opened_at = self._clock()
+            if verdict.probe == self._probe:
+                self._probe = 0
 
 
 def chain_for(

@@ -172,7 +172,7 @@ class HttpModel:
             patience = ReadDeadline(
                 self._limits, self._clock, is_streamed=is_streamed, until=until, most_bytes=most_bytes(body)
             )
-            with self._answered(encoded(body), patience, self._senders_own) as reply:
+            with self._answered(encoded(body), patience, is_relayed=True) as reply:
                 read = openai.delta if _is_stream(reply, patience) else openai.answer
                 # Of all answers that a relayed body requests each must be finished.
                 choices = body.get("n")
@@ -203,17 +203,10 @@ class HttpModel:
         most = most_bytes({"max_tokens": prompt.max_tokens, **body})
         is_stream = body.get("stream") is True
         patience = ReadDeadline(self._limits, self._clock, is_streamed=is_stream, until=until, most_bytes=most)
-        return self._answered(encoded(body), patience, self._failed), patience
+        return self._answered(encoded(body), patience), patience
 
-    def _failed(self, rejection: Rejection) -> ModelError:
-        return failure_for(rejection, now_s=self._wall_clock())
-
-    def _senders_own(self, rejection: Rejection) -> RagError:
-        """Return the error for the sender of a relayed body: all of it was their own."""
-        return refused_by_model(rejection) if rejection.status in RELAYED else self._failed(rejection)
-
-    def _answered(self, body: bytes, patience: ReadDeadline, fail: Callable[[Rejection], RagError]) -> Reply:
-        """Return the reply when it is a 200. Raises: ModelError, and what *fail* returns for another status."""
+    def _answered(self, body: bytes, patience: ReadDeadline, *, is_relayed: bool = False) -> Reply:
+        """Return the reply when it is a 200. Raises: ModelError; RefusedByModel, where a relayed body is refused."""
         left_s = patience.left_s()
         reply = self._server.post(
             body,
@@ -225,59 +218,45 @@ class HttpModel:
             return reply
         with reply:
             rejection = _rejection(reply, patience)
-        raise fail(rejection)
+        # All of a relayed body was its sender's own.
+        if is_relayed and rejection.status in RELAYED:
+            raise refused_by_model(rejection)
+        raise failure_for(rejection, now_s=self._wall_clock())
 
     def _pieces(
         self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline, thinking: ThinkingFilter
     ) -> Iterator[TextChunk]:
-        """Yield the answer's text as it comes; white space before the first word waits for it."""
-        characters, prefix, is_begun = Characters(), "", False
-        for part in self._texts(reply, tally, patience, thinking):
-            text = characters.feed(part)
-            if not text:
-                continue
-            if is_begun:
-                yield from patience.lent(TextChunk(text))
-            elif tally.has_text:
-                is_begun = True
-                yield from patience.lent(TextChunk(prefix + text, tally.facts))
-            else:
-                prefix += text
-        rest = characters.end()
-        if rest:
-            yield TextChunk(rest)
-
-    def _texts(
-        self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline, thinking: ThinkingFilter
-    ) -> Iterator[str]:
         """
-        Yield the answer's text without the model's thoughts, counted in *tally*.
+        Yield the answer's text without the model's thoughts; a whole reply's at its end, when it is no failure.
 
-        Raises:
-            ModelError: as `_chunks`; ThoughtsPassedOn, where a stream showed too late that it began with them.
+        White space before the first word waits for it. Raises: ModelError, as `_chunks`; ThoughtsPassedOn, where a
+        stream showed too late that it began with thoughts.
         """
-        is_stream, began = _is_stream(reply, patience), self._clock()
+        is_stream, began, is_begun = _is_stream(reply, patience), self._clock(), False
         read = self._template.delta if is_stream else self._template.answer
+        characters, text = Characters(), ""
         for chunk in self._chunks(reply, tally, patience):
             delta = read(chunk)
             before = thinking.thought_chars
             if delta.thought_chars:
                 thinking.apart(delta.thought_chars)
-            text = thinking.feed(delta.text)
+            said = thinking.feed(delta.text)
             if thinking.thought_chars > before:
                 tally.note_thoughts(thinking.thought_chars, (self._clock() - began) * 1000)
                 patience.go_on()
-            tally.add(delta if text == delta.text else replace(delta, text=text))
-            if text:
-                yield text
+            tally.add(delta if said == delta.text else replace(delta, text=said))
+            text += characters.feed(said)
+            if text and is_stream and tally.has_text:
+                yield from patience.lent(TextChunk(text, None if is_begun else tally.facts))
+                text, is_begun = "", True
             if thinking.is_late:
                 raise ThoughtsPassedOn(log="a mark that ends thoughts")
-        text = thinking.end(is_cut=tally.finish_reason == "length")
+        said = thinking.end(is_cut=tally.finish_reason == "length")
         tally.note_thoughts(thinking.thought_chars, tally.facts.thought_ms)
-        tally.add(ReplyChunk(text))
-        # Filtered or declined as a whole: no part of it is passed on.
-        if text and (is_stream or tally.failure() is None):
-            yield text
+        tally.add(ReplyChunk(said))
+        text += characters.feed(said) + characters.end()
+        if text and tally.has_text and (is_stream or tally.failure() is None):
+            yield TextChunk(text, None if is_begun else tally.facts)
 
     def _chunks(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[Mapping[str, object]]:
         """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
@@ -384,67 +363,41 @@ def decoded(data: bytes | str) -> Mapping[str, object]:
 
 
 def _streamed(reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[Mapping[str, object]]:
+    """Yield the chunks of a stream. What goes wrong after the finish reason is no matter. Raises: ModelError."""
     events, count, size = ServerSentEvents(), 0, 0
+    data, is_done = b"-", False
     try:
-        while data := reply.read(patience.left_s()):
+        while data:
+            data = reply.read(patience.left_s())
             size += len(data)
-            for event in _fed(events, data):
-                if event.strip() == END_MARK:
-                    _drain(reply, patience)
-                    _check_ended(tally, f"events={count} bytes={size}")
-                    return
-                count += 1
-                yield _event(event, count)
-            if tally.finish_reason is not None:
-                patience.end(AFTER_END_S)
-        for event in events.end():
-            if event.strip() != END_MARK:
-                count += 1
-                yield _last_event(event, count)
-        if size and not count:
-            raise ModelGarbled(log=f"no event in {size} bytes")
-        _check_ended(tally, f"events={count} bytes={size}")
+            for event in () if is_done else events.feed(data) if data else events.end():
+                is_done = is_done or event.strip() == END_MARK
+                if not is_done:
+                    count += 1
+                    yield _chunk(event, count, is_cut=not data)
+            if is_done or tally.finish_reason is not None:
+                patience.end(AFTER_DONE_S if is_done else AFTER_END_S)
     except ModelError:
-        if tally.finish_reason is None:
+        if tally.finish_reason is None and not is_done:
             raise
-
-
-def _fed(events: ServerSentEvents, data: bytes) -> list[str]:
-    try:
-        return events.feed(data)
     except TooLong as error:
-        raise ModelGarbled(log="an event is too long") from error
-
-
-def _event(event: str, count: int) -> Mapping[str, object]:
-    try:
-        return decoded(event)
-    except ModelGarbled as error:
-        raise ModelGarbled(log=f"bad_events=1 events={count}") from error
-
-
-def _last_event(event: str, count: int) -> Mapping[str, object]:
-    """Return an event that no empty line ended; when it is no JSON, the stream was cut in it."""
-    try:
-        return decoded(event)
-    except ModelGarbled as error:
-        raise ModelUnavailable(log=f"cut in event {count}") from error
-
-
-def _drain(reply: Reply, patience: ReadDeadline) -> None:
-    """Read the few bytes after `[DONE]`; what goes wrong with them is no matter."""
-    patience.end(AFTER_DONE_S)
-    try:
-        while reply.read(patience.left_s()):
-            pass
-    except ModelError:
-        return
-
-
-def _check_ended(tally: ReplyTotals, log: str) -> None:
+        if tally.finish_reason is None:
+            raise ModelGarbled(log="an event is too long") from error
+    if size and not count and not is_done:
+        raise ModelGarbled(log=f"no event in {size} bytes")
     # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete.
     if tally.finish_reason is None:
-        raise ModelUnavailable(log=f"ended without finish_reason {log}")
+        raise ModelUnavailable(log=f"ended without finish_reason events={count} bytes={size}")
+
+
+def _chunk(event: str, count: int, *, is_cut: bool) -> Mapping[str, object]:
+    """Return the JSON of an event; *is_cut* says that the stream ended in it. Raises: ModelError."""
+    try:
+        return decoded(event)
+    except ModelGarbled as error:
+        if is_cut:
+            raise ModelUnavailable(log=f"cut in event {count}") from error
+        raise ModelGarbled(log=f"bad_events=1 events={count}") from error
 
 
 def _finishes(chunk: Mapping[str, object]) -> int:
@@ -544,9 +497,7 @@ class ModelServer:
             ModelUnavailable: no connection, or it ended before the head.
             ModelGarbled: the head is not HTTP.
         """
-        headers = {**self._passed_on(), **self._headers, "Accept": accept}
-        request = Request("POST", self._url, timeout_s, max_bytes, body, headers, is_safe=True)
-        return exchanged(self._session, request, failed)
+        return self._sent(Request("POST", self._url, timeout_s, max_bytes, body, {"Accept": accept}, is_safe=True))
 
     def fetch(self, url: str, body: bytes | None, *, timeout_s: tuple[float, float], max_bytes: int) -> bytes:
         """
@@ -556,14 +507,16 @@ class ModelServer:
             ModelRefused: another status than 200.
             ModelError: as `post`.
         """
-        method = "GET" if body is None else "POST"
-        url, _ = without_credentials(url)
-        headers = {**self._passed_on(), **self._headers, "Accept": "application/json"}
-        request = Request(method, url, timeout_s, max_bytes, body, headers, is_safe=True)
-        with exchanged(self._session, request, failed) as reply:
+        method, (url, _) = "GET" if body is None else "POST", without_credentials(url)
+        accept = {"Accept": "application/json"}
+        with self._sent(Request(method, url, timeout_s, max_bytes, body, accept, is_safe=True)) as reply:
             if reply.status != 200:
                 raise ModelRefused(log=f"status={reply.status}", status=reply.status)
             return b"".join(reply.pieces(lambda: timeout_s[1]))
+
+    def _sent(self, request: Request) -> Reply:
+        headers = {**self._passed_on(), **self._headers, **request.headers}
+        return exchanged(self._session, replace(request, headers=headers), failed)
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reply ends."""

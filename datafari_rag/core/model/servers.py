@@ -19,7 +19,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from datafari_rag.core.errors import (
@@ -73,9 +73,9 @@ def needs_for(server: str, url: str, model: str, *, body: Mapping[str, object] |
     """
     name = server_at(url) if server == AUTO else server
     needs = SERVERS[name]
-    for row in MODELS:
-        if name in row.servers and row.name.fullmatch(model.rpartition("/")[2].lower()):
-            needs = row.changed(needs)
+    for pattern, servers, changes in MODELS:
+        if name in servers and pattern.fullmatch(model.rpartition("/")[2].lower()):
+            needs = replace(needs, **changes)
     return replace(needs, body={**needs.body, **(body or {})})
 
 
@@ -108,23 +108,6 @@ def with_query(url: str, query: Mapping[str, str]) -> str:
         return url
     missing = [f"{name}={value}" for name, value in query.items() if name not in parse_qs(parts.query)]
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, *missing)))))
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRow:
-    """What is known of models by *name*, a pattern for the part after the last slash, on *servers*."""
-
-    name: re.Pattern[str]
-    servers: frozenset[str]
-    thinking: Thinking
-    is_bare: bool = False
-    """It takes no temperature, and no `max_tokens`."""
-
-    def changed(self, needs: ServerNeeds) -> ServerNeeds:
-        """Return *needs* as these models have them."""
-        if not self.is_bare:
-            return replace(needs, thinking=self.thinking)
-        return replace(needs, thinking=self.thinking, length="max_completion_tokens", sends_temperature=False)
 
 
 def names_in(listing: object) -> tuple[str, ...]:
@@ -203,20 +186,23 @@ HOSTS: tuple[tuple[str, str], ...] = (
 )
 """Hosts, or the ends of their names, that say which server it is."""
 
-MODELS: tuple[ModelRow, ...] = (
-    ModelRow(
+MODELS: tuple[tuple[re.Pattern[str], frozenset[str], Mapping[str, Any]], ...] = (
+    (
         re.compile(r"(o[1-9]|gpt-[5-9])([.:-].*)?"),
         frozenset({"openai", "azure"}),
-        "apart",
-        is_bare=True,
+        {"thinking": "apart", "length": "max_completion_tokens", "sends_temperature": False},
     ),
-    ModelRow(
+    (
         re.compile(r"qwen3(?!.{0,60}(instruct|coder)).*|qwq.*|deepseek-r1.*|magistral.*|gpt-oss.*|.*-thinking.*"),
         frozenset(SERVERS) - {"openai"},
-        "aloud",
+        {"thinking": "aloud"},
     ),
 )
-"""Models that think. Whoever serves them may put the thoughts apart: a reply that has some there shows it."""
+"""
+Models that think, by a pattern for the part of their name after the last slash, and by servers; what they change.
+
+Whoever serves them may put the thoughts apart: a reply that has some there shows it.
+"""
 
 MAX_MODELS = 10_000
 

@@ -1,5 +1,5 @@
 """
-Bytes → text → lines → events, and a model's thoughts out of its answer: each a small class, fed with what arrives.
+Bytes → events, and a model's thoughts out of its answer: each a small class, fed with what arrives.
 
 Pure: no class here reads a socket. Whatever way a stream is cut, the result is the same. An un-terminated last event
 is given by `end`, because a server may close right after it; whether it is complete, its JSON says.
@@ -14,141 +14,78 @@ import codecs
 import re
 from collections.abc import Callable, Mapping
 
-MAX_EVENT_CHARS = 2_000_000
+MAX_EVENT_BYTES = 2_000_000
 """Longest line or event that is gathered; more is no model's token but a fault, and must not fill the memory."""
 
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TooLong(ValueError):
-    """A line or an event is longer than `MAX_EVENT_CHARS`."""
-
-
-class Utf8Decoder:
-    """Bytes of UTF-8 into text; a character cut in two is waited for, a byte that is no UTF-8 becomes U+FFFD."""
-
-    def __init__(self) -> None:
-        """Start before the first byte, where a byte order mark is skipped."""
-        # "One leading U+FEFF BYTE ORDER MARK character must be ignored" (HTML, §9.2.5): utf-8-sig does just that.
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-
-    def feed(self, data: bytes) -> str:
-        """Return the characters that are complete now; may be empty."""
-        return self._decoder.decode(data)
-
-    def end(self) -> str:
-        """Return what is left of a character cut for ever: U+FFFD, or nothing."""
-        return self._decoder.decode(b"", final=True)
-
-
-class LineSplitter:
-    r"""
-    Text into lines, which end at LF, CRLF or CR.
-
-    A CR ends its line immediately; an LF after it, even with the next text, belongs to it and makes no empty line.
-    """
-
-    def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
-        """Start at the beginning of a line; one longer than *max_chars* is refused."""
-        self._max_chars = max_chars
-        self._pieces: list[str] = []
-        self._held_chars = 0
-        self._is_after_cr = False
-
-    def feed(self, text: str) -> list[str]:
-        """Return the lines that are complete now, without their ends. Raises: TooLong."""
-        if self._is_after_cr and text:
-            text = text.removeprefix("\n")
-            self._is_after_cr = False
-        if "\r" in text:
-            self._is_after_cr = text.endswith("\r")
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        first, *rest = text.split("\n")
-        self._hold(first)
-        if not rest:
-            return []
-        lines = ["".join(self._pieces), *rest[:-1]]
-        self._pieces, self._held_chars = [], 0
-        self._hold(rest[-1])
-        return lines
-
-    def end(self) -> list[str]:
-        """Return the last line when nothing ended it, as a list of one or none."""
-        line = "".join(self._pieces)
-        self._pieces, self._held_chars = [], 0
-        return [line] if line else []
-
-    def _hold(self, text: str) -> None:
-        if not text:
-            return
-        self._held_chars += len(text)
-        if self._held_chars > self._max_chars:
-            raise TooLong
-        self._pieces.append(text)
-
-
-class Events:
-    """
-    Lines of server-sent events into the data of each event.
-
-    Comments, `event`, `id`, `retry` and unknown fields are skipped. A line that continues the JSON of the data
-    before it (it starts with a space, a bracket or a quotation mark) counts as data: OpenAI's pages show events in that
-    form, and no field's name starts so.
-    """
-
-    def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
-        """Start between two events; one longer than *max_chars* is refused."""
-        self._max_chars = max_chars
-        self._data: list[str] = []
-        self._chars = 0
-
-    def feed(self, lines: list[str]) -> list[str]:
-        """Return the data of the events that are complete now, each joined by line feeds. Raises: TooLong."""
-        events = []
-        for line in lines:
-            if line:
-                if line.startswith("data:"):
-                    # "If value starts with a U+0020 SPACE character, remove it from value" (HTML, §9.2.6): one.
-                    self._hold(line[6:] if line.startswith("data: ") else line[5:])
-                elif line == "data":
-                    self._hold("")
-                elif self._data and line[0] in ' \t{}[]"':
-                    self._hold(line)
-            elif self._data:
-                events.append(self._event_text())
-        return events
-
-    def end(self) -> list[str]:
-        """Return the data of the last event when no empty line ended it, as a list of one or none."""
-        return [self._event_text()] if self._data else []
-
-    def _hold(self, text: str) -> None:
-        self._chars += len(text) + 1  # a line feed joins it to the next; empty lines of data count too
-        if self._chars > self._max_chars:
-            raise TooLong
-        self._data.append(text)
-
-    def _event_text(self) -> str:
-        data = "\n".join(self._data)
-        self._data, self._chars = [], 0
-        return data
+    """A line or an event is longer than `MAX_EVENT_BYTES`."""
 
 
 class ServerSentEvents:
-    """Bytes into the data of each event: `Utf8Decoder`, `LineSplitter` and `Events` in a row."""
+    """
+    Bytes into the data of each event; a line ends at LF, CRLF or CR.
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._text, self._lines, self._events = Utf8Decoder(), LineSplitter(), Events()
+    Comments, `event`, `id`, `retry` and unknown fields are skipped. A line that is JSON by its first character counts
+    as data: OpenAI's pages show events over several lines, some servers send an error object without `data:`, and no
+    field's name starts so.
+    """
+
+    def __init__(self, max_bytes: int = MAX_EVENT_BYTES) -> None:
+        """Start before the first byte; a line or an event longer than *max_bytes* is refused."""
+        self._max_bytes = max_bytes
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+        self._line_bytes = self._data_bytes = 0
+        self._is_begun = self._is_after_cr = False
 
     def feed(self, data: bytes) -> list[str]:
         """Return the data of the events that are complete now. Raises: TooLong."""
-        return self._events.feed(self._lines.feed(self._text.feed(data)))
+        if self._is_after_cr and data:
+            data = data.removeprefix(b"\n")
+            self._is_after_cr = False
+        self._is_after_cr = self._is_after_cr or data.endswith(b"\r")
+        first, *others = _LINE_END.split(data)
+        events = []
+        for following in others:
+            events += self._ended(first)
+            first = following
+        self._line_bytes += len(first)
+        if self._line_bytes > self._max_bytes:
+            raise TooLong
+        if first:
+            self._line.append(first)
+        return events
 
     def end(self) -> list[str]:
         """Return the data of an event that the end of the stream cut off, as a list of one or none."""
-        lines = self._lines.feed(self._text.end()) + self._lines.end()
-        return self._events.feed(lines) + self._events.end()
+        return self._ended(b"") + self._ended(b"")
+
+    def _ended(self, piece: bytes) -> list[str]:
+        """End the line at *piece*, and return the event that it ends, as a list of one or none."""
+        line = b"".join((*self._line, piece))
+        self._line, self._line_bytes = [], 0
+        if not self._is_begun:
+            # "One leading U+FEFF BYTE ORDER MARK character must be ignored" (HTML, §9.2.5).
+            line, self._is_begun = line.removeprefix(codecs.BOM_UTF8), True
+        if line.startswith((b"data:", b"{")) or line == b"data" or (self._data and line[:1] in _JSON):
+            # "If value starts with a U+0020 SPACE character, remove it from value" (HTML, §9.2.6): one.
+            data = line.removeprefix(b"data").removeprefix(b":").removeprefix(b" ") if line[:1] == b"d" else line
+            self._data_bytes += len(data) + 1  # a line feed joins it to the next; empty lines of data count too
+            if self._data_bytes > self._max_bytes:
+                raise TooLong
+            self._data.append(data)
+        if line or not self._data:
+            return []
+        event = b"\n".join(self._data).decode("utf-8", "replace")
+        self._data, self._data_bytes = [], 0
+        return [event]
+
+
+_JSON = frozenset((b" ", b"\t", b"{", b"}", b"[", b"]", b'"'))
 
 
 class Characters:

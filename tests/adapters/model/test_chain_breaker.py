@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict
@@ -29,7 +27,7 @@ def opened(clock: Clock) -> Breaker:
     breaker = Breaker(2, 30.0, clock)
     for _ in range(2):
         assert breaker.verdict() == NOW
-        breaker.failed(NOW)
+        breaker.note(NOW, is_there=False)
     return breaker
 
 
@@ -41,17 +39,17 @@ def test_it_opens_after_the_number_of_failures_and_says_how_long_it_stays_so(clo
 
 def test_a_success_between_failures_starts_the_row_again(clock: Clock) -> None:
     breaker = Breaker(2, 30.0, clock)
-    for report in (breaker.failed, breaker.passed, breaker.failed):
+    for is_there in (False, True, False):
         assert breaker.verdict() == NOW
-        report(NOW)
+        breaker.note(NOW, is_there=is_there)
     assert breaker.verdict() == NOW
 
 
-def test_an_answer_that_is_nobodys_fault_neither_counts_nor_ends_the_row(clock: Clock) -> None:
+def test_a_reader_who_left_neither_counts_nor_ends_the_row(clock: Clock) -> None:
     breaker = Breaker(2, 30.0, clock)
-    for report in (breaker.failed, breaker.answered, breaker.gave_up, breaker.failed):
+    for is_there in (False, None, False):
         assert breaker.verdict() == NOW
-        report(NOW)
+        breaker.note(NOW, is_there=is_there)
     assert breaker.verdict() == BreakerVerdict(30.0)
 
 
@@ -62,42 +60,39 @@ def test_after_its_time_one_probe_passes_and_the_others_wait(clock: Clock) -> No
     assert breaker.verdict() == BreakerVerdict(1.0)
 
 
-@pytest.mark.parametrize("ending", [Breaker.passed, Breaker.answered], ids=["an answer", "a refusal"])
-def test_a_probe_that_is_answered_closes_it(clock: Clock, ending: Callable[[Breaker, BreakerVerdict], None]) -> None:
+def test_a_probe_that_is_answered_closes_it(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 30
-    ending(breaker, breaker.verdict())
+    breaker.note(breaker.verdict(), is_there=True)
     assert [breaker.verdict(), breaker.verdict()] == [NOW, NOW]
 
 
 def test_a_bad_probe_opens_it_for_the_whole_time_again(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 31
-    breaker.failed(breaker.verdict())
+    breaker.note(breaker.verdict(), is_there=False)
     assert breaker.verdict() == BreakerVerdict(30.0)
 
 
 def test_a_probe_whose_reader_left_leaves_the_place_to_the_next(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 30
-    breaker.gave_up(breaker.verdict())
+    breaker.note(breaker.verdict(), is_there=None)
     assert breaker.verdict() == BreakerVerdict(probe=2)
 
 
-@pytest.mark.parametrize("ending", [Breaker.gave_up, Breaker.failed], ids=["its reader left", "it failed"])
-def test_a_request_from_before_it_opened_lets_no_second_probe_pass(
-    clock: Clock, ending: Callable[[Breaker, BreakerVerdict], None]
-) -> None:
+@pytest.mark.parametrize("is_there", [None, False], ids=["its reader left", "it failed"])
+def test_a_request_from_before_it_opened_lets_no_second_probe_pass(clock: Clock, is_there: bool | None) -> None:
     breaker = Breaker(2, 30.0, clock)
     older = breaker.verdict()
     for _ in range(2):
-        breaker.failed(breaker.verdict())
+        breaker.note(breaker.verdict(), is_there=False)
     clock.now += 30
     probe = breaker.verdict()
-    ending(breaker, older)
+    breaker.note(older, is_there=is_there)
     clock.now += 60
     assert breaker.verdict() == BreakerVerdict(1.0)
-    breaker.gave_up(probe)
+    breaker.note(probe, is_there=None)
     assert breaker.verdict() == BreakerVerdict(probe=2)
 
 
@@ -105,5 +100,5 @@ def test_zero_turns_it_off(clock: Clock) -> None:
     breaker = Breaker(0, 30.0, clock)
     for _ in range(100):
         assert breaker.verdict() == NOW
-        breaker.failed(NOW)
+        breaker.note(NOW, is_there=False)
     assert breaker.verdict() == NOW

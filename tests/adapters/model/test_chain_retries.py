@@ -6,12 +6,15 @@ from collections.abc import Generator
 
 import pytest
 
-from datafari_rag.adapters.model.chain import StartedAttempt, counted, retried
-from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S, RetryPolicy
+from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
+from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S
 from datafari_rag.core.errors import ContentFiltered, ModelBusy, ModelTimeout, ModelUnavailable, NoAnswer, RagError
 from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 
+PROMPT = Prompt(question="q", extracts=(), instructions=None, nonce="n")
 AGAIN = ModelUnavailable(status=503, can_repeat=True)
 DONE = [TextChunk("a", ModelFacts("m")), TextChunk("b"), Ending("stop", facts=ModelFacts("m"))]
 
@@ -23,7 +26,9 @@ class Attempts:
         self.scripts = list(scripts)
         self.made = self.closed = 0
 
-    def __call__(self) -> Generator[TextChunk | Ending, None, None]:
+    def generate(
+        self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
+    ) -> Generator[TextChunk | Ending, None, None]:
         self.made += 1
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
         try:
@@ -36,16 +41,17 @@ def failed(error: RagError) -> list[TextChunk | Ending]:
     return [Ending(None, error)]
 
 
+def chain_of(attempts: Attempts, slept: list[float], *, limits: ModelLimits, jitter: float = 1.0) -> ModelChain:
+    link = ChainMember("a", attempts, Breaker(0, 1, lambda: 0.0))  # type: ignore[arg-type] # it relays nothing
+    return ModelChain([link], limits=limits, clock=lambda: 0.0, sleep=slept.append, chance=lambda: jitter)
+
+
 def run(
     attempts: Attempts, *, retries: int = 2, left_s: float = 100.0, jitter: float = 1.0
-) -> tuple[list[object], list[float]]:
+) -> tuple[list[TextChunk | Ending], list[float]]:
     slept: list[float] = []
-    patient = RetryPolicy(retries, lambda: left_s, slept.append, jitter=lambda: jitter)
-    return told(retried(attempts, patient)), slept
-
-
-def told(begun: StartedAttempt[TextChunk]) -> list[object]:
-    return [counted(said, begun.tries) for said in (begun.first, *begun.rest)]
+    chain = chain_of(attempts, slept, limits=ModelLimits(retries=retries, total_s=left_s), jitter=jitter)
+    return list(chain.generate(PROMPT, is_streamed=True)), slept
 
 
 def test_a_good_answer_is_asked_for_once() -> None:
@@ -119,8 +125,8 @@ def test_a_retry_after_past_the_deadline_is_not_waited_for() -> None:
 
 def test_a_reader_who_leaves_closes_the_attempt() -> None:
     attempts = Attempts(DONE)
-    begun = retried(attempts, RetryPolicy(2, lambda: 100.0, lambda seconds: None))
-    assert begun.first == TextChunk("a", ModelFacts("m"))
+    answering = chain_of(attempts, [], limits=ModelLimits()).generate(PROMPT, is_streamed=True)
+    assert next(answering) == TextChunk("a", ModelFacts("m"))
     assert attempts.closed == 0
-    begun.rest.close()
+    answering.close()
     assert attempts.closed == 1

@@ -77,6 +77,10 @@ WHOLE = {
         whole({"message": {"content": None, "tool_calls": [CALL]}, "finish_reason": "tool_calls"}),
         ("", "noAnswer", "tool_calls"),
     ),
+    "a thought, and an answer that is filtered": (
+        whole({"message": {"content": "<think>Hm.</think>Nice."}, "finish_reason": "content_filter"}),
+        ("", "contentFiltered", "content_filter"),
+    ),
     "tool calls beside text": (
         whole({"message": {"content": "Nice.", "tool_calls": [CALL]}, "finish_reason": "tool_calls"}),
         ("Nice.", None, "tool_calls"),
@@ -91,6 +95,11 @@ STREAMED = {
         ("Nice.", None, "stop"),
     ),
     "a finish reason that nobody knows": (stream(said("Nice."), said("", "eos")), ("Nice.", None, "eos")),
+    "an error object without data": (b'{"error": {"message": "busy", "code": 429}}\n\n', ("", "modelBusy", None)),
+    "an error object without data after words": (
+        b'data: {"choices": [{"delta": {"content": "Ni"}}]}\n\n{"error": {"message": "lost", "code": 500}}\n',
+        ("Ni", "modelUnavailable", None),
+    ),
     "usage in every chunk": (
         stream(said("Ni", usage=USAGE), said("ce.", usage=USAGE), said("", "stop", usage=USAGE), {"usage": USAGE}),
         ("Nice.", None, "stop"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.model.streams import Characters, Events, LineSplitter, ServerSentEvents, TooLong, Utf8Decoder
+from datafari_rag.core.model.streams import Characters, ServerSentEvents, TooLong
 
 STREAMS = Path(__file__).parents[2] / "data" / "model_streams"
 
@@ -50,6 +50,10 @@ WIRES: dict[str, tuple[bytes, list[str]]] = {
         ['{\n  "a": [\n  1\n  ]\n}'],
     ),
     "white space before the first event": (b"\n\n\ndata: a\n\n\n\n", ["a"]),
+    "an error object without data": (
+        b'data: a\n\n{"error": 1}\n\n{"error":\n 2}',
+        ["a", '{"error": 1}', '{"error":\n 2}'],
+    ),
     "nothing at all": (b"", []),
 }
 
@@ -78,16 +82,9 @@ def test_recorded_streams_are_the_same_json_whole_and_byte_by_byte(path: Path) -
     assert [json.loads(event) for event in at_once if event != "[DONE]"]
 
 
-def test_a_cr_at_the_end_of_a_text_ends_its_line_at_once() -> None:
-    lines = LineSplitter()
-    assert lines.feed("a\r") == ["a"]
-    assert lines.feed("\nb\n") == ["b"]
-
-
-def test_a_cr_and_then_no_lf_is_a_line_end_of_its_own() -> None:
-    lines = LineSplitter()
-    assert lines.feed("a\r") == ["a"]
-    assert lines.feed("b\n") == ["b"]
+def test_a_cr_at_the_end_of_a_piece_ends_its_line_at_once() -> None:
+    decoder = ServerSentEvents()
+    assert [decoder.feed(part) for part in (b"data: a\r", b"\r", b"\ndata: b\n\n")] == [[], ["a"], ["b"]]
 
 
 def test_an_event_is_given_as_soon_as_it_is_complete() -> None:
@@ -98,30 +95,12 @@ def test_an_event_is_given_as_soon_as_it_is_complete() -> None:
     assert decoder.end() == []
 
 
-def test_text_waits_for_the_rest_of_a_character() -> None:
-    text = Utf8Decoder()
-    assert [text.feed(b"\xf0\x9f"), text.feed(b"\x99"), text.feed(b"\x82"), text.end()] == ["", "", "🙂", ""]
-
-
-def test_a_line_without_end_does_not_fill_the_memory() -> None:
-    lines = LineSplitter(max_chars=10)
-    lines.feed("12345")
+@pytest.mark.parametrize("parts", [[b"12345", b"678901"], [b"data: 1\n", b"data: 23456789\n"], [b"data\n"] * 11])
+def test_what_does_not_end_does_not_fill_the_memory(parts: list[bytes]) -> None:
+    decoder = ServerSentEvents(max_bytes=10)
     with pytest.raises(TooLong):
-        lines.feed("678901")
-
-
-def test_an_event_without_end_does_not_fill_the_memory() -> None:
-    events = Events(max_chars=10)
-    events.feed(["data: 12345"])
-    with pytest.raises(TooLong):
-        events.feed(["data: 678901"])
-
-
-def test_an_event_of_empty_lines_without_end_does_not_fill_the_memory() -> None:
-    events = Events(max_chars=10)
-    events.feed(["data"] * 10)
-    with pytest.raises(TooLong):
-        events.feed(["data:"])
+        for part in parts:
+            decoder.feed(part)
 
 
 HALVES: dict[str, tuple[list[str], str]] = {
