@@ -24,6 +24,9 @@ MAX_ROW_CHARS = 2000
 MAX_CELLS = 1_000_000
 """Most cells of one table, spans counted as the cells that they cover."""
 
+MAX_PADDED = 10_000_000
+"""Rows of a table with more cells than this, empty ones counted, are not brought to one width."""
+
 MAX_COLUMNS = 1000
 """Most columns that one cell may span, as in HTML. Word itself stops at 63."""
 
@@ -278,7 +281,7 @@ def _table_of(rows: Sequence[Sequence[Cell]], numbers: Sequence[int], sheet: str
     grid = _filled(rows)
     width = max(map(len, grid), default=0)
     texts = {id(cell): _flat(cell.blocks) for row in rows for cell in row}
-    lengths = [sum(len(texts[id(cell)]) for cell in row) for row in grid]
+    lengths = [sum(len(texts.get(id(cell), "")) for cell in row) for row in grid]
     nested = [number for number, row in enumerate(rows) if any(isinstance(b, Table) for c in row for b in c.blocks)]
     has_headings = any(isinstance(b, Paragraph) and b.level for row in rows for cell in row for b in cell.blocks)
     is_layout = width < 2 or max(lengths) > MAX_ROW_CHARS or 0 in nested or has_headings
@@ -288,7 +291,7 @@ def _table_of(rows: Sequence[Sequence[Cell]], numbers: Sequence[int], sheet: str
     for number, row in enumerate(grid):
         # What spans a whole row says something of the rows below it, and nothing of each column.
         is_wide = len(row) == width and all(cell is row[0] for cell in row)
-        own = [texts[id(cell)] for cell in row[: 1 if is_wide else width]]
+        own = [texts.get(id(cell), "") for cell in row[: 1 if is_wide else width]]
         lines.append(Row((*own, *[""] * (width - len(own))), numbers[number] if numbers else 0))
     named = sum(1 for _ in takewhile(lambda row: row and all(cell.is_header for cell in row), rows))
     grouped = sum(1 for _ in takewhile(lambda row: any(1 < cell.columns < width for cell in row), rows[:-1]))
@@ -316,7 +319,10 @@ def _filled(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
                     grid[below].setdefault(column, above or cell)
             at += max(cell.columns, 1)
     blank = Cell()
-    return [[places.get(column, blank) for column in range(max(places, default=-1) + 1)] for places in grid]
+    columns = list(range(max((max(places, default=-1) for places in grid), default=-1) + 1))
+    # Columns that only spans have say nothing: a cell may span a thousand where the table has three.
+    kept = [n for n in columns if not n or any(row.get(n, blank) is not row.get(n - 1, blank) for row in grid)]
+    return [[places.get(column, blank) for column in kept] for places in grid]
 
 
 def _flat(blocks: Sequence[Block]) -> str:
@@ -336,16 +342,15 @@ def _tables_of(rows: list[Row], header_rows: int = 0, sheet: str | None = None) 
     rows = [row for row in rows if any(map(str.strip, row.cells))]
     if not rows:
         return []
-    width = max(len(row.cells) for row in rows)
-    used = [n for n in range(width) if any(len(row.cells) > n and row.cells[n].strip() for row in rows)]
-    rows = [replace(row, cells=tuple(row.cells[n] if n < len(row.cells) else "" for n in used)) for row in rows]
+    used = sorted({n for row in rows for n, cell in enumerate(row.cells) if cell.strip()})
+    # A few rows that are far wider than all others are not worth as many empty cells in these.
+    if len(used) * len(rows) <= MAX_PADDED:
+        rows = [replace(row, cells=tuple(row.cells[n] if n < len(row.cells) else "" for n in used)) for row in rows]
     captions = sum(1 for _ in takewhile(lambda row: sum(map(bool, row.cells)) == 1, rows[:-2])) if len(used) > 1 else 0
     blocks: list[Block] = []
-    for row in rows[:captions] if len(used) > 1 else rows:
+    for row in rows[:captions]:
         blocks += [Place("row", row.number, sheet)] if row.number else []
         blocks.append(Paragraph("".join(row.cells)))
-    if len(used) < 2:
-        return blocks
     rows, header_rows = rows[captions:], max(header_rows - captions, 0)
     if header_rows > 1:
         columns = zip(*(row.cells for row in rows[:header_rows]), strict=True)

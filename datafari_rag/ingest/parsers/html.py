@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from datafari_rag.ingest.parsers.blocks import EMBEDDED, HIDDEN, Blocks, Cell, nothing, taken, walk
+from datafari_rag.ingest.parsers.blocks import EMBEDDED, HIDDEN, MAX_COLUMNS, Blocks, Cell, nothing, taken, walk
 from datafari_rag.ingest.parsers.packed import read_entry, refuse_bombs
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.texts import decoded
@@ -114,7 +114,8 @@ class _Page:
         elif tag == "tr" and blocks.is_in_table:
             blocks.row()
         elif tag in ("td", "th") and blocks.is_in_table:
-            blocks.cell(Cell(_span(node, "rowspan"), _span(node, "colspan"), tag == "th" or _is_in_head(node)))
+            width = min(_span(node, "colspan"), MAX_COLUMNS)
+            blocks.cell(Cell(_span(node, "rowspan"), width, tag == "th" or _is_in_head(node)))
             return blocks.end_cell
         elif tag in ("ol", "ul"):
             blocks.begin()

@@ -22,7 +22,7 @@ from datafari_rag.core.documents import Place
 from datafari_rag.ingest.parsers.blocks import EMBEDDED, Blocks, Cell, Paragraph, Row, taken
 from datafari_rag.ingest.parsers.html import xml_of
 from datafari_rag.ingest.parsers.packed import BROKEN, CFB_MARK, refuse_bombs
-from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable
 
 MAX_CELLS = 5_000_000
 """Most cells between the first and the last one that is used; calamine keeps room for each, empty or not."""
@@ -100,7 +100,11 @@ def put(number: int, sheet: Sheet, blocks: Blocks) -> None:
     hidden = {column for column in sheet.hidden_columns if column > 0}
     seen_hidden: set[int] = set()
     merged_rows = {covered for covered, _ in above}
+    chars = 0
     for row, texts in sheet.rows:
+        chars += sum(map(len, texts))
+        if chars > MAX_CHARS:
+            break
         if row in sheet.hidden_rows:
             if any(texts):
                 blocks.left_out["hidden row"] += 1

@@ -20,7 +20,7 @@ from collections import Counter
 from typing import BinaryIO
 
 from datafari_rag.ingest.parsers.blocks import Blocks, Row, taken
-from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, parsed
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
 
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TITLE_CHARS = 100
@@ -81,11 +81,15 @@ def parse_rows(file: BinaryIO) -> Parsed:
 def _read_rows(text: str, blocks: Blocks) -> None:
     """Put the rows of *text* into *blocks*; an empty line ends a table."""
     rows: list[Row] = []
+    chars = 0
     own = _OWN_SEPARATOR.match(text)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=own[1] if own is not None else separator_of(text))
     for number, cells in enumerate(lines, 1):
         if own is not None and number == 1:
             continue
+        chars += sum(map(len, cells))
+        if chars > MAX_CHARS:
+            break
         if any(map(str.strip, cells)):
             rows.append(Row(tuple(cells), number))
         elif rows:
