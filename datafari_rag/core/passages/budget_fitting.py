@@ -247,8 +247,8 @@ def evidence_for(
     """
     Return the extracts of the best documents, best first.
 
-    Files sent along come before what was found and count like it. What does not fit `rag.maxJsonLength`, or the
-    window with the answer's space kept free, is cut or left out, the weakest first.
+    Files sent along come before what was found and count like it. What does not fit `rag.chars`, `rag.maxJsonLength`,
+    or the window with the answer's space kept free, is cut or left out, the weakest first.
     """
     return _evidence(replace(ask, question_language=language), documents, None, settings=settings, count=count)
 
@@ -265,8 +265,8 @@ def _evidence(
     room = _room(ask, settings, count)
     most = _max_documents(ask, settings.rag.max_files)
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
-    max_chars = min(settings.rag.max_json_length, _chars_in(framed, candidates, count))
-    limit = Limit(max_chars=max_chars, max_documents=most)
+    bound = min(settings.rag.max_json_length, settings.rag.chars or settings.rag.max_json_length)
+    limit = Limit(max_chars=min(bound, _chars_in(framed, candidates, count)), max_documents=most)
     choose_within = _chooser(ask, candidates, weighed, is_head=settings.rag.extract == "head")
     while True:
         selection = choose_within(limit)
@@ -274,7 +274,7 @@ def _evidence(
         size = sum(_tokens(extract, count) for extract in extracts)
         if size <= room or not extracts:
             has_texts = any(candidate.text.strip() for candidate in candidates)
-            is_narrow = limit.max_chars < min(LEAST_CHARS, settings.rag.max_json_length)
+            is_narrow = limit.max_chars < min(LEAST_CHARS, bound)
             return Selected(extracts, selection.candidates, not extracts and has_texts and is_narrow)
         # In proportion to what is too much, and by a tenth more: always less than before.
         chars = sum(len(extract.text) for extract in extracts)

@@ -116,10 +116,10 @@ class RagSettings:
     )
     max_files: int = setting(
         "rag.maxFiles",
-        3,
+        8,
         check=checks.integer(1, 1000),
-        help="Maximum number of documents used for one answer. More documents cost more time and tokens. 5 instead of "
-        "3 have the right document for 1 question in 100 more, and for 5 in 100 more of those in other words.",
+        help="Maximum number of documents used for one answer; they share rag.chars. 8 instead of 3 have the answer to "
+        "1 or 2 questions in 100 more.",
     )
     effort: Effort = setting(
         "rag.effort",
@@ -148,6 +148,13 @@ class RagSettings:
         check=checks.integer(1, 2_000_000_000),
         help="Maximum number of characters in all document extracts of one request; the weakest extracts are cut or "
         "left out first.",
+    )
+    chars: int = setting(
+        "rag.chars",
+        16_000,
+        check=checks.integer(0, 2_000_000_000),
+        help="Characters of all document extracts that an answer is made from; 0 for as many as the model's window and "
+        "rag.maxJsonLength hold. The window and ratio of /v1 count in its place.",
     )
     add_instructions: bool = setting(
         "rag.addInstructions",

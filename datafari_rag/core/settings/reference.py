@@ -57,7 +57,7 @@ ON_SCREEN = frozenset(
         *("rag.evidence.min", "answer.unsupported", "retrieval.method", "embeddings.endpoint", "llm.context.window"),
         *("llm.server", "openai.indexes", "chat.store.folder", "solr.facets", "security.identity", "security.mode"),
         *("security.anonymous", "security.tokens", "security.tokens.file", "security.admins", "server.host"),
-        *("server.port", "server.hosts", "audit.folder", "log.level"),
+        *("server.port", "server.hosts", "audit.folder", "log.level", "rag.chars"),
     }
 )
 """Keys of `conf/rag.properties`, the file that people edit: those that most installations decide."""

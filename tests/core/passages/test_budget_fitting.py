@@ -33,7 +33,7 @@ ASK = Ask("When does the ferry leave?")
 
 
 def test_at_most_max_files_documents_are_taken_best_first() -> None:
-    found = chosen(ASK, *(document(number, f"The ferry leaves at {number}.") for number in range(6)))
+    found = chosen(ASK, *(document(number, f"The ferry leaves at {number}.") for number in range(6)), rag_max_files=3)
 
     assert len(found.extracts) == 3
     assert [extract.number for extract in found.extracts] == [1, 2, 3]
@@ -125,7 +125,7 @@ def test_where_not_all_fits_one_choice_takes_most_of_the_window() -> None:
     long = "leaves as it has on all the days of which anybody in the harbour can tell."
     texts = [" ".join(f"The ferry {number} {one} {long}" for one in range(150)) for number in range(20)]
     many = [document(number, text) for number, text in enumerate(texts)]
-    found = chosen(ASK, *many, count=count, llm_context_window=4000, rag_max_json_length=100_000)
+    found = chosen(ASK, *many, count=count, llm_context_window=4000, rag_max_files=3, rag_max_json_length=100_000)
 
     room = 4000 - ANSWER - RESERVE - len(ASK.question) - 3 * FRAME
     shown = [extract.text for extract in found.extracts]
@@ -235,7 +235,7 @@ def test_documents_without_text_and_few_characters_are_another_matter() -> None:
 
 def test_a_file_sent_along_is_a_source_before_what_was_found() -> None:
     asked = replace(ASK, attachments=(Attachment("plan.txt", "The ferry leaves at ten today."),))
-    found = chosen(asked, *(document(number, f"The ferry leaves at {number}.") for number in range(6)))
+    found = chosen(asked, *(document(number, f"The ferry leaves at {number}.") for number in range(6)), rag_max_files=3)
 
     assert found.extracts[0].document.title == "plan.txt"
     assert len(found.extracts) == 4
@@ -243,6 +243,16 @@ def test_a_file_sent_along_is_a_source_before_what_was_found() -> None:
 
 def test_nothing_found_is_nothing_chosen() -> None:
     assert chosen(ASK).extracts == ()
+
+
+def test_an_answer_has_as_many_characters_as_the_setting_wants_and_a_token_budget_may_want_others() -> None:
+    texts = ["".join(f"The ferry {n} of line {line} leaves at nine. " for n in range(900)) for line in range(3)]
+    long = [document(number, text) for number, text in enumerate(texts)]
+    few, all_of_it = (chosen(ASK, *long, llm_context_window=90_000, rag_chars=chars) for chars in (5000, 0))
+    assert 4500 < sum(len(extract.text) for extract in few.extracts) <= 5000
+    assert sum(len(extract.text) for extract in all_of_it.extracts) > 30_000
+    node = chosen(replace(ASK, token_budget=TokenBudget(8000, 20, 0)), *long, llm_context_window=90_000, rag_chars=5000)
+    assert sum(len(extract.text) for extract in node.extracts) > 5000
 
 
 def budget(documents: int, node: int = 20, most: int = 0) -> Ask:
