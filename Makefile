@@ -83,7 +83,7 @@ SETS ?= ../shared/data
 eval:
 	@.ci/setup dev
 	$(BIN)/datafari-rag eval --grounding $(SETS)/grounding --out var/eval --page docs/grounding.md --part claims
-	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval --page docs/quality.md
+	$(BIN)/datafari-rag eval --sets $(SETS) --collection merged --out var/eval --page docs/quality.md
 
 # Beside the floor and the peers, on loopback alone; a part that fails says so and the others go on. Needs Node 20.
 # One table and one picture go into docs/performance.md, all else into bench-results. About half an hour with the peers.

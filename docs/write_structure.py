@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +48,14 @@ def arrows(package: Path) -> dict[str, set[str]]:
     return {part: others - {part} for part, others in found.items()}
 
 
+def _shown(drawn: Sequence[str], imported: Mapping[str, set[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each part of *drawn* that imports others of it, with those."""
+    for part in drawn:
+        others = [other for other in drawn if other in imported.get(part, ())]
+        if others:
+            yield part, others
+
+
 def drawing() -> str:
     """Return the drawings as Mermaid: an arrow means "imports"."""
     core = PACKAGE / "core"
@@ -60,7 +69,7 @@ def drawing() -> str:
             [
                 "```mermaid",
                 "graph TD",
-                *(f"    {part} --> {other}" for part in drawn for other in drawn if other in imported.get(part, ())),
+                *(f"    {part} --> {' & '.join(others)}" for part, others in _shown(drawn, imported)),
                 "```",
             ]
         )

@@ -281,4 +281,4 @@ def test_the_filter_is_made_in_one_place() -> None:
 def test_the_drawing_of_the_packages_is_that_of_the_code() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     assert runpy.run_path(str(ROOT / "docs" / "write_structure.py"))["page"](text) == text, "run `make fix`"
-    assert "pipeline --> core" in text
+    assert "pipeline --> core & " in text
