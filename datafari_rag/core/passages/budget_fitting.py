@@ -238,7 +238,8 @@ def answering_for(
         stopped = [Candidate(doc.id, rank, doc.score, NO_EVIDENCE) for rank, doc in enumerate(candidates, 1)]
         return Selected((), tuple(stopped), evidence=evidence)
     ask = replace(ask, question_language=language)
-    return replace(_evidence(ask, documents, weighed, settings=settings, count=count), evidence=evidence)
+    selected = _evidence(ask, documents, (candidates, weighed), settings=settings, count=count)
+    return replace(selected, evidence=evidence)
 
 
 def evidence_for(
@@ -250,14 +251,21 @@ def evidence_for(
     Files sent along come before what was found and count like it. What does not fit `rag.chars`, `rag.maxJsonLength`,
     or the window with the answer's space kept free, is cut or left out, the weakest first.
     """
-    return _evidence(replace(ask, question_language=language), documents, None, settings=settings, count=count)
+    ask = replace(ask, question_language=language)
+    candidates = _candidates(ask, documents, settings.rag)
+    return _evidence(ask, documents, (candidates, None), settings=settings, count=count)
 
 
 def _evidence(
-    ask: Ask, documents: Sequence[Document], weighed: WeighedDocuments | None, *, settings: Settings, count: Count
+    ask: Ask,
+    documents: Sequence[Document],
+    read: tuple[Sequence[Document], WeighedDocuments | None],
+    *,
+    settings: Settings,
+    count: Count,
 ) -> Selected:
-    """Return what `evidence_for` returns; *weighed* are all candidates where their texts were read already."""
-    candidates = _candidates(ask, documents, settings.rag)
+    """Return what `evidence_for` returns; *read* are the candidates, and their weights where their texts were read."""
+    candidates, weighed = read
     if ask.token_budget is not None:
         most = ask.token_budget.max_documents
         elsewhere = _shown_elsewhere(ask, documents, most, settings=settings, count=count) if most else []
@@ -346,7 +354,8 @@ def _shown_elsewhere(
     """
     plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
     looked_at = documents[: max(most, settings.rag.search.candidates)]
-    selected = _evidence(plain, looked_at, None, settings=settings, count=count)
+    candidates = _candidates(plain, looked_at, settings.rag)
+    selected = _evidence(plain, looked_at, (candidates, None), settings=settings, count=count)
     return [extract.document for extract in selected.extracts] or list(documents[:most])
 
 
