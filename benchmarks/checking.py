@@ -34,7 +34,7 @@ def check(bench: Bench) -> Result:
         behind.pace(first_ms=0, tokens=30)
         bench.done["floor"] = floor(behind)
         for name, (count, chars) in FACTS.items():
-            settings = {"security.anonymous": "public", "server.rate.work_per_minute": "0"}
+            settings = {"security.anonymous": "public", "server.rate.work": "0"}
             with service(behind, workers=1, **settings) as ours:
                 bodies = [json.dumps(one).encode() for one in checks(count, chars, CHECKS)]
                 for body in bodies[:WARM_UP]:

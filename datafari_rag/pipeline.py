@@ -325,8 +325,8 @@ def _selected(
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
     instructed = dependencies.counter.count(dependencies.instructions)
     if instructed > settings.openai.limits.reserve_tokens:
-        limits = replace(settings.openai.limits, reserve_tokens=instructed)
-        settings = replace(settings, openai=replace(settings.openai, limits=limits))
+        limits = settings.openai.limits.replaced(reserve_tokens=instructed)
+        settings = settings.replaced(openai=settings.openai.replaced(limits=limits))
     choose = partial(
         answering_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )
@@ -334,7 +334,7 @@ def _selected(
 
 
 def _thoughts(trace: Trace, user: User, chat: ChatSettings) -> tuple[Thought, ...]:
-    """Return the steps that *user* may see, none where `thoughts` of `chat.client` keeps them back."""
+    """Return the steps that *user* may see, none where `chat.client.thoughts` keeps them back."""
     is_shown = chat.client.thoughts == "all" or (chat.client.thoughts == "admins" and user.is_admin)
     return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
 

@@ -214,7 +214,7 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
     """Return what finds the nearest documents, once for all steps; None where words alone make the list."""
     if meaning is None or not is_arranged(plain):
         return None
-    search, hybrid = asked_by_meaning(plain), replace(settings, retrieval=RetrievalSettings("hybrid"))
+    search, hybrid = asked_by_meaning(plain), settings.replaced(retrieval=RetrievalSettings())
     method, indexes = settings.retrieval.method, settings.openai.indexes
     if not uses_meaning(search, meaning.embedder.model, method=method, indexes=indexes):
         return None

@@ -352,8 +352,8 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
         ask = replace(run.ask, document_ids=(), history=(), max_documents=1)
         # What the choice of passages keeps free in a window, which is only the documents' here.
         reserved = settings.answer_tokens + settings.openai.limits.reserve_tokens + limit.count(ask.question)
-        rag = replace(settings.rag, chars=0, max_json_length=limit.chars)
-        within = replace(settings, rag=rag, llm=replace(settings.llm, context_window=limit.tokens + reserved))
+        rag = settings.rag.replaced(chars=0, max_json_length=limit.chars)
+        within = settings.replaced(rag=rag, llm=settings.llm.replaced(context_window=limit.tokens + reserved))
         language = question_language_for(ask)
 
         def choose() -> Selected:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.settings.file import packaged_instructions, snapshot_of
-from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, WITHOUT_EFFECT
+from datafari_rag.core.settings.parsing import ALIASES, ELSEWHERE, WITHOUT_EFFECT
 from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties, on_one_screen
 from datafari_rag.core.settings.table import ROWS, Settings, row_for
 
@@ -51,9 +51,32 @@ def test_the_file_that_people_edit_says_a_sentence_of_each_setting() -> None:
     assert all(re.fullmatch(r"# .*[.…]", lines[number - 1]) for number in settings)
 
 
-def test_a_former_key_is_no_setting_and_what_took_its_place_is_one() -> None:
-    assert not any(row_for(key) for key in (*FOLDED, *WITHOUT_EFFECT, *ALIASES, *ELSEWHERE))
-    assert all(row_for(place[0]) for place in FOLDED.values())
+def test_a_key_without_effect_and_an_alias_are_no_settings() -> None:
+    assert not any(row_for(key) for key in (*WITHOUT_EFFECT, *ALIASES, *ELSEWHERE))
+
+
+def test_the_file_that_people_edit_fits_on_a_screen() -> None:
+    assert len(on_one_screen().splitlines()) <= 90
+
+
+SHIPPED = [
+    path
+    for folder in ("conf", "datafari_rag", "deploy", "docs", "tests")
+    for path in (ROOT / folder).rglob("*.properties")
+]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_properties_file_has_no_error(path: Path) -> None:
+    problems = snapshot_of(path, environ=Anything()).problems
+    assert [problem.message for problem in problems if problem.severity == "error" and problem.kind != "place"] == []
+
+
+class Anything(dict[str, str]):
+    """An environment in which every variable is set."""
+
+    def get(self, key: str, default: object = None) -> str:  # type: ignore[override]
+        return "a value that is long enough for a secret"
 
 
 def test_each_commented_default_can_be_uncommented(tmp_path: Path) -> None:

@@ -336,7 +336,7 @@ def test_a_shipped_proxy_has_a_thousand_streams_of_the_service_open(
         "solr.url": f"embedded:{demo_index}",
         "rag.model": "m",
         "llm.limits": limits,
-        "server.limits": '{"wait_s": 600}',
+        "server.limits.wait_s": "600",
     }
     with serving(model) as answering, ExitStack() as stack:
         settings["rag.api.endpoint"] = f"{answering.url}/v1/chat/completions"

@@ -27,7 +27,8 @@ from datafari_rag.core.errors import (
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.search_request import Browse, Search
-from datafari_rag.core.settings.records import ChatClient, SearchChoice
+from datafari_rag.core.settings.answers import SearchChoice
+from datafari_rag.core.settings.dialects import ChatClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started

@@ -5,7 +5,7 @@ The greenlets of a worker share one thread; who works long there keeps every ope
 the interpreter up every few milliseconds. One such thread is enough: two would only share the interpreter, and the
 memory of two such answers would be held at the same time. A caller waits for the end of the caller's own work before
 waiting for the thread, so that nobody waits for more than one piece of each other caller. Work that is still not done
-after `work_s` of `server.limits` is ended, and its caller gets a specific error.
+after `server.limits.work_s` is ended, and its caller gets a specific error.
 
 What kept the loop of a worker standing is logged: every other request of the worker waited meanwhile. It is looked at
 when one greenlet gives way to another, so that a call into C is seen too. What answers no path, such as the greenlet of

@@ -429,7 +429,7 @@ ADVICE = {
     "answered 400": "The handler does not accept these parameters: is solr.handler an edismax search handler?",
     "answered 3": "A server in front of Solr redirects requests: set solr.url to the address of Solr itself",
     "answered 5": "Solr failed: see its log",
-    "in time": "Solr is slow or cannot be reached: check the address and the network, or raise wait_s of solr.limits",
+    "in time": "Solr is slow or cannot be reached: check the address and the network, or raise solr.limits.wait_s",
     "certificate": "Solr's certificate is not trusted: set ca of solr in tls to its certificate authority",
     "ZooKeeper": "Check the ZooKeeper addresses, the chroot and the collection in solr.url",
     "JSON": "The server at this address is not Solr: check solr.url",

@@ -250,7 +250,7 @@ class QueryTooLong(RagError):
 
 
 class BodyTooLarge(RagError):
-    """The body is over `body_bytes` of `server.limits`."""
+    """The body is over `server.limits.body_bytes`."""
 
     label, code, sentence = "bodyTooLarge", 413, "The request body is larger than this service accepts."
 
@@ -486,7 +486,7 @@ class Overloaded(RagError):
 
 
 class TooMuchWork(RagError):
-    """Documents, question or attachments took more time than `work_s` of `server.limits` allows."""
+    """Documents, question or attachments took more time than `server.limits.work_s` allows."""
 
     label, code = "tooMuchWork", 503
     sentence = (

@@ -46,7 +46,7 @@ _STATE_FRAME_BYTES = 100
 HISTORY_SHARE = 4
 """History gets at most this part of the model's window, so that documents always have room."""
 
-_SYSTEM_LEFT_OUT = "Left out: system of chat.client is off, so the instructions are the service's own."
+_SYSTEM_LEFT_OUT = "Left out: chat.client.system is off, so the instructions are the service's own."
 
 
 class SentMessage(Struct, frozen=True):

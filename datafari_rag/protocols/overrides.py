@@ -207,7 +207,7 @@ _OPENAI = Need(
 )
 _TEMPLATES = Need(
     lambda settings: settings.chat.client.prompt_template,
-    "Not in use here: prompt_template of chat.client is off.",
+    "Not in use here: chat.client.prompt_template is off.",
 )
 
 NEEDS: Mapping[str, tuple[Need, ...]] = {

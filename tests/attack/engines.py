@@ -51,9 +51,9 @@ class Service:
         usual = {
             "solr.url": url,
             "rag.api.endpoint": "builtin:extractive",
-            "rag.http.errors": "true",
+            "rag.reply.http_errors": "true",
             # Thousands of searches of one address a minute.
-            "server.rate.work_per_minute": "0",
+            "server.rate.work": "0",
             "security.identity": "header",
             "security.tokens.file": str(folder / "users.json"),
             "security.admins": "admin",

@@ -10,6 +10,7 @@ whatever follows a complete reply is let in before the next question.
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import ssl
 from collections.abc import Iterator
@@ -81,22 +82,21 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with wrong_server(SEED, tls) as server:
         settings = {
             "solr.url": f"{server.url}/solr/docs",
-            "solr.timeout_s": "0.5",
-            "solr.retries": "0",
+            "solr.limits.wait_s": "0.5",
+            "solr.limits.retries": "0",
             "rag.api.endpoint": f"{server.url}/v1/chat/completions",
-            "rag.http.errors": "true",
-            "llm.retries": "0",
-            "llm.breaker.failures": "0",
-            "llm.first_token_timeout_s": "0.5",
-            "llm.stall_timeout_s": "0.5",
-            "llm.total_timeout_s": "2",
+            "rag.reply.http_errors": "true",
+            "llm.limits.retries": "0",
+            "llm.limits.breaker_failures": "0",
+            "llm.limits.first_token_s": "0.5",
+            "llm.limits.stall_s": "0.5",
+            "llm.limits.total_s": "2",
             "security.identity": "header",
             "security.tokens": "authority",
             "security.authority.url": server.url,
-            "security.authority.timeout_s": "0.5",
+            "security.authority.limits.wait_s": "0.5",
             "security.cache_s": "0",
-            "solr.tls.ca": cert,
-            "llm.tls.ca": cert,
+            "tls": json.dumps({"solr": {"ca": cert}, "llm": {"ca": cert}}),
         }
         with service(folder, settings, environ={"REQUESTS_CA_BUNDLE": cert}) as found:
             yield Scene(found, server)

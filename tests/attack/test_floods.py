@@ -81,19 +81,19 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with wrong_server(1) as server:
         settings = {
             "solr.url": f"{server.url}/solr/docs",
-            "solr.timeout_s": "10",
-            "solr.retries": "0",
+            "solr.limits.wait_s": "10",
+            "solr.limits.retries": "0",
             "rag.api.endpoint": f"{server.url}/v1/chat/completions",
-            "rag.http.errors": "true",
-            "llm.retries": "0",
-            "llm.breaker.failures": "0",
-            "llm.first_token_timeout_s": "10",
-            "llm.stall_timeout_s": "10",
-            "llm.total_timeout_s": "20",
+            "rag.reply.http_errors": "true",
+            "llm.limits.retries": "0",
+            "llm.limits.breaker_failures": "0",
+            "llm.limits.first_token_s": "10",
+            "llm.limits.stall_s": "10",
+            "llm.limits.total_s": "20",
             "security.identity": "header",
             "security.tokens": "authority",
             "security.authority.url": server.url,
-            "security.authority.timeout_s": "10",
+            "security.authority.limits.wait_s": "10",
             "security.cache_s": "0",
         }
         with service(tmp_path_factory.mktemp("floods"), settings) as found:

@@ -40,7 +40,7 @@ PATHS = (
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Run one worker, so that what stops it stops all."""
     folder = tmp_path_factory.mktemp("front")
-    more = {"server.max_body_bytes": "10485760", "feedback.file": str(folder / "thumbs.jsonl"), "log.level": "INFO"}
+    more = {"server.limits.body_bytes": "10485760", "feedback.file": str(folder / "thumbs.jsonl"), "log.level": "INFO"}
     with service(folder, settings(folder) | more) as running:
         yield running
 
@@ -250,7 +250,7 @@ def test_more_values_than_a_caller_can_need_are_an_error_of_their_own(server: Ru
 
 
 def test_the_limit_of_an_address_comes_before_the_body(tmp_path: Path, record_property: Record) -> None:
-    more = {"server.rate.address_per_minute": "1", "rag.http.errors": "true"}
+    more = {"server.rate.client": "1", "rag.reply.http_errors": "true"}
     with service(tmp_path, settings(tmp_path) | more) as found:
         first = found.session.post(f"{found.url}/chat", json=POSTED["/chat"], timeout=30)
         holes = [] if first.status_code == 200 else [f"the first: {first.status_code}"]

@@ -25,7 +25,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         "server.cors.origins": "https://friend.example",
         "security.admins": "root",
         "feedback.file": str(folder / "thumbs.jsonl"),
-        "rag.http.errors": "true",
+        "rag.reply.http_errors": "true",
     }
     with service(folder, settings(folder) | more) as running:
         yield running
@@ -35,7 +35,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Run a service with the defaults: any name, no other site."""
     folder = tmp_path_factory.mktemp("plain")
-    with service(folder, settings(folder) | {"rag.http.errors": "true", "security.admins": "root"}) as running:
+    with service(folder, settings(folder) | {"rag.reply.http_errors": "true", "security.admins": "root"}) as running:
         yield running
 
 

@@ -64,7 +64,7 @@ def test_readers_who_never_read_hold_little_memory_and_nobody_else(tmp_path: Pat
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("patient")
-    with service(folder, settings(folder) | {"server.header_timeout_s": str(HEAD_S)}) as running:
+    with service(folder, settings(folder) | {"server.limits.header_s": str(HEAD_S)}) as running:
         yield running
 
 
@@ -158,7 +158,7 @@ def test_settings_that_are_rewritten_all_the_time_show_nobody_more(
     tmp_path: Path, record_property: Record, lasts_s: int
 ) -> None:
     """Whole, cut anywhere, empty or wrong: who may not read the hidden document never does, and the service stays."""
-    good = settings(tmp_path) | {"log.level": "INFO", "rag.http.errors": "true"}
+    good = settings(tmp_path) | {"log.level": "INFO", "rag.reply.http_errors": "true"}
     whole = "".join(f"{key}={value}\n" for key, value in good.items())
     chance = random.Random(15)
     holes, asked, written = [], 0, 0

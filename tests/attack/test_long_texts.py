@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from datafari_rag.core.settings.records import RequestRates
+from datafari_rag.core.settings.table import RequestRates
 from tests.attack.hostile import text_of, units
 from tests.attack.report import Record, judge
 from tests.fakes import FLIGHT, RABBIT, FakeRetriever, fake_snapshot

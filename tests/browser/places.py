@@ -24,7 +24,7 @@ DEMO = {
     "security.identity": "header",
     "security.tokens.file": "users.json",
     "security.admins": "admin",
-    "demo.users": "true",
+    "demo.folder.users": "true",
     "rag.maxJsonLength": "6000",
     "feedback.file": "feedback.jsonl",
     "rag.api.token": "sk-never-to-be-seen-4711",
@@ -108,11 +108,11 @@ def zoo(folder: Path, **more: str) -> Iterator[Zoo]:
             "solr.url": "embedded:index",
             "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
             "rag.model": "cite",
-            "llm.retries": "0",
-            "llm.breaker.failures": "0",
+            "llm.limits.retries": "0",
+            "llm.limits.breaker_failures": "0",
             "security.identity": "header",
             "security.admins": "admin",
-            "demo.users": "true",
+            "demo.folder.users": "true",
             **{key.replace("__", "."): value for key, value in more.items()},
         }
         write_settings(folder, settings)

@@ -26,7 +26,11 @@ pytestmark = pytest.mark.browser
 def forger(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service over the official document and a false one of each kind, each with a word of its own."""
     folder = tmp_path_factory.mktemp("forger")
-    settings = {"solr.url": "embedded:index", "rag.api.endpoint": "builtin:extractive", "rag.linebreaks": "escaped"}
+    settings = {
+        "solr.url": "embedded:index",
+        "rag.api.endpoint": "builtin:extractive",
+        "rag.reply.linebreaks": "escaped",
+    }
     texts = [text.format(false=f"{FALSE} in kind{place}") for place, text in enumerate(FORGERIES.values())]
     false = [{"id": f"false-{place}", "title": "Notes", "content": text} for place, text in enumerate(texts)]
     pages = [{**OFFICIAL, "content": OFFICIAL["exactContent"]}, *false]

@@ -44,7 +44,7 @@ def settings_for(demo_index: Path, stub: Running, model: str, **more: str) -> Ma
         "solr.url": f"embedded:{demo_index}",
         "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
         "rag.model": model,
-        "llm.retries": "0",
+        "llm.limits.retries": "0",
         "chat.memory.enabled": "true",
         "server.secret": "a secret for these tests",
         "security.identity": "header",

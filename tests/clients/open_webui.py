@@ -53,7 +53,7 @@ def settings_of(folder: Path) -> dict[str, str]:
         "security.jwt.secret": JWT_SECRET,
         "security.jwt.algorithms": "HS256",
         "security.jwt.issuer": "open-webui",
-        "security.jwt.user_claim": "email",
+        "security.jwt.claims.user": "email",
         "security.tokens": "file",
         "security.tokens.file": str(folder / "users.json"),
         "security.anonymous": "refuse",

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from datafari_rag.commands.demo.index import settings_of_model
-from datafari_rag.core.settings.parsing import parse
 from tests.model_server import model_server
+from tests.settings import parsed
 from tests.stub import raw_server
 
 TWO: Mapping[str, object] = {"/v1/models": {"data": [{"id": "a", "max_model_len": 4096}, {"id": "b"}]}}
@@ -32,7 +32,7 @@ def test_of_several_it_is_the_first_with_its_window(capsys: pytest.CaptureFixtur
         found = settings_of_model(base(server.url))
     assert (found["rag.model"], found["llm.context.window"]) == ("a", 4096)
     assert "the first of a, b; " in capsys.readouterr().err
-    settings, problems = parse({key: str(value) for key, value in found.items()})
+    settings, problems = parsed({key: str(value) for key, value in found.items()})
     assert (settings.rag.model_url, problems) == (server.url, ())
 
 

@@ -138,10 +138,10 @@ def test_a_demo_begins_whatever_the_one_before_left(
         (tmp_path / "index" / VERSION_FILE).write_text("{}")
     options = command._watched(tmp_path / "files", tmp_path)
 
-    assert json.loads(options["demo.folder"])["progress"] == str(tmp_path / "progress.json")
-    # Also over settings that a demo of before wrote, in which `demo.users` was a key of its own.
-    (tmp_path / "rag.properties").write_text("demo.users=true\n")
-    overrides = {"demo.folder": str(options["demo.folder"])}
+    assert options["demo.folder.progress"] == str(tmp_path / "progress.json")
+    # Also over the settings that a demo of before wrote.
+    (tmp_path / "rag.properties").write_text("demo.folder.users=true\n")
+    overrides = {key: str(value) for key, value in options.items() if key.startswith("demo.")}
     snapshot = snapshot_of(tmp_path / "rag.properties", environ={}, overrides=overrides)
     assert snapshot.settings.demo.folder.progress and not snapshot.settings.demo.folder.users
     assert start.commands[-1][-1] == str(os.getpid())

@@ -127,7 +127,7 @@ def test_a_wrong_core_names_those_that_exist(tmp_path: Path) -> None:
     [("http://no-such-host.invalid:8983", "no host has this name"), ("http://127.0.0.1:1", "connection refused")],
 )
 def test_why_nothing_answers_is_said_in_words(tmp_path: Path, url: str, why: str) -> None:
-    said = examined(tmp_path, f"solr.url={url}/solr/docs", "solr.retries=0", more=("--no-model",))
+    said = examined(tmp_path, f"solr.url={url}/solr/docs", "solr.limits.retries=0", more=("--no-model",))
 
     assert why in said.output
     assert "Error" not in said.output
@@ -168,7 +168,7 @@ def test_a_certificate_that_is_not_trusted_has_its_own_advice(tmp_path: Path) ->
     context.load_cert_chain(cert, key)
     with serving(solr(), context) as loopback:
         said = examined(tmp_path, f"solr.url={loopback.url}/solr/docs")
-        trusted = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", f"solr.tls.ca={cert}")
+        trusted = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", f'tls={{"solr": {{"ca": "{cert}"}}}}')
 
     assert said.exit_code == 1
     assert "set ca of solr in tls to its certificate authority" in said.output
@@ -181,7 +181,7 @@ def test_nobody_there_is_a_problem(tmp_path: Path) -> None:
         "solr.url=http://127.0.0.1:1/solr/docs",
         "security.tokens.file=absent.json",
         "rag.api.endpoint=http://127.0.0.1:1/v1/chat/completions",
-        "llm.retries=0",
+        "llm.limits.retries=0",
     )
 
     assert said.exit_code == 1
@@ -245,7 +245,7 @@ def test_the_reranker_is_tried(answer: Callable[[Asked], Reply], line: str, tmp_
             tmp_path,
             "solr.url=embedded:none",
             f"rerank.endpoint={server.url}/rerank",
-            'rerank.options={"timeout_s": 20}',
+            "rerank.options.timeout_s=20",
         )
     assert line in said.output
 

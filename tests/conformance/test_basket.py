@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.core.ask import MAX_DOCUMENTS
-from datafari_rag.core.settings.records import ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag_trials.conformance.doors import Door, Ids
 from tests.conformance.promises import promise
 from tests.fakes import FakeModel, app_of, fake_snapshot

@@ -29,7 +29,8 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
     leaves,
 )
-from datafari_rag.core.settings.records import ChatClient, OpenaiClient, ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
+from datafari_rag.core.settings.dialects import ChatClient, OpenaiClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.routes import ROUTES

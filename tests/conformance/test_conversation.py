@@ -9,7 +9,7 @@ import pytest
 from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.search_request import Search, SearchResult
-from datafari_rag.core.settings.records import ChatClient
+from datafari_rag.core.settings.dialects import ChatClient
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
 

@@ -15,7 +15,7 @@ from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.records import ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.ports import TextChunk
 from datafari_rag_trials.conformance.doors import DOORS, chunks_of, events_of
 from tests.fakes import app_of, fake_snapshot

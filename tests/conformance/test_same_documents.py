@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
-from datafari_rag.core.settings.records import ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag_trials.conformance.doors import DOORS
 from tests.fakes import FakeModel, app_of, fake_snapshot
 from tests.hostile_texts import QUESTIONS

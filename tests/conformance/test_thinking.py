@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
-from datafari_rag.core.settings.records import ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag_trials.conformance.doors import Door
 from tests.conformance.promises import promise
 from tests.fakes import app_of, fake_snapshot

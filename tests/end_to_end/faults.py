@@ -28,19 +28,18 @@ MODEL_PATIENCE_S = 2.0
 """The limit of the model, which is asked last."""
 
 PATIENT = {
-    "llm.connect_timeout_s": "60",
-    "llm.first_token_timeout_s": "60",
-    "llm.stall_timeout_s": "60",
-    "llm.total_timeout_s": "60",
+    "llm.limits.connect_s": "60",
+    "llm.limits.first_token_s": "60",
+    "llm.limits.stall_s": "60",
+    "llm.limits.total_s": "60",
 }
 """Limits for what is no time-out, on a machine that has other work."""
 
 ROOMY = {
-    "solr.timeout_s": "120",
-    "solr.connect_timeout_s": "60",
-    "security.authority.timeout_s": "60",
-    "security.authority.connect_timeout_s": "60",
-    "server.work_timeout_s": "300",
+    "solr.limits.wait_s": "120",
+    "solr.limits.connect_s": "60",
+    "security.authority.limits.wait_s": "60",
+    "security.authority.limits.connect_s": "60",
     **PATIENT,
 }
 """The same for every part."""
@@ -188,20 +187,20 @@ def scene(folder: Path, settings: dict[str, str]) -> Iterator[Scene]:
 
 
 SETTINGS = {
-    "solr.timeout_s": str(PATIENCE_S),
-    "solr.connect_timeout_s": str(PATIENCE_S),
-    "security.authority.timeout_s": str(PATIENCE_S),
-    "security.authority.connect_timeout_s": str(PATIENCE_S),
+    "solr.limits.wait_s": str(PATIENCE_S),
+    "solr.limits.connect_s": str(PATIENCE_S),
+    "security.authority.limits.wait_s": str(PATIENCE_S),
+    "security.authority.limits.connect_s": str(PATIENCE_S),
     "security.cache_s": "0",
     "rag.api.token": SECRET,
     "rag.model": "words-12-gap-2ms",
-    "rag.http.errors": "true",
-    "llm.retries": "0",
-    "llm.breaker.failures": "0",
-    "llm.connect_timeout_s": str(MODEL_PATIENCE_S),
-    "llm.first_token_timeout_s": str(MODEL_PATIENCE_S),
-    "llm.stall_timeout_s": str(MODEL_PATIENCE_S),
-    "llm.total_timeout_s": str(3 * MODEL_PATIENCE_S),
+    "rag.reply.http_errors": "true",
+    "llm.limits.retries": "0",
+    "llm.limits.breaker_failures": "0",
+    "llm.limits.connect_s": str(MODEL_PATIENCE_S),
+    "llm.limits.first_token_s": str(MODEL_PATIENCE_S),
+    "llm.limits.stall_s": str(MODEL_PATIENCE_S),
+    "llm.limits.total_s": str(3 * MODEL_PATIENCE_S),
 }
 
 

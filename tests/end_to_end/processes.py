@@ -129,9 +129,7 @@ def service(
     """Run the production server over *settings*, with *environ* added to its environment."""
     port = free_port()
     # Tests send more searches a minute than a caller may by default. Theirs come first: an error names the line.
-    write_settings(
-        folder, {**settings, "server.rate.work_per_minute": settings.get("server.rate.work_per_minute", "0")}
-    )
+    write_settings(folder, {**settings, "server.rate.work": settings.get("server.rate.work", "0")})
     options = ("--conf", str(folder / "rag.properties"), "--port", str(port), "--workers", str(workers))
     with running(folder, "serve", "serve", *options, port=port, health="/health/live", environ=environ) as found:
         yield found

@@ -21,7 +21,12 @@ def test_the_first_words_are_printed_while_the_model_is_still_silent_about_the_r
     with running_stub() as stub:
         write_settings(
             tmp_path,
-            {"solr.url": index, "rag.api.endpoint": stub.url, "rag.model": "words-9-stall-after-3", "llm.retries": "0"},
+            {
+                "solr.url": index,
+                "rag.api.endpoint": stub.url,
+                "rag.model": "words-9-stall-after-3",
+                "llm.limits.retries": "0",
+            },
         )
         command = [sys.executable, "-m", "datafari_rag", "ask", "Is Paris nice?", "--conf", tmp_path / "rag.properties"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

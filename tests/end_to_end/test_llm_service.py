@@ -71,9 +71,9 @@ def settings(index: str, llm: Running, **more: str) -> dict[str, str]:
         "rag.template": "datafari",
         "rag.api.endpoint": f"{llm.url}/invoke",
         "rag.model": "",
-        "rag.http.errors": "true",
-        "server.grace_s": "1",
-        "llm.retries": "0",
+        "rag.reply.http_errors": "true",
+        "server.limits.grace_s": "1",
+        "llm.limits.retries": "0",
         **{key.replace("__", "."): value for key, value in more.items()},
     }
 

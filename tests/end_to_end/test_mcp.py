@@ -43,7 +43,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Stu
         "solr.url": f"embedded:{demo_index}",
         "rag.api.endpoint": stub.url,
         "rag.model": "words-200-gap-50ms",
-        "llm.retries": "0",
+        "llm.limits.retries": "0",
         "security.identity": "header",
         "security.tokens.file": str(USERS),
     }

@@ -17,7 +17,7 @@ from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.model.replies import ModelLimits
+from datafari_rag.core.settings.answers import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.processes import Running, service
 from tests.settings import settings_with
@@ -112,8 +112,8 @@ def front(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runn
         "rag.api.endpoint": stub.url,
         "security.identity": "header",
         "security.tokens.file": str(folder / "tokens.json"),
-        "llm.retries": "0",
-        "server.grace_s": "1",
+        "llm.limits.retries": "0",
+        "server.limits.grace_s": "1",
     }
     with service(folder, settings, workers=2) as found:
         yield found

@@ -21,7 +21,7 @@ from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.model.replies import ModelLimits
+from datafari_rag.core.settings.answers import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell
 from tests.settings import settings_with
@@ -145,12 +145,12 @@ def _service(folder: Path, endpoint: str, cell: Cell) -> Any:
         "solr.url": f"embedded:{folder / 'index'}",
         "rag.api.endpoint": endpoint,
         "rag.model": cell.model,
-        "rag.http.errors": "true",
-        "rag.linebreaks": "newline",
-        "llm.retries": "0",
-        "llm.first_token_timeout_s": str(cell.limits.first_token_s),
-        "llm.stall_timeout_s": str(cell.limits.stall_s),
-        "llm.total_timeout_s": str(cell.limits.total_s),
+        "rag.reply.http_errors": "true",
+        "rag.reply.linebreaks": "newline",
+        "llm.limits.retries": "0",
+        "llm.limits.first_token_s": str(cell.limits.first_token_s),
+        "llm.limits.stall_s": str(cell.limits.stall_s),
+        "llm.limits.total_s": str(cell.limits.total_s),
     }
     return create_app(overrides=settings).test_client()
 

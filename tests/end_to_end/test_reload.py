@@ -19,8 +19,8 @@ def test_twenty_reloads_under_load_drop_nothing_and_each_answer_is_of_one_file(
     tmp_path: Path, demo_index: Path
 ) -> None:
     base = {"solr.url": f"embedded:{demo_index}", "rag.api.endpoint": "builtin:extractive"}
-    one = base | {"rag.maxFiles": "1", "rag.documents.shape": "array"}
-    two = base | {"rag.maxFiles": "2", "rag.documents.shape": "object"}
+    one = base | {"rag.maxFiles": "1", "rag.reply.documents": "array"}
+    two = base | {"rag.maxFiles": "2", "rag.reply.documents": "object"}
     seen: list[tuple[int, str, int]] = []
     with service(tmp_path, one, workers=2) as found, ThreadPoolExecutor(CALLERS) as pool:
         is_over: list[bool] = []

@@ -44,11 +44,11 @@ def test_who_would_wait_too_long_is_refused_and_those_with_a_place_are_answered(
     with held_solr(gate) as solr, ThreadPoolExecutor(READERS) as readers:
         settings = {
             "solr.url": f"{solr.url}/solr/FileShare",
-            "solr.timeout_s": "60",
+            "solr.limits.wait_s": "60",
             "rag.api.endpoint": "builtin:extractive",
-            "rag.http.errors": "true",
-            "server.max_starting": str(PLACES),
-            "server.max_wait_s": "0.5",
+            "rag.reply.http_errors": "true",
+            "server.limits.starting": str(PLACES),
+            "server.limits.wait_s": "0.5",
         }
         with service(tmp_path, settings, workers=1) as found:
             asked = [readers.submit(requests.get, f"{found.url}{ASK}", timeout=60) for _ in range(READERS)]

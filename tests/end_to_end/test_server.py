@@ -41,10 +41,10 @@ def settings_for(demo_index: Path, stub: Running, model: str) -> dict[str, str]:
         "solr.url": f"embedded:{demo_index}",
         "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
         "rag.model": model,
-        "llm.retries": "0",
-        "rag.http.errors": "true",
+        "llm.limits.retries": "0",
+        "rag.reply.http_errors": "true",
         "rag.maxJsonLength": "3000",
-        "server.grace_s": "10",
+        "server.limits.grace_s": "10",
     }
 
 
@@ -208,7 +208,7 @@ def test_a_changed_setting_is_taken_up_within_seconds_and_a_bad_one_is_not(
 def test_sigterm_lets_open_streams_finish_refuses_new_ones_and_exits_with_zero(
     tmp_path: Path, demo_index: Path, stub: Running, record_property: Record
 ) -> None:
-    changes = {"server.grace_s": GRACE_S, "server.header_timeout_s": "60"}
+    changes = {"server.limits.grace_s": GRACE_S, "server.limits.header_s": "60"}
     with service(tmp_path, settings_for(demo_index, stub, "words-40-gap-150ms") | changes, workers=2) as found:
         with found.get(f"{QUESTION}&stream=true", stream=True) as response:
             lines = response.iter_lines(chunk_size=1)
@@ -242,7 +242,7 @@ def test_ctrl_c_in_a_terminal_ends_all_workers_without_a_word(
     if has_vectors:
         required.library("onnxruntime", ".ci/setup dev")
     changes = {"embeddings.endpoint": f"onnx:{tiny_model(tmp_path / 'model')}"} if has_vectors else {}
-    write_settings(tmp_path, settings_for(demo_index, stub, "echo") | {"server.grace_s": GRACE_S} | changes)
+    write_settings(tmp_path, settings_for(demo_index, stub, "echo") | {"server.limits.grace_s": GRACE_S} | changes)
     port = free_port()
     command = ["serve", "--conf", str(tmp_path / "rag.properties"), "--port", str(port), "--workers", "2"]
     terminal, inside = os.openpty()
@@ -277,7 +277,7 @@ def is_refused(found: Running) -> bool:
 def test_a_stream_that_outlives_the_grace_is_ended(
     tmp_path: Path, demo_index: Path, stub: Running, record_property: Record
 ) -> None:
-    changes = {"server.grace_s": "1"}
+    changes = {"server.limits.grace_s": "1"}
     with service(tmp_path, settings_for(demo_index, stub, "words-400-gap-50ms") | changes) as found:
         with found.get(f"{QUESTION}&stream=true", stream=True) as response:
             lines = response.iter_lines(chunk_size=1)
@@ -301,7 +301,7 @@ def test_a_stream_that_outlives_the_grace_is_ended(
 def test_sigterm_does_not_wait_for_connections_on_which_nothing_is_asked(
     tmp_path: Path, demo_index: Path, stub: Running
 ) -> None:
-    changes = {"server.grace_s": GRACE_S}
+    changes = {"server.limits.grace_s": GRACE_S}
     with (
         service(tmp_path, settings_for(demo_index, stub, "echo") | changes) as found,
         socket.create_connection(("127.0.0.1", port_of(found)), timeout=30) as idle,

@@ -53,7 +53,7 @@ def settings_for(collection: Collection, **changes: str) -> dict[str, str]:
         "security.identity": "header",
         "security.tokens.file": str(DEMO / "users.json"),
         "rag.maxJsonLength": "4000",
-        "rag.linebreaks": "newline",
+        "rag.reply.linebreaks": "newline",
         "rag.api.endpoint": "builtin:extractive",
         "security.admins": "admin",
         **{name.replace("__", "."): value for name, value in changes.items()},
@@ -163,7 +163,7 @@ def test_a_solr_that_is_gone_is_never_nothing_found(tmp_path: Path, stub: Runnin
     changes = {
         "solr.url": f"http://127.0.0.1:{free_port()}/solr/FileShare",
         "rag.api.endpoint": "builtin:extractive",
-        "rag.http.errors": "true",
+        "rag.reply.http_errors": "true",
     }
     with service(tmp_path, changes) as found:
         response = found.get(COPY)

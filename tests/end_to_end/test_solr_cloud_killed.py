@@ -30,7 +30,7 @@ from datafari_rag.adapters.solr.zookeeper import FRESH_S
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
 from datafari_rag.core.search_request import Browse, Search, Step
-from datafari_rag.core.settings.records import SolrLimits
+from datafari_rag.core.settings.search import SolrLimits
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.process import CONFIG_SET, Process, Running
 from tests.end_to_end.conftest import Fill
@@ -48,7 +48,7 @@ DOCUMENTS = 40
 PATIENCE_S, SOON_S = 60.0, 5.0
 """How long a busy machine may take where a killed node refuses at once, and where one comes up and may hang."""
 
-LIMITS = {"solr.timeout_s": f"{PATIENCE_S:g}", "solr.connect_timeout_s": "10"}
+LIMITS = {"solr.limits.wait_s": f"{PATIENCE_S:g}", "solr.limits.connect_s": "10"}
 CALLERS, PAUSE_S, DENSE_S = 4, 0.1, 0.02
 """Callers at the same time, and their pause: without one they would take the cores on which a node has to come up."""
 ASK = "/search/select?action=rag&q=What+does+the+pump+need"
@@ -238,7 +238,12 @@ def test_nodes_killed_in_turn_under_load_fail_no_request_of_searchers_and_of_the
     folder: Path, cloud: Running, tmp_path: Path, name: str, kills: int, pause_s: float, record_property: Record
 ) -> None:
     """They come back under the same load, which must not be noticed either."""
-    settings = {"solr.url": cloud.url, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
+    settings = {
+        "solr.url": cloud.url,
+        "rag.api.endpoint": "builtin:extractive",
+        "rag.reply.http_errors": "true",
+        **LIMITS,
+    }
     ready: list[int] = []
     with (
         service(tmp_path, settings) as found,
@@ -311,7 +316,7 @@ def thin(folder: Path, cloud: Running) -> Iterator[str]:
 def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_it(
     folder: Path, thin: str, tmp_path: Path, record_property: Record
 ) -> None:
-    settings = {"solr.url": thin, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
+    settings = {"solr.url": thin, "rag.api.endpoint": "builtin:extractive", "rag.reply.http_errors": "true", **LIMITS}
     strict = retriever_for(settings_with(solr_url=thin, solr_limits=SolrLimits(wait_s=PATIENCE_S)))
     tolerant = retriever_for(
         settings_with(solr_url=thin, solr_limits=SolrLimits(wait_s=PATIENCE_S), solr_shards_tolerant=True)

@@ -33,7 +33,7 @@ def test_the_calls_of_a_summary_end_with_its_reader(tmp_path: Path, strategy: st
     writer.close()
     with running_stub() as stub:
         settings = {
-            "solr.url": index, "rag.api.endpoint": stub.url, "rag.model": model, "llm.retries": "0",
+            "solr.url": index, "rag.api.endpoint": stub.url, "rag.model": model, "llm.limits.retries": "0",
             "prompt.max.request.size": "3000", "prompt.chunking.strategy": strategy,
         }  # fmt: skip
         with service(tmp_path, settings) as found:

@@ -283,13 +283,13 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Flas
         settings = {
             "solr.url": f"embedded:{folder / 'index'}",
             "rag.api.endpoint": stub.url,
-            "llm.retries": "0",
-            "rag.reply": '{"linebreaks": "newline"}',
+            "llm.limits.retries": "0",
+            "rag.reply.linebreaks": "newline",
             "security.identity": "header",
             "security.tokens": "file",
             "security.tokens.file": str(folder / "users.json"),
             "security.admins": "admin",
-            "server.rate": '{"work": 0}',
+            "server.rate.work": "0",
         }
         conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         conf.chmod(0o600)

@@ -9,7 +9,7 @@ import pytest
 from datafari_rag.core.answer.conversations import issued
 from datafari_rag.core.ask import Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoQuery, QueryTooLong
-from datafari_rag.core.settings.records import ChatClient, ChatLimits
+from datafari_rag.core.settings.dialects import ChatClient, ChatLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits
 from tests.fakes import FakeSigning
@@ -126,7 +126,7 @@ def test_a_question_sure_to_be_larger_than_the_window_is_refused_by_an_estimate_
 def test_the_clients_system_message_is_left_out_and_named() -> None:
     body = turns(("system", "obey"), ("user", "q"))
     assert read(body).history == ()
-    assert "system of chat.client" in read(body).overrides["system message"]
+    assert "chat.client.system" in read(body).overrides["system message"]
     kept = read(body, settings_with(SETTINGS, chat_client=ChatClient(system=True)))
     assert kept.history == (ChatMessage("system", "obey"),)
     assert "system message" not in kept.overrides

@@ -10,7 +10,7 @@ import pytest
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.plan import instructed
-from datafari_rag.core.settings.records import ChatClient
+from datafari_rag.core.settings.dialects import ChatClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.overrides import applied
 from tests.settings import settings_with
@@ -124,7 +124,7 @@ def test_the_template_needs_a_setting(is_allowed: bool, template: str, expected:
     settings = settings_with(SETTINGS, chat_client=ChatClient(prompt_template=is_allowed))
     ask = applied(Ask("q"), {"prompt_template": template}, settings)
     assert ask.prompt_template == expected
-    assert is_allowed or "prompt_template of chat.client" in ask.overrides["prompt_template"]
+    assert is_allowed or "chat.client.prompt_template" in ask.overrides["prompt_template"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Finished, Sources
-from datafari_rag.core.settings.records import ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.request import Incoming, ReplyContext

@@ -42,7 +42,7 @@ def settings(folder: Path) -> dict[str, str]:
         "rag.enable.logs": "true",
         "security.identity": "header",
         "security.tokens.file": str(folder / "users.json"),
-        "server.max_body_bytes": "2000000",
+        "server.limits.body_bytes": "2000000",
         "audit.folder": str(folder / "audit"),
         "log.level": "DEBUG",
     }
@@ -235,7 +235,7 @@ def test_no_secret_is_told_anywhere(server: Running) -> None:
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Run a server with two workers that lets each user ask five times a minute."""
     folder = tmp_path_factory.mktemp("limited")
-    limits = {"server.rate.user_per_minute": "5", "rag.http.errors": "true"}
+    limits = {"server.rate.user": "5", "rag.reply.http_errors": "true"}
     with service(folder, {**settings(folder), **limits}, workers=2) as running:
         yield running
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.bootstrap import create_app
-from datafari_rag.core.settings.row import rows_of
+from datafari_rag.core.settings.checks import rows_of
 from datafari_rag.core.settings.table import Settings
 
 SECRET = "sk-0123456789abcdef-must-not-be-shown"

@@ -97,7 +97,7 @@ def outcome(folder: Path, plain: Loopback, kind: str, far: Loopback, **changes: 
     conf = folder / "rag.properties"
     conf.write_text("")
     conf.chmod(0o600)
-    near = {"solr.url": f"{plain.url}/solr/x", "rag.api.endpoint": "builtin:extractive", "llm.retries": "0"}
+    near = {"solr.url": f"{plain.url}/solr/x", "rag.api.endpoint": "builtin:extractive", "llm.limits.retries": "0"}
     there = f"{far.url}/solr/x" if kind == "solr" else f"{far.url}/v1/chat/completions"
     settings = {**near, "solr.url" if kind == "solr" else "rag.api.endpoint": there}
     settings |= {f"{kind}.{name.replace('_', '.')}": value for name, value in changes.items()}

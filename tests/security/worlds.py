@@ -65,7 +65,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
         "rag.enable.logs": "true",
         "chat.memory.enabled": "true",
         "server.secret": "a secret for the memory of the chats",
-        "chat.prompt_template.allowed": "true",
+        "chat.client.prompt_template": "true",
     },
 }
 """Settings of the three services over one index."""
@@ -209,7 +209,7 @@ def world(
         common = {
             "solr.url": url,
             "rag.api.endpoint": f"{model.url}/v1/chat/completions",
-            "llm.retries": "0",
+            "llm.limits.retries": "0",
             "security.tokens.file": str(users_file),
             "security.authority.url": authority.url,
             "security.admins": "bob",
@@ -229,7 +229,7 @@ def _acls(asked: Asked, tokens: Mapping[str, Sequence[str]]) -> Reply:
     return Reply("".join(f"{line}\n" for line in lines).encode())
 
 
-UNLIMITED = {"server.rate.work_per_minute": "0"}
+UNLIMITED = {"server.rate.work": "0"}
 """For many thousand searches of one address a minute."""
 
 

@@ -59,28 +59,28 @@ def _settings(random: Random) -> dict[str, str]:
     return {
         "solr.url": ",".join(nodes[: random.randint(1, 2)]),
         "solr.languages": "en",
-        "solr.connect_timeout_s": "1",
-        "solr.timeout_s": "3",
-        "solr.retries": str(random.randint(0, 1)),
+        "solr.limits.connect_s": "1",
+        "solr.limits.wait_s": "3",
+        "solr.limits.retries": str(random.randint(0, 1)),
         "security.identity": "header",
         "security.header": "X-Remote-User",
         "security.anonymous": random.choice(("public", "refuse")),
         "security.tokens": "authority",
         "security.authority.url": "http://authority:8080/mcf",
-        "security.authority.connect_timeout_s": "1",
-        "security.authority.timeout_s": "3",
+        "security.authority.limits.connect_s": "1",
+        "security.authority.limits.wait_s": "3",
         "security.cache_s": random.choice(("0", "1", "5", "30")),
         "rag.api.endpoint": "http://model-a/v1/chat/completions",
         "llm.fallback": random.choice(fallbacks),
-        "llm.retries": str(random.randint(0, 2)),
-        "llm.connect_timeout_s": "1",
-        "llm.first_token_timeout_s": "4",
-        "llm.stall_timeout_s": "4",
-        "llm.total_timeout_s": "15",
-        "llm.breaker.failures": str(random.choice((0, 2, 3))),
-        "llm.breaker.reset_s": str(random.choice((5, 10))),
-        "server.max_streams": str(random.randint(2, 4)),
-        "server.rate.user_per_minute": random.choice(("0", "0", "4")),
+        "llm.limits.retries": str(random.randint(0, 2)),
+        "llm.limits.connect_s": "1",
+        "llm.limits.first_token_s": "4",
+        "llm.limits.stall_s": "4",
+        "llm.limits.total_s": "15",
+        "llm.limits.breaker_failures": str(random.choice((0, 2, 3))),
+        "llm.limits.breaker_reset_s": str(random.choice((5, 10))),
+        "server.limits.streams": str(random.randint(2, 4)),
+        "server.rate.user": random.choice(("0", "0", "4")),
         "server.secret": "a secret of the simulated world, long enough",
         "audit.folder": "audit",
     }
@@ -113,7 +113,9 @@ def _change(random: Random, moments: tuple[float, ...]) -> Change:
         server = random.choice((*FAULTS, "authority", "model-a", "model-a"))
         return Change(at_s, kind, server, random.choice(FAULTS[server]), random.choice((0.3, 1.0)), lasts_s)
     if kind == "settings":
-        changed = random.choice((("security.cache_s", "2"), ("llm.retries", "1"), ("server.max_streams", "3")))
+        changed = random.choice(
+            (("security.cache_s", "2"), ("llm.limits.retries", "1"), ("server.limits.streams", "3"))
+        )
         return Change(at_s, kind, changed[0], random.choice(("", "broken")), 0.0, lasts_s, (changed,))
     what = random.choice(ASKING[:-1]) if kind == "tokens" else ""
     more = {"rights": ("", "deleted"), "disk": ("full", "slow")}.get(kind, ("",))

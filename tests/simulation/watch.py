@@ -49,7 +49,7 @@ class Watch:
             self.open_streams.add(visit.number)
             most = max(self.visits[f"sim-{number}"].settings.server.limits.streams for number in self.open_streams)
             if len(self.open_streams) > most:
-                self.found("more streams are open than server.max_streams", visit)
+                self.found("more streams are open than server.limits.streams", visit)
         for word in sorted(visit.words() - visit.seen):
             visit.seen.add(word)
             if word.startswith("qx") and word != visit.word:
@@ -106,7 +106,7 @@ class Watch:
             count += 1
         self.windows[visit.user] = (ends, count)
         if count > most:
-            self.found("more requests of a user than server.rate.user_per_minute", visit)
+            self.found("more requests of a user than server.rate.user", visit)
 
     # What the servers see
 
@@ -146,7 +146,7 @@ class Watch:
             1 + len([one for one in settings.llm.fallback if "builtin" not in one])
         )
         if len(calls) > most:
-            self.found("a model is called more often than llm.retries allows", visit, len(calls))
+            self.found("a model is called more often than llm.limits.retries allows", visit, len(calls))
         if visit.id in self.first_words:
             self.found("a model is called again after the first words", visit)
         if visit.word not in prompt:
@@ -172,7 +172,7 @@ class Watch:
         calls, visit = self.model_calls.get(call.request_id), self.visits.get(call.request_id)
         most_s = SLACK_S if visit is None else visit.settings.llm.limits.total_s + SLACK_S
         if calls and verdict == "passed" and self.now() > calls[0][0] + most_s:
-            self.found("an answer is read after llm.total_timeout_s", visit)
+            self.found("an answer is read after llm.limits.total_s", visit)
         if verdict == "failed":
             self.failed_after_words |= {call.request_id} & self.first_words.keys()
             self.in_a_row[name] += 1

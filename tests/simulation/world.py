@@ -264,7 +264,7 @@ class World:
         self.live_faults += 1
         settings = {**self.plan.settings, **dict(change.settings)}
         if change.more == "broken":
-            self._write_settings({**settings, "solr.timeout_s": "soon"}, cut=self.random.uniform(0.3, 1.0))
+            self._write_settings({**settings, "solr.limits.wait_s": "soon"}, cut=self.random.uniform(0.3, 1.0))
             self.scheduler.sleep(change.lasts_s)
         self.watch.has_new_rights |= any(key.startswith("security.") for key in dict(change.settings))
         self.watch.has_new_chain |= any(key.startswith("llm.") for key in dict(change.settings))

@@ -15,7 +15,7 @@ from datafari_rag.core.errors import ModelUnavailable, NoDocuments, SearchUnavai
 from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Browse, Search, SearchResult
-from datafari_rag.core.settings.records import SearchChoice
+from datafari_rag.core.settings.answers import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies, answer, found_for
 from datafari_rag.ports import Ending, TextChunk

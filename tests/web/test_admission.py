@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.core.settings.records import ReplyShape, RequestRates, ServerLimits
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.answers import ReplyShape
+from datafari_rag.core.settings.table import RequestRates, ServerLimits, Settings
 from tests.fakes import app_of, fake_snapshot
 from tests.settings import settings_with
 

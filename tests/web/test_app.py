@@ -19,7 +19,8 @@ from datafari_rag.core.errors import (
     NotAuthenticated,
     SearchTimeout,
 )
-from datafari_rag.core.settings.records import ReplyShape, ServerLimits
+from datafari_rag.core.settings.answers import ReplyShape
+from datafari_rag.core.settings.table import ServerLimits
 from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.ports import Meaning
 from datafari_rag.web.runtime import ServiceSnapshot

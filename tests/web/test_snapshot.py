@@ -94,14 +94,13 @@ ROWS = [
 FOUND = {"responseHeader": {"QTime": 1}, "response": {"numFound": 2, "start": 0, "docs": ROWS}}
 FIELDS = {"schema": {"fields": [{"name": name, "type": "s"} for name in ("id", "title", "exactContent")]}}
 
-ONE = {"server.cors.origins": ORIGIN, "rag.maxFiles": "1", "openai.maxFiles": "1", "solr.facets": "extension"}
+ONE = {"server.cors.origins": ORIGIN, "rag.maxFiles": "1", "solr.facets": "extension"}
 TWO = {
     "server.cors.origins": "",
     "rag.maxFiles": "2",
-    "openai.maxFiles": "2",
     "solr.facets": "author",
-    "rag.documents.shape": "object",
-    "demo.users": "true",
+    "rag.reply.documents": "object",
+    "demo.folder.users": "true",
 }
 
 

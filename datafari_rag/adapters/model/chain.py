@@ -13,7 +13,6 @@ endpoints give; nothing here uses HTTP. The log has names, numbers and labels.
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import threading
@@ -32,10 +31,10 @@ from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.model.servers import completed
 from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.answers import ModelLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model, Offload, TextChunk, inline
 
@@ -321,9 +320,13 @@ def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     """Return all endpoints in order; a fallback without its own token is sent none."""
     tls = settings.tls.llm
     proxy = settings.llm.proxy
-    body = json.loads(settings.llm.body or "{}")
     first = Endpoint(
-        settings.rag.model_url, settings.rag.api_token, tls=tls, proxy=proxy, server=settings.llm.server, body=body
+        settings.rag.model_url,
+        settings.rag.api_token,
+        tls=tls,
+        proxy=proxy,
+        server=settings.llm.server,
+        body=settings.llm.body,
     )
     further = zip_longest(settings.llm.fallback, settings.llm.fallback_models, settings.llm.fallback_tokens)
     complete = completed if settings.rag.template == "openai" else str

@@ -38,7 +38,6 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import (
     MAX_REPLY_BYTES,
     RELAYED,
-    ModelLimits,
     ReplyChunk,
     ReplyTotals,
     error_object,
@@ -63,6 +62,7 @@ from datafari_rag.core.model.servers import (
 )
 from datafari_rag.core.model.streams import Characters, ServerSentEvents, ThinkingFilter, TooLong
 from datafari_rag.core.settings.addresses import Tls
+from datafari_rag.core.settings.answers import ModelLimits
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 from datafari_rag.ports import Ending, TextChunk
 

@@ -15,7 +15,8 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
-from datafari_rag.core.settings.answers import ONNX, EmbeddingsSettings
+from datafari_rag.core.settings.addresses import ONNX
+from datafari_rag.core.settings.answers import EmbeddingsSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.extras import command_for
@@ -136,5 +137,5 @@ def _local(embeddings: EmbeddingsSettings) -> OnnxEmbedder:
 def _prefixes(embeddings: EmbeddingsSettings) -> Mapping[Purpose, str]:
     """Return the prefixes that are set, each with the space that a settings file cannot end with."""
     purposes: tuple[Purpose, ...] = ("query", "passage")
-    prefixes = embeddings.options.prefixes or {}
-    return {purpose: f"{prefixes[purpose]} " for purpose in purposes if prefixes.get(purpose)}
+    prefixes = embeddings.options.prefixes
+    return {purpose: f"{prefix} " for purpose in purposes if (prefix := getattr(prefixes, purpose))}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -98,13 +97,14 @@ def _endpoint(meaning: str | None) -> str:
     """Return the setting for the model *meaning*, "" without one. Raises: ClickException: it cannot be used."""
     from datafari_rag.adapters.vectors.factory import embedder_for
     from datafari_rag.core.errors import EmbeddingError
-    from datafari_rag.core.settings.answers import ONNX, EmbeddingsSettings, model_endpoint
+    from datafari_rag.core.settings.addresses import ONNX, model_address
+    from datafari_rag.core.settings.answers import EmbeddingsSettings
     from datafari_rag.core.settings.table import Settings
 
     if not meaning:
         return ""
     try:
-        endpoint = str(model_endpoint("/v1/embeddings").read(meaning, str(Path.cwd())))
+        endpoint = model_address(meaning, str(Path.cwd()))
         embedder_for(Settings(embeddings=EmbeddingsSettings(endpoint=endpoint)))
     except ValueError as error:
         raise click.UsageError(f"--meaning: {ONNX}FOLDER or the address of an embedding model is expected.") from error
@@ -152,7 +152,8 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     subprocess.Popen([*command, *options, "--parent", str(os.getpid())])  # noqa: S603 # our own program
     return {
         "security.identity": "anonymous",
-        "demo.folder": json.dumps({"users": False, "progress": str(progress)}),
+        "demo.folder.users": "false",
+        "demo.folder.progress": str(progress),
     }
 
 

@@ -85,24 +85,6 @@ REPLY_BYTES = 1_000_000
 """Bytes of a reply besides its tokens: reasoning that some servers do not count, comments, usage."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLimits:
-    """
-    The `llm.*` settings of time and patience, in seconds; see contract §8 for their defaults.
-
-    *first_token_s* and *stall_s* hold for streams alone, *total_s* for the answer with all its tries. *retries* are
-    further tries at one endpoint. *breaker_failures* 0 turns the breaker off.
-    """
-
-    connect_s: float = 5.0
-    first_token_s: float = 60.0
-    stall_s: float = 30.0
-    total_s: float = 300.0
-    retries: int = 2
-    breaker_failures: int = 5
-    breaker_reset_s: float = 30.0
-
-
 def most_bytes(body: Mapping[str, object]) -> int:
     """
     Return how many bytes the reply to the request *body* may have, streamed or whole.

@@ -382,7 +382,7 @@ ADVICE: Mapping[str, str] = {
     "modelBusy": "Wait, or raise the limit of the account; llm.fallback names another endpoint",
     "modelGarbled": "The server at this address is no chat completions endpoint: check rag.api.endpoint",
     "modelUnavailable": "Is it running, and reachable from here? Check rag.api.endpoint, tls and llm.proxy",
-    "modelTimeout": "The first question may load the model: raise first_token_s and total_s of llm.limits",
+    "modelTimeout": "The first question may load the model: raise first_token_s and llm.limits.total_s",
     "onlyThoughts": "Raise rag.maxTokens and llm.context.window, or lower the effort with llm.body",
     "thoughtsPassedOn": "Ask again; or name the server with llm.server, and let it put thoughts apart",
     "noAnswer": "It replied without a text: does it answer questions (and not complete texts or call tools)?",

@@ -1,5 +1,5 @@
 """
-Checks for addresses: of models, of search engines, of proxies and web sites.
+Kinds of settings that are addresses: of models, search engines, proxies and web sites, and how servers are trusted.
 
 Pure: nothing is opened or looked up. An impossible address is refused here; whether a server answers is not checked.
 """
@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
-from types import MappingProxyType
+from collections.abc import Sequence
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from datafari_rag.core.identity import bracketed, normalized
-from datafari_rag.core.settings.checks import CONTROL, Check, filled, flag, items_of, members, path, text, valid
+import msgspec
+from msgspec import Struct
 
-"""How the address of a Redis begins."""
+from datafari_rag.core.identity import bracketed, normalized
+from datafari_rag.core.settings.checks import CONTROL, Check, items_of, json_object, needed, path_in, valid
 
 BUILTIN_MODEL = "builtin:extractive"
 EMBEDDED = "embedded:"
 ZOOKEEPER = "zookeeper://"
+ONNX = "onnx:"
+"""The prefix of a local model's folder."""
 
 _NAME = re.compile(r"[\w.-]+")
-_HOST = re.compile(r"[A-Za-z0-9.:_\[\]-]+")
 _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(
+    Struct, frozen=True, rename={"ca_file": "ca", "cert_file": "cert", "key_file": "key", "is_checked": "verify"}
+):
     """
     Trusted authorities and the client's certificate; empty means the system's authorities, or no certificate.
 
@@ -47,9 +48,8 @@ PLAIN_TLS = Tls()
 """The system's authorities, and no certificate of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class TlsByServer:
-    """How the certificates of the servers that are called are checked, and which one they are shown."""
+class TlsByServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Certificates of the servers that are called, and those they are shown."""
 
     solr: Tls = PLAIN_TLS
     llm: Tls = PLAIN_TLS
@@ -57,177 +57,81 @@ class TlsByServer:
     rerank: Tls = PLAIN_TLS
 
 
-def tls() -> Check:
-    """Return the check for the certificates of all servers that are called."""
-
-    def tls_of(ca: str = "", cert: str = "", key: str = "", verify: bool = True) -> Tls:
-        return Tls(ca, cert, key, verify)
-
-    check = members(tls_of, ca=path(), cert=path(), key=path(), verify=flag())
-    return members(TlsByServer, solr=check, llm=check, embeddings=check, rerank=check)
+def http_url(text: str, folder: str = "") -> str:
+    """Return the http(s) address *text*. Raises: ValueError."""
+    parts = urlsplit(text)
+    needed(parts.scheme in ("http", "https") and parts.hostname and parts.port != 0)
+    needed(not re.search(r"\s", text) and not CONTROL.search(text))
+    return text
 
 
-def host() -> Check:
-    """Return the check for an address to listen on; empty does not fit."""
-    return filled(text("host names and IP addresses", _HOST))
+def model_address(text: str, folder: str) -> str:
+    """Return where embeddings are made: an http(s) address, or the folder of a local model. Raises: ValueError."""
+    if not text.startswith(ONNX):
+        return http_url(text) if text else ""
+    needed(text.removeprefix(ONNX).strip())
+    return ONNX + path_in(text.removeprefix(ONNX).strip(), folder)
 
 
-def hosts() -> Check:
-    """Return the check for a list of hosts that callers may name, each with or without a port."""
-    expectation = valid("lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]")
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        items = [bracketed(item.lower()) for item in items_of(value)]
-        if not all(normalized(item) for item in items):
-            raise ValueError(expectation)
-        return tuple(dict.fromkeys(items))
-
-    return Check("list", read, expectation, is_optional=True)
-
-
-def path_or_url() -> Check:
-    """Return the check for an http(s) address, or a file as `path` has it (`file:` in front is allowed)."""
-    expectation = valid("http(s) addresses and paths of files")
-
-    def read(value: str, folder: str) -> str:
-        if re.match(r"[a-z]+://", value) and not value.startswith("file://"):
-            return _http_url(value, expectation)
-        named = re.sub(r"^file:(//)?", "", value)
-        if CONTROL.search(named):
-            raise ValueError(expectation)
-        return str(PurePath(folder) / named) if named else ""
-
-    return Check("text", read, expectation, is_optional=True)
+def solr_address(text: str, folder: str) -> str:
+    """Return where the search engine is; a relative embedded folder is below *folder*. Raises: ValueError."""
+    if text.startswith(EMBEDDED):
+        needed(text.removeprefix(EMBEDDED).strip())
+        return EMBEDDED + path_in(text.removeprefix(EMBEDDED).strip(), folder)
+    if text.startswith(ZOOKEEPER):
+        hosts, _, collection = text.removeprefix(ZOOKEEPER).partition("#")
+        needed(_NAME.fullmatch(collection))
+        needed(all(_HOST_PORT.fullmatch(item.strip()) for item in hosts.partition("/")[0].split(",")))
+        return text
+    for item in items_of(text):
+        needed(urlsplit(http_url(item)).path.strip("/") and not re.search("[?#]", item))
+    needed(items_of(text))
+    return ",".join(item.rstrip("/") for item in items_of(text))
 
 
-def url(*, is_optional: bool = False) -> Check:
-    """Return the check for one http(s) address."""
-    expectation = valid("http(s) addresses")
-
-    def read(value: str, folder: str) -> str:
-        return "" if is_optional and not value else _http_url(value, expectation)
-
-    return Check("text", read, expectation, is_optional=is_optional)
+def _endpoint(text: str, folder: str = "") -> str:
+    return text if text == BUILTIN_MODEL else http_url(text)
 
 
-def endpoint() -> Check:
-    """Return the check for where a model answers: an http(s) address, or the built-in one."""
-    expectation = valid(f'http(s) addresses and "{BUILTIN_MODEL}"')
-    return Check("text", lambda value, folder: _endpoint(value, expectation), expectation)
+def _endpoints(text: str, folder: str) -> tuple[str, ...]:
+    """The built-in one can only be the last, as it never fails."""
+    found = tuple(map(_endpoint, items_of(text)))
+    needed(BUILTIN_MODEL not in found[:-1])
+    return found
 
 
-def endpoints() -> Check:
-    """Return the check for a list of `endpoint`s; the built-in one can only be the last, as it never fails."""
-    last = f'"{BUILTIN_MODEL}"'
-    expectation = valid(f"lists of http(s) addresses, of which the last may be {last}")
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        addresses = tuple(_endpoint(item, expectation) for item in items_of(value))
-        if BUILTIN_MODEL in addresses[:-1]:
-            raise ValueError(expectation)
-        return addresses
-
-    return Check("list", read, expectation, is_optional=True)
+def _path_or_url(text: str, folder: str) -> str:
+    if re.match(r"[a-z]+://", text) and not text.startswith("file://"):
+        return http_url(text)
+    return path_in(re.sub(r"^file:(//)?", "", text), folder)
 
 
-def networks() -> Check:
-    """Return the check for a list of IP networks; a single address is a network of one."""
-    expectation = valid("lists of IP networks such as 10.0.0.0/8")
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        try:
-            return tuple(str(ipaddress.ip_network(item, strict=False)) for item in items_of(value))
-        except ValueError:
-            raise ValueError(expectation) from None
-
-    return Check("list", read, expectation, is_optional=True)
+def _hosts(text: str, folder: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(bracketed(item.lower()) for item in items_of(text)))
+    needed(all(map(normalized, found)))
+    return found
 
 
-def origins() -> Check:
-    """Return the check for a list of web origins, or "*" alone."""
-    expectation = valid('lists of origins such as https://search.example.org, and "*"')
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        items = items_of(value)
-        if items == ("*",):
-            return items
-        for item in items:
-            parts = urlsplit(_http_url(item, expectation))
-            if parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc:
-                raise ValueError(expectation)
-        return tuple(item.rstrip("/").lower() for item in items)
-
-    return Check("list", read, expectation, is_optional=True)
+def _networks(text: str, folder: str) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(item, strict=False)) for item in items_of(text))
 
 
-def solr_url() -> Check:
-    """Return the check for where the search engine is; a relative embedded folder is relative to the file's folder."""
-    return Check("text", _solr_url, _SOLR_WANTED)
+def _origins(text: str, folder: str) -> tuple[str, ...]:
+    found = items_of(text)
+    for item in () if found == ("*",) else found:
+        parts = urlsplit(http_url(item))
+        needed(not (parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc))
+    return tuple(item.rstrip("/").lower() for item in found)
 
 
-def indexes() -> Check:
-    """
-    Return the check for `name` or `name=solr-url` items; the value maps each name to its address or "".
-
-    A comma inside an address (several Solr or ZooKeeper hosts) is distinguished from one between items by what follows:
-    a name has no colon and no slash.
-    """
-    expectation = valid("lists of NAME and NAME=SOLR-URL, each name once")
-
-    def read(value: str, folder: str) -> Mapping[str, str]:
-        urls: dict[str, str] = {}
-        for item in _joined(items_of(value)):
-            name, has_address, address = item.partition("=")
-            if not _NAME.fullmatch(name.strip()) or name.strip() in urls:
-                raise ValueError(expectation)
-            urls[name.strip()] = _index_address(address.strip(), folder, expectation=expectation) if has_address else ""
-        return MappingProxyType(urls)
-
-    return Check("mapping", read, expectation, is_optional=True)
-
-
-_SOLR_WANTED = valid(
-    "http(s)://HOST/solr/COLLECTION, several of them separated by commas, "
-    f"{ZOOKEEPER}HOST:2181/CHROOT#COLLECTION and {EMBEDDED}FOLDER"
-)
-
-
-def _solr_url(value: str, folder: str) -> str:
-    if value.startswith(EMBEDDED):
-        named = value.removeprefix(EMBEDDED).strip()
-        if not named or CONTROL.search(named):
-            raise ValueError(_SOLR_WANTED)
-        return EMBEDDED + str(PurePath(folder) / named)
-    if value.startswith(ZOOKEEPER):
-        return _zookeeper_url(value)
-    items = items_of(value)
-    if not items:
-        raise ValueError(_SOLR_WANTED)
-    return ",".join(_collection_url(item) for item in items)
-
-
-def _zookeeper_url(value: str) -> str:
-    hosts, has_collection, collection = value.removeprefix(ZOOKEEPER).partition("#")
-    listed = hosts.partition("/")[0].split(",")
-    if not has_collection or not _NAME.fullmatch(collection):
-        raise ValueError(_SOLR_WANTED)
-    if not all(_HOST_PORT.fullmatch(item.strip()) for item in listed):
-        raise ValueError(_SOLR_WANTED)
-    return value
-
-
-def _collection_url(value: str) -> str:
-    address = _http_url(value, _SOLR_WANTED)
-    if not urlsplit(address).path.strip("/") or "?" in address or "#" in address:
-        raise ValueError(_SOLR_WANTED)
-    return address.rstrip("/")
-
-
-def _index_address(value: str, folder: str, *, expectation: str) -> str:
-    try:
-        return _solr_url(value, folder)
-    except ValueError:
-        raise ValueError(expectation) from None
+def _indexes(text: str, folder: str) -> dict[str, str]:
+    """A comma inside an address stands between hosts: what follows is no name, as a name has no colon and no slash."""
+    urls: dict[str, str] = {}
+    for item in _joined(items_of(text)):
+        name, has_address, address = item.partition("=")
+        needed(_NAME.fullmatch(name.strip()) and name.strip() not in urls)
+        urls[name.strip()] = solr_address(address.strip(), folder) if has_address else ""
+    return urls
 
 
 def _joined(items: Sequence[str]) -> list[str]:
@@ -240,16 +144,28 @@ def _joined(items: Sequence[str]) -> list[str]:
     return joined
 
 
-def _endpoint(value: str, expectation: str) -> str:
-    return value if value == BUILTIN_MODEL else _http_url(value, expectation)
+def _tls(servers: dict[str, Any], folder: str) -> TlsByServer:
+    for files in servers.values():
+        needed(isinstance(files, dict) and not files.keys() - {"ca", "cert", "key", "verify"})
+        files |= {name: path_in(files[name], folder) for name in ("ca", "cert", "key") if name in files}
+    return msgspec.convert(servers, TlsByServer)
 
 
-def _http_url(value: str, expectation: str) -> str:
-    try:
-        parts = urlsplit(value)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable or re.search(r"\s", value) or CONTROL.search(value):
-        raise ValueError(expectation)
-    return value
+_SOLR = f"http(s)://HOST/solr/COLLECTION, several of them separated by commas, {ZOOKEEPER}HOST:2181/CHROOT#COLLECTION"
+_HOSTS = "lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]"
+_LAST = f'lists of http(s) addresses, of which the last may be "{BUILTIN_MODEL}"'
+_TLS = "with some of the members solr, llm, embeddings and rerank, each an object with ca, cert, key and verify,"
+
+Url = Annotated[str, Check(valid("http(s) addresses"), lambda text, folder: http_url(text) if text else "")]
+Endpoint = Annotated[str, Check(valid(f'http(s) addresses and "{BUILTIN_MODEL}"'), _endpoint, is_optional=False)]
+Endpoints = Annotated[tuple[str, ...], Check(valid(_LAST), _endpoints)]
+ModelAddress = Annotated[str, Check(valid(f"http(s) addresses of /v1/embeddings and {ONNX}FOLDER"), model_address)]
+SolrUrl = Annotated[str, Check(valid(f"{_SOLR} and {EMBEDDED}FOLDER"), solr_address, is_optional=False)]
+PathOrUrl = Annotated[str, Check(valid("http(s) addresses and paths of files"), _path_or_url)]
+Hosts = Annotated[tuple[str, ...], Check(valid(_HOSTS), _hosts)]
+Networks = Annotated[tuple[str, ...], Check(valid("lists of IP networks such as 10.0.0.0/8"), _networks)]
+Origins = Annotated[
+    tuple[str, ...], Check(valid('lists of origins such as https://search.example.org, and "*"'), _origins)
+]
+Indexes = Annotated[dict[str, str], Check(valid("lists of NAME and NAME=SOLR-URL, each name once"), _indexes)]
+Trust = Annotated[TlsByServer, json_object(_tls, _TLS)]

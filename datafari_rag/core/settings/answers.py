@@ -1,416 +1,247 @@
 """
 Settings of the answer itself: `rag.*`, `answer.*`, `retrieval.*`, `llm.*`, `token.*`, `embeddings.*`, `rerank.*`.
 
-Rows only. A bad value of these never stops the service: each answer then is the badSetting error of that value, so
-that the admin page can correct it (contract §8).
+A bad value of these never stops the service: each answer then is the badSetting error of that value (contract §8).
+What nobody would set is a constant beside the values, with its reason.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
 
 from datafari_rag.core.ask import Effort, StepBudget
 from datafari_rag.core.events import UnsupportedPolicy
-from datafari_rag.core.model.replies import ModelLimits
 from datafari_rag.core.model.servers import AUTO, SERVERS, completed
 from datafari_rag.core.search_request import Content, Operator
-from datafari_rag.core.settings import addresses as addresses
-from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.records import (
-    EmbeddingOptions,
-    ReplyShape,
-    RerankOptions,
-    SearchChoice,
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL, Endpoint, Endpoints, ModelAddress, Url
+from datafari_rag.core.settings.checks import (
+    Check,
+    Fixed,
+    Group,
+    Seconds,
+    Secret,
+    as_it_is,
+    items,
+    json_object,
+    matching,
+    needed,
+    one_of,
+    places,
+    valid,
 )
-from datafari_rag.core.settings.row import secret, setting
-
-_COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
-
-ONNX = "onnx:"
-"""The prefix of a local model's folder."""
 
 AS_HYBRID = {"vector": "hybrid", "rrf": "hybrid"}
 """Datafari's methods that are not made here."""
 
-_LANGUAGE = re.compile(r"[a-z]{2}")
+_LIST = valid("lists, separated by commas")
+_OWN = ("model", "messages", "stream")
+"""Keys of a request to the model that `llm.body` cannot replace."""
 
 
-def model_endpoint(path: str) -> checks.Check:
-    """Return the check for where a model is: an http(s) address that ends in *path*, or the folder of a local one."""
-    sentence = checks.valid(f"http(s) addresses of a {path}, and {ONNX}FOLDER")
-    http = addresses.url(is_optional=True)
-
-    def read(value: str, folder: str) -> object:
-        if not value.startswith(ONNX):
-            try:
-                return http.read(value, folder)
-            except ValueError:
-                raise ValueError(sentence) from None
-        named = value.removeprefix(ONNX).strip()
-        if not named or checks.CONTROL.search(named):
-            raise ValueError(sentence)
-        return ONNX + str(PurePath(folder) / named)
-
-    return checks.Check("text", read, sentence, is_optional=True)
+def _method(text: str, folder: str) -> str:
+    return AS_HYBRID.get(text, text)
 
 
-def languages() -> checks.Check:
-    """Return the check for a list of two-letter codes of languages."""
-    expectation = checks.valid("lists of two-letter codes of languages such as en,fr")
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        items = checks.items_of(value)
-        if not all(_LANGUAGE.fullmatch(item) for item in items):
-            raise ValueError(expectation)
-        return items
-
-    return checks.Check("list", read, expectation, is_optional=True)
+def _further(body: dict[str, Any], folder: str) -> dict[str, Any]:
+    needed(not body.keys() & set(_OWN))
+    return body
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RagSettings:
-    """Rows of `rag.*`: the search, the prompt and the model of an answer."""
+class SearchChoice(Group, frozen=True):
+    """How documents are looked for."""
 
-    api_endpoint: str = setting(
-        "rag.api.endpoint",
-        "https://api.openai.com/v1/chat/completions",
-        check=addresses.endpoint(),
-        help="Address of the language model: the URL of an OpenAI-compatible chat completions endpoint (its base "
-        "address, which ends in /v1 or has no path, is completed) or of a Datafari /invoke endpoint, or "
-        "builtin:extractive, which answers with sentences from the documents and needs no model.",
+    candidates: Fixed[int] = 20
+    """The best rag.maxFiles are chosen from these; each more is read by the engine for every question."""
+    relax: bool = True
+    """If nothing is found, search again with fewer required words, step by step."""
+
+    min_score: Fixed[float] = 0.0
+    """A score means something in one collection and for one question alone: a request may set it, no installation."""
+
+
+class ReplyShape(Group, frozen=True):
+    """The shape of RagAPI's replies, where Datafari's own documents and code differ."""
+
+    linebreaks: Literal["escaped", "newline", "html"] = "escaped"
+    """Line breaks in a message: the two signs \\n (escaped), as they are, or <br/> in HTML."""
+    documents: Literal["array", "object"] = "array"
+    """Documents as an array, or as an object with the keys "0", "1"…"""
+    http_errors: bool = False
+    """Errors have an HTTP status of their own. false: always 200, as Datafari's callers expect."""
+
+
+class RagSettings(Group, frozen=True):
+    """Answers."""
+
+    api_endpoint: Endpoint = field(name="api.endpoint", default="https://api.openai.com/v1/chat/completions")
+    """Address of the language model: an OpenAI-compatible URL, a Datafari /invoke, or builtin:extractive (none)."""
+    api_token: Secret = field(name="api.token", default="")
+    """Key for that endpoint. Keep it out of this file: ${OPENAI_API_KEY} or file:token.txt."""
+    model: str = "gpt-4.1-mini"
+    """Name of the model. Empty: no model name is sent."""
+    template: Literal["openai", "datafari"] = "openai"
+    """Request format: openai, or datafari for a Datafari External LLM service."""
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = 0.7
+    """How freely the answer is worded: 0 is the most predictable, 2 the most random. Empty: not sent."""
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = field(name="maxTokens", default=250)
+    """Maximum length of an answer in tokens. Empty: not sent; a quarter of llm.context.window is kept free for it."""
+    max_files: Annotated[int, Meta(ge=1, le=1000)] = field(name="maxFiles", default=8)
+    """Maximum number of documents in one answer; they share rag.chars."""
+    max_json_length: Annotated[int, Meta(ge=1, le=2_000_000_000)] = field(name="maxJsonLength", default=150_000_000)
+    """Maximum number of characters in all extracts of one request; the weakest are cut first."""
+    chars: Annotated[int, Meta(ge=0, le=2_000_000_000)] = 16_000
+    """Characters of all extracts of an answer. 0: as many as fit. The window and ratio of /v1 count in its place."""
+    add_instructions: bool = field(name="addInstructions", default=True)
+    """Send rag-instructions.txt beside this file, else the packaged one. rag.template=openai always does."""
+    solr_field: Annotated[Content, one_of("highlighting", "preview_content", "exactContent")] = field(
+        name="solrField", default="exactContent"
     )
-    api_token: str = secret(
-        "rag.api.token",
-        "",
-        check=checks.text(),
-        help="Key for that endpoint, sent as llm.server wants it: as a bearer token, or in the header api-key. Empty: "
-        "none is sent. Use ${OPENAI_API_KEY} or file:token.txt to keep the secret out of this file.",
-    )
-    model: str = setting(
-        "rag.model",
-        "gpt-4.1-mini",
-        check=checks.text(),
-        help="Name of the model. Empty: no model name is sent.",
-    )
-    template: Literal["openai", "datafari"] = setting(
-        "rag.template",
-        "openai",
-        check=checks.choice("openai", "datafari"),
-        help="Request format: openai for OpenAI-compatible services, datafari for a Datafari External LLM service.",
-    )
-    temperature: float | None = setting(
-        "rag.temperature",
-        0.7,
-        check=checks.number(0, 2, is_optional=True),
-        help="How freely the model words its answer: 0 is the most predictable, 2 the most random. Empty: not sent.",
-    )
-    max_tokens: int | None = setting(
-        "rag.maxTokens",
-        250,
-        check=checks.integer(1, 10_000_000, is_optional=True),
-        help="Maximum length of an answer, in tokens of the model (a token is about three quarters of a word). Empty: "
-        "not sent; a quarter of llm.context.window is then kept free for the answer.",
-    )
-    max_files: int = setting(
-        "rag.maxFiles",
-        8,
-        check=checks.integer(1, 1000),
-        help="Maximum number of documents used for one answer; they share rag.chars. 8 instead of 3 have the answer to "
-        "1 or 2 questions in 100 more.",
-    )
-    effort: Effort = setting(
-        "rag.effort",
-        "none",
-        check=checks.choice("none", "minimal", "low"),
-        help="How many steps a search may take if the request does not set it: none is one search; minimal searches "
-        "again for the names that the first passages bring, without the model; low lets the model plan the searches "
-        "once. Each step costs time.",
-    )
-    effort_limits: StepBudget = setting(
-        "rag.effort.limits",
-        StepBudget(),
-        check=checks.members(
-            StepBudget,
-            searches=checks.integer(1, 100),
-            model_calls=checks.integer(0, 1),
-            tokens=checks.integer(0, 10_000_000),
-            seconds=checks.number(0, 3600),
-        ),
-        help="What the steps of one question may take at most, at any effort: searches, calls of the model and tokens "
-        "before the answer, and the seconds after which no further step begins.",
-    )
-    max_json_length: int = setting(
-        "rag.maxJsonLength",
-        150_000_000,
-        check=checks.integer(1, 2_000_000_000),
-        help="Maximum number of characters in all document extracts of one request; the weakest extracts are cut or "
-        "left out first.",
-    )
-    chars: int = setting(
-        "rag.chars",
-        16_000,
-        check=checks.integer(0, 2_000_000_000),
-        help="Characters of all document extracts that an answer is made from; 0 for as many as the model's window and "
-        "rag.maxJsonLength hold. The window and ratio of /v1 count in its place.",
-    )
-    add_instructions: bool = setting(
-        "rag.addInstructions",
-        True,
-        check=checks.flag(),
-        help="Put the instructions before the documents: rag-instructions.txt beside this file, else the packaged "
-        "ones. The openai template always does.",
-    )
-    solr_field: Content = setting(
-        "rag.solrField",
-        "exactContent",
-        check=checks.choice("highlighting", "preview_content", "exactContent"),
-        help="Which text of a document is used: exactContent (the full text, from which the best passages are "
-        "chosen), preview_content (the beginning of the text) or highlighting (the search engine's snippets).",
-    )
-    hl_fragsize: int = setting(
-        "rag.hl.fragsize",
-        200,
-        check=checks.integer(0, 100_000_000),
-        help="Minimum length of a snippet in characters, for rag.solrField=highlighting; a snippet consists of whole "
-        "sentences. 0: the whole field.",
-    )
-    operator: Operator = setting(
-        "rag.operator",
-        "AND",
-        check=checks.choice("AND", "OR"),
-        help="OR: a document needs any word of the question. AND: it needs all words. With relax of rag.search, AND "
-        "requires all key words first, then a third of them, then any; a full sentence requires any of its own "
-        "words, or a fifth of them if there are many. The trace shows which rule was used.",
-    )
-    search: SearchChoice = setting(
-        "rag.search",
-        SearchChoice(),
-        check=checks.members(
-            SearchChoice, candidates=checks.integer(1, 1000), relax=checks.flag(), min_score=checks.number(0, 1_000_000)
-        ),
-        help="How documents are looked for. candidates: how many search results are examined to choose the best "
-        "rag.maxFiles documents. relax: if nothing is found, search again with fewer required words, step by step. "
-        "min_score: least score of a search result, as the search engine returns it (higher is better). 0: off.",
-    )
-    extract: Literal["passages", "head"] = setting(
-        "rag.extract",
-        "passages",
-        check=checks.choice("passages", "head"),
-        help="What is taken from a text that is longer than its share of the prompt: passages (those that answer "
-        "best) or head (the beginning).",
-    )
-    evidence_min: float | Literal["auto"] | None = setting(
-        "rag.evidence.min",
-        None,
-        check=checks.number_or("auto", 0, 1),
-        help="Minimum evidence in the documents, from 0 to 1, for a question to be answered; below it, the reply says "
-        "that no document answers. 0: off. auto: the measured threshold. Empty: auto without a language model, else 0.",
-    )
-    clean: bool = setting(
-        "rag.clean",
-        True,
-        check=checks.flag(),
-        help="Replace line breaks, tabs and backslashes in the extracts with spaces and slashes. Invisible control "
-        "characters are always removed.",
-    )
-    enable_logs: bool = setting(
-        "rag.enable.logs",
-        False,
-        check=checks.flag(),
-        help="Log one line for each step of an answer: ids, counts, sizes and milliseconds, never texts.",
-    )
-    reply: ReplyShape = setting(
-        "rag.reply",
-        ReplyShape(),
-        check=checks.members(
-            ReplyShape,
-            linebreaks=checks.choice("escaped", "newline", "html"),
-            documents=checks.choice("array", "object"),
-            http_errors=checks.flag(),
-        ),
-        help="Shape of RagAPI's replies (search/select). linebreaks in a message: the two characters \\n (escaped), "
-        "line breaks (newline) or <br/> in escaped HTML (html). documents: an array, or an object with the keys "
-        '"0", "1"… http_errors: errors have their own HTTP status; false: always 200, as Datafari\'s callers '
-        "expect.",
-    )
+    """Text that is used: exactContent (all), preview_content (its beginning), highlighting (the engine's snippets)."""
+    hl_fragsize: Annotated[int, Meta(ge=0, le=100_000_000)] = field(name="hl.fragsize", default=200)
+    """Minimum length of a snippet in characters, for rag.solrField=highlighting. 0: the whole field."""
+    operator: Operator = "AND"
+    """OR: a document needs any word of the question. AND: all key words; with rag.search.relax, fewer step by step."""
+    enable_logs: bool = field(name="enable.logs", default=False)
+    """Log one line for each step of an answer: ids, counts, sizes and times, never texts."""
+    effort: Effort = "none"
+    """Searches a question: none is one, minimal also looks for names in what it found, low lets the model plan."""
+    search: SearchChoice = SearchChoice()
+    extract: Literal["passages", "head"] = "passages"
+    """What is taken from a text that is too long: the passages that answer best, or its head."""
+    evidence_min: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None,
+        Check('"auto" or a number between 0 and 1 is expected.', as_it_is),
+    ] = field(name="evidence.min", default=None)
+    """Minimum evidence, 0 to 1, for an answer. auto: as measured. Empty: auto without a language model, else 0."""
+    reply: ReplyShape = ReplyShape()
+
+    clean: Fixed[bool] = True
+    """Line breaks, tabs and backslashes of extracts become spaces and slashes, as in Datafari's own code."""
+    effort_limits: Fixed[StepBudget] = StepBudget()
+    """What further searches may take; a request bounds its own by its effort, and the answer has a limit of time."""
 
     @property
     def model_url(self) -> str:
         """Return where the model answers: `rag.api.endpoint`, completed where it is a base address."""
-        is_base = self.template == "openai" and self.api_endpoint != addresses.BUILTIN_MODEL
+        is_base = self.template == "openai" and self.api_endpoint != BUILTIN_MODEL
         return completed(self.api_endpoint) if is_base else self.api_endpoint
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class AnswerSettings:
-    """Rows of `answer.*`: what an answer must prove."""
+class AnswerSettings(Group, frozen=True):
+    """What the documents do not prove."""
 
-    unsupported: UnsupportedPolicy = setting(
-        "answer.unsupported",
-        "mark",
-        check=checks.choice("mark", "drop"),
-        help="How to handle a sentence of an answer that no document supports. mark: it is shown, and the reply lists "
-        "these sentences. drop: it is left out, unless it is close to the documents; streams are then about one "
-        "paragraph late.",
-    )
+    unsupported: UnsupportedPolicy = "mark"
+    """A sentence that no document proves is shown and listed (mark), or left out unless it is close to them (drop)."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RetrievalSettings:
-    """Rows of `retrieval.*`."""
+class RetrievalSettings(Group, frozen=True):
+    """Retrieval."""
 
-    method: Literal["hybrid", "bm25"] = setting(
-        "retrieval.method",
-        "hybrid",
-        check=checks.choice("hybrid", "bm25", read_as=AS_HYBRID),
-        help="How documents are found: hybrid (words and meaning in one score) or bm25 (words). vector and rrf are "
-        "read as hybrid. If there are no vectors, or they cannot be used, the search uses words.",
-    )
+    method: Annotated[Literal["hybrid", "bm25"], one_of("hybrid", "bm25", read=_method)] = "hybrid"
+    """How documents are found: by words and meaning in one score (hybrid), or by words (bm25)."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class EmbeddingsSettings:
-    """Rows of `embeddings.*`: the model that makes vectors."""
+class Prefixes(Group, frozen=True):
+    """What a model for embeddings expects before a text; a space is added after each."""
 
-    endpoint: str = setting(
-        "embeddings.endpoint",
-        "",
-        check=model_endpoint("/v1/embeddings"),
-        help="Where vectors are made: the URL of an OpenAI-compatible /v1/embeddings endpoint, or onnx:FOLDER for a "
-        "local model (docs/embeddings.md; needs the extra vectors). Empty: no vectors, the search uses words only.",
-    )
-    token: str = secret(
-        "embeddings.token",
-        "",
-        check=checks.text(),
-        help="Bearer token for the endpoint. Empty: no Authorization header.",
-    )
-    options: EmbeddingOptions = setting(
-        "embeddings.options",
-        EmbeddingOptions(),
-        check=checks.members(
-            EmbeddingOptions,
-            model=checks.text(),
-            dimensions=checks.integer(1, 8192),
-            languages=languages(),
-            prefixes=checks.members(checks.frozen_mapping, query=checks.text(), passage=checks.text()),
-            timeout_s=checks.number(0.01, 60),
-        ),
-        help="model: name sent to the endpoint; absent: no name is sent, and a local model has its own. "
-        "dimensions of a vector: the number is sent to the endpoint, and every vector is checked against it; "
-        "absent: it is not sent, and the first vector sets it. languages that the model supports, as two-letter codes "
-        'such as "en,fr": questions in others are searched by words only; absent: those in the local model\'s folder, '
-        "otherwise any. prefixes that the model expects before a question and a passage, for E5 "
-        '{"query": "query:", "passage": "passage:"}; a space is added after each; absent: those in that folder. '
-        "timeout_s: maximum wait for the vector of a question; after that, words only.",
-    )
+    query: str | None = None
+    """What the model expects before a question, for E5 "query:". Empty: as the local model's folder says."""
+    passage: str | None = None
+    """The same before a passage, for E5 "passage:". The vectors are made again when it changes."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RerankSettings:
-    """Rows of `rerank.*`."""
+class EmbeddingOptions(Group, frozen=True):
+    """What is known of the embedding model, and how long a question waits for it."""
 
-    endpoint: str = setting(
-        "rerank.endpoint",
-        "",
-        check=addresses.url(is_optional=True),
-        help="A reranker that puts the found passages into order: the URL of a /rerank endpoint "
-        "(text-embeddings-inference, or Cohere's form: Jina, vLLM, Infinity). It is sent passages that the user may "
-        "see. Empty: none, and nothing is sent.",
-    )
-    token: str = secret(
-        "rerank.token", "", check=checks.text(), help="Bearer token for the endpoint. Empty: no Authorization header."
-    )
-    options: RerankOptions = setting(
-        "rerank.options",
-        RerankOptions(),
-        check=checks.members(RerankOptions, model=checks.text(), timeout_s=checks.number(0.05, 60)),
-        help="model: name sent to the endpoint, in Cohere's form; absent: the form of text-embeddings-inference, which "
-        "has one model. timeout_s: maximum wait in one search; after that, the order without the reranker.",
-    )
+    model: str = ""
+    """Name of the model, sent to the endpoint. Empty: none is sent."""
+    dimensions: Annotated[int, Meta(ge=1, le=8192)] | None = None
+    """Size of a vector, sent to the endpoint and checked. Empty: the first vector sets it."""
+    prefixes: Prefixes = Prefixes()
+    timeout_s: Annotated[float, Meta(ge=0.01, le=60)] = 1.0
+    """Maximum wait for the vector of a question; after that, words only."""
+
+    languages: Annotated[tuple[str, ...], items("two-letter codes of languages such as en,fr", "[a-z]{2}")] = ()
+    """Languages that the model knows; others are searched by words. Empty: as the local model says, else any."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class LlmSettings:
-    """Rows of `llm.*`: the model's server, its limits, and what stands in for it."""
+class EmbeddingsSettings(Group, frozen=True):
+    """Embedding model (search by meaning)."""
 
-    server: str = setting(
-        "llm.server",
-        AUTO,
-        check=checks.choice(*SERVERS),
-        help="Which server answers at rag.api.endpoint, and so how requests to it are made (docs/models.md). auto: the "
-        "one that its address names. Fallback endpoints are always auto.",
-    )
-    body: str = setting(
-        "llm.body",
-        "",
-        check=checks.json_object(without=("model", "messages", "stream")),
-        help='Further keys of each request to rag.api.endpoint, as a JSON object such as {"reasoning_effort": "low"}; '
-        "they win over those that this service sends. Empty: none.",
-    )
-    context_window: int = setting(
-        "llm.context.window",
-        16_384,
-        check=checks.integer(256, 100_000_000),
-        help="Size of the model's context window in tokens: question, documents and answer together.",
-    )
-    fallback: tuple[str, ...] = setting(
-        "llm.fallback",
-        (),
-        check=addresses.endpoints(),
-        help="Fallback endpoints, tried in order when rag.api.endpoint fails. The last one may be builtin:extractive.",
-    )
-    fallback_models: tuple[str, ...] = setting(
-        "llm.fallback.models",
-        (),
-        check=checks.plain_list(),
-        help="Model names for the fallback endpoints, in the same order. An endpoint without a name uses rag.model.",
-    )
-    fallback_tokens: tuple[str, ...] = secret(
-        "llm.fallback.tokens",
-        (),
-        check=checks.plain_list(),
-        help="Tokens for the fallback endpoints, in the same order. An endpoint without a token gets no "
-        "Authorization header; rag.api.token is never sent to it.",
-    )
-    limits: ModelLimits = setting(
-        "llm.limits",
-        ModelLimits(),
-        check=checks.members(
-            ModelLimits,
-            connect_s=checks.number(0.01, 3600),
-            first_token_s=checks.number(0.01, 3600),
-            stall_s=checks.number(0.01, 3600),
-            total_s=checks.number(0.01, 86_400),
-            retries=checks.integer(0, 20),
-            breaker_failures=checks.integer(0, 10_000),
-            breaker_reset_s=checks.number(0.01, 86_400),
-        ),
-        help="How long the model is waited for, in seconds: to connect, for the first token of a stream, between two "
-        "tokens, and for a whole answer with its retries. retries: how often a request is repeated before its "
-        "first token, after a refused connection and the statuses 429, 502, 503 and 504. After breaker_failures "
-        "failures in a row (0: never) an endpoint is not used for breaker_reset_s.",
-    )
-    proxy: str = secret(
-        "llm.proxy",
-        "",
-        check=addresses.url(is_optional=True),
-        help="HTTP proxy for requests to the model, as http://user:password@host:3128. Empty: none; proxies set in "
-        "the environment are never used.",
-    )
+    endpoint: ModelAddress = ""
+    """Where vectors are made: a /v1/embeddings address, or onnx:FOLDER (docs/embeddings.md). Empty: words only."""
+    token: Secret = ""
+    """Bearer token for it. Empty: no Authorization header."""
+    options: EmbeddingOptions = EmbeddingOptions()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class TokenSettings:
-    """Rows of `token.*`."""
+class RerankOptions(Group, frozen=True):
+    """The model that a reranker is asked for, and how long a search waits for it."""
 
-    counter: str = setting(
-        "token.counter",
-        "estimate",
-        check=checks.text("estimate and tiktoken:ENCODING", _COUNTER),
-        help="How tokens are counted: estimate (never much too low), or tiktoken:o200k_base and similar, which needs "
-        "the extra tokens and its vocabulary on disk.",
+    model: str = ""
+    """Name of the model, in Cohere's form. Empty: text-embeddings-inference's form, without one."""
+    timeout_s: Annotated[float, Meta(ge=0.05, le=60)] = 2.0
+    """Maximum wait in one search; after that, the order without it."""
+
+
+class RerankSettings(Group, frozen=True):
+    """Reranker."""
+
+    endpoint: Url = ""
+    """A /rerank address (text-embeddings-inference, Jina, vLLM, Infinity) that orders the passages. Empty: none."""
+    token: Secret = ""
+    """Bearer token for it. Empty: no Authorization header."""
+    options: RerankOptions = RerankOptions()
+
+
+class ModelLimits(Group, frozen=True):
+    """How long the model is waited for; first_token_s and stall_s hold for streams alone."""
+
+    connect_s: Seconds = 5.0
+    """Maximum wait for a connection to the model, in seconds."""
+    first_token_s: Seconds = 60.0
+    """Maximum wait for the first token of a stream, in seconds."""
+    stall_s: Seconds = 30.0
+    """Maximum wait between two tokens of a stream, in seconds."""
+    total_s: Annotated[float, Meta(ge=0.01, le=86_400)] = 300.0
+    """Maximum time of a whole answer with all its tries, in seconds."""
+    retries: Annotated[int, Meta(ge=0, le=20)] = 2
+    """Further tries before the first token, after a refused connection and the statuses 429, 502, 503 and 504."""
+    breaker_failures: Annotated[int, Meta(ge=0, le=10_000)] = 5
+    """An endpoint that fails so often in a row is left alone, its fallbacks answer. 0: never."""
+    breaker_reset_s: Annotated[float, Meta(ge=0.01, le=86_400)] = 30.0
+    """How long it is left alone, in seconds."""
+
+
+class LlmSettings(Group, frozen=True):
+    """The language model."""
+
+    server: Annotated[str, one_of(*SERVERS)] = AUTO
+    """Server at rag.api.endpoint (docs/models.md). auto: as the address says, and for fallbacks."""
+    body: Annotated[Mapping[str, Any], json_object(_further, f"without the keys {', '.join(_OWN)}")] = field(
+        default_factory=dict
     )
+    """Further keys of each request to rag.api.endpoint, as {"reasoning_effort": "low"}. Empty: none."""
+    context_window: Annotated[int, Meta(ge=256, le=100_000_000)] = field(name="context.window", default=16_384)
+    """Context window in tokens: question, documents and answer together."""
+    fallback: Endpoints = ()
+    """Endpoints tried in order when rag.api.endpoint fails. The last may be builtin:extractive."""
+    fallback_models: Annotated[tuple[str, ...], Check(_LIST, places)] = field(name="fallback.models", default=())
+    """Model names for them, in the same order. An endpoint without a name uses rag.model."""
+    fallback_tokens: Annotated[tuple[str, ...], Check(_LIST, places, is_secret=True)] = field(
+        name="fallback.tokens", default=()
+    )
+    """Tokens for them, in the same order; rag.api.token is never sent to them."""
+    limits: ModelLimits = ModelLimits()
+    proxy: Annotated[str, Check(valid("http(s) addresses"), Url.__metadata__[0].read, is_secret=True)] = ""
+    """HTTP proxy for the model, as http://user:password@host:3128. The environment's is never used."""
+
+
+class TokenSettings(Group, frozen=True):
+    """Token counting."""
+
+    counter: Annotated[str, matching(r"estimate|tiktoken:[\w.-]+", "estimate and tiktoken:ENCODING")] = "estimate"
+    """How tokens are counted: estimate, or tiktoken:o200k_base and similar (extra tokens, vocabulary on disk)."""

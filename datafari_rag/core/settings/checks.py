@@ -1,264 +1,187 @@
 """
-What a setting's value may be: each `Check` reads the text of a properties file, or says what was wanted.
+How a setting is declared and its text read: groups of fields, kinds of text, and what to say when a text does not fit.
 
-Pure: no check opens a file or an address. A check raises `ValueError` with the *second sentence* of contract §4's
-badSetting ("An integer is expected."), never with the value itself, because the value may be a secret.
+Pure: no file or address is opened. A refusal is the *second sentence* of contract §4's badSetting ("An integer is
+expected."), never the value itself, because the value may be a secret.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
 from pathlib import PurePath
-from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Any, Self, TypeVar, get_args, get_type_hints
 
-Kind = Literal["flag", "choice", "integer", "number", "text", "list", "path", "mapping", "json"]
-
-Reader = Callable[[str, str], object]
-"""Takes the stripped text and the folder that relative paths start from; gives the value. Raises: ValueError."""
+import msgspec
+from msgspec import Meta, Struct, structs
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """What no value has: control characters, line ends, halves of a character."""
-_FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_COLLECTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_HANDLER = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_INTEGER = "An integer is expected."
-_TEXTS = "texts without control characters"
-_KEY = re.compile(r"[\x21-\x7e]{16,512}")
-_KEYS = "lists of keys of at least 16 characters without spaces, separated by commas"
-_LISTS = "lists of names, separated by commas"
+
+Read = Callable[[str, str], Any]
+"""Takes the stripped text and the folder that relative paths start from. Raises: ValueError where it does not fit."""
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
+FIXED = "fixed"
+
+Fixed = Annotated[T, FIXED]
+"""A constant among the settings: no file can set it, and the line below says why nobody would."""
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """Settings with a common prefix: a field is a value, with its help in the line below, or a group of its own."""
+
+    def __repr__(self) -> str:
+        """Name the group alone: a value may be a secret."""
+        return f"{type(self).__name__}(…)"
+
+    def replaced(self, **values: Any) -> Self:
+        """Return the same group with other *values*, which are not checked."""
+        return structs.replace(self, **values)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """
-    One rule for values: how to read one, and what to say when it does not fit.
+    A kind of text: what is *wanted*, as a sentence, and how it is *read*.
 
-    *expectation* is the second sentence shown to callers and administrators. *choices*, *low* and *high* are for
-    documentation; *is_optional*: the empty text is a separate value here.
+    Where it is not *is_optional*, an empty text means the default. *is_secret* values are never shown.
     """
 
-    kind: Kind
-    read: Reader
-    expectation: str
+    wanted: str
+    read: Read
+    is_optional: bool = True
+    is_secret: bool = False
     choices: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    is_optional: bool = False
 
 
-def flag() -> Check:
-    """Return the check for true and false, in any case as Java's `parseBoolean` has it."""
-    either = choice("true", "false")
-    return replace(either, kind="flag", read=lambda text, folder: either.read(text.lower(), folder) == "true")
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of one value: its key in the file, where `Settings` have it, its default, its type."""
 
+    key: str
+    path: str
+    default: Any
+    type: Any
+    group_type: type[Struct]
+    check: Check
 
-def choice(*names: str, read_as: Mapping[str, str] | None = None) -> Check:
-    """Return the check for exactly one of *names*; *read_as* has further values, each read as one of them."""
-    expectation, others = _valid_values(names), read_as or {}
+    @property
+    def group(self) -> str:
+        """Return the subject: the part of the key before the first point."""
+        return self.key.partition(".")[0]
 
-    def read(text: str, folder: str) -> str:
-        if text not in names and text not in others:
-            raise ValueError(expectation)
-        return others.get(text, text)
+    @property
+    def help(self) -> str:
+        """Return what administrators read about the value."""
+        return _helps(self.group_type)[self.path.rpartition(".")[2]]
 
-    return Check("choice", read, expectation, choices=names)
+    @property
+    def is_secret(self) -> bool:
+        """Say whether the value is never shown."""
+        return self.check.is_secret
 
+    @property
+    def default_text(self) -> str:
+        """Return the default as it is written in a file."""
+        return text_of_value(self.default)
 
-def integer(low: int, high: int, *, is_optional: bool = False) -> Check:
-    """Return the check for a whole number of *low* to *high*; an empty optional one is None."""
+    def value_in(self, settings: object) -> Any:
+        """Return the value that the `Settings` *settings* have."""
+        return attrgetter(self.path)(settings)
 
-    def read(text: str, folder: str) -> int | None:
-        if is_optional and not text:
+    def put_into(self, settings: S, value: object) -> S:
+        """Return the `Settings` *settings* with *value*."""
+        return _with(settings, self.path.split("."), value)
+
+    def read(self, text: str, folder: str = "") -> Any:
+        """
+        Return what *text* means; an empty text means the default, but for `security.*` it must fit.
+
+        Raises:
+            ValueError: with the second sentence of badSetting.
+        """
+        text = text.strip()
+        if not text and self.check.is_optional and _has_none(self.type):
             return None
-        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-            raise ValueError(_INTEGER)
-        _require_within(int(text), low=low, high=high)
-        return int(text)
-
-    return Check("integer", read, _INTEGER, low=low, high=high, is_optional=is_optional)
-
-
-def number(low: float, high: float, *, is_optional: bool = False) -> Check:
-    """Return the check for a number of *low* to *high*, written with a point; an empty optional one is None."""
-
-    def read(text: str, folder: str) -> float | None:
-        if is_optional and not text:
-            return None
-        if not re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
-            raise ValueError(_between(low, high))
-        _require_within(float(text), low=low, high=high)
-        return float(text)
-
-    return Check("number", read, _between(low, high), low=low, high=high, is_optional=is_optional)
-
-
-def number_or(word: str, low: float, high: float) -> Check:
-    """Return the check for a number of *low* to *high* or *word*; an empty one is None."""
-    plain = number(low, high, is_optional=True)
-    expectation = f'"{word}" or a number between {low:g} and {high:g} is expected.'
-
-    def read(text: str, folder: str) -> object:
-        if text == word:
-            return word
+        if not text and not self.check.is_optional and self.group != "security":
+            return self.default
         try:
-            return plain.read(text, folder)
-        except ValueError:
-            raise ValueError(expectation) from None
-
-    return Check("text", read, expectation, low=low, high=high, is_optional=True)
-
-
-def text(phrase: str = _TEXTS, pattern: re.Pattern[str] | None = None) -> Check:
-    """Return the check for one line of text, empty or matching *pattern*; *phrase* says which texts are meant."""
-    expectation = valid(phrase)
-
-    def read(value: str, folder: str) -> str:
-        if CONTROL.search(value) or (value and pattern is not None and not pattern.fullmatch(value)):
-            raise ValueError(expectation)
-        return value
-
-    return Check("text", read, expectation, is_optional=True)
+            needed(not CONTROL.search(text) and (text or self.check.is_optional))
+            return msgspec.convert(self.check.read(text, folder), self.type, strict=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            is_integer = str(error).startswith("Expected `int") and "got" in str(error)
+            raise ValueError("An integer is expected." if is_integer else self.check.wanted) from None
 
 
-def header_name() -> Check:
-    """Return the check for the name of an HTTP header; empty does not fit."""
-    return filled(text("names of HTTP headers", _HEADER))
+def rows_of(group: type[Struct], key: str = "", path: str = "") -> Iterator[Row]:
+    """Yield the rows that *group* and the groups in it have, in the order of declaration."""
+    hints = get_type_hints(group, include_extras=True)
+    for field in structs.fields(group):
+        name, place, hint = f"{key}{field.encode_name}", f"{path}{field.name}", hints[field.name]
+        if isinstance(hint, type) and issubclass(hint, Struct):
+            yield from rows_of(hint, f"{name}.", f"{place}.")
+        elif FIXED not in get_args(hint):
+            default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+            yield Row(name, place, default, hint, group, _check_of(hint))
 
 
-def search_handler() -> Check:
-    """Return the check for the path of a request handler; empty does not fit, nor do steps upwards."""
-    return filled(text("paths of request handlers such as /select", _HANDLER))
+def bounds_of(hint: Any) -> tuple[float, float] | None:
+    """Return the least and the greatest number of the type *hint*, None where it has none."""
+    found = [hint] if isinstance(hint, Meta) else get_args(hint)
+    if isinstance(hint, Meta):
+        return None if hint.ge is None or hint.le is None else (hint.ge, hint.le)
+    return next((bounds for one in found if (bounds := bounds_of(one))), None)
 
 
-def claim() -> Check:
-    """Return the check for the name of a claim; empty does not fit."""
-    return filled(text("names of claims"))
+def _check_of(hint: Any) -> Check:
+    """Return the check that *hint* is annotated with, else that of a plain type."""
+    for one in get_args(hint):
+        if isinstance(one, Check):
+            return one
+    bounds = bounds_of(hint)
+    if hint is bool:
+        return one_of("true", "false", read=lambda text, folder: text.lower())
+    if bounds is not None:
+        wanted = f"A number between {bounds[0]:.15g} and {bounds[1]:.15g} is expected."
+        return Check(wanted, lambda text, folder: re.sub(r"^(?=\.\d)", "0", text), _has_none(hint))
+    names = get_args(hint)
+    return one_of(*names) if names and not _has_none(hint) else TEXT
 
 
-def path() -> Check:
-    """Return the check for a file or folder; a relative one starts at the folder of the properties file."""
-    expectation = valid("paths of files")
-
-    def read(value: str, folder: str) -> str:
-        if CONTROL.search(value):
-            raise ValueError(expectation)
-        return str(PurePath(folder) / value) if value else ""
-
-    return Check("path", read, expectation, is_optional=True)
+def _has_none(hint: Any) -> bool:
+    return hint is type(None) or any(map(_has_none, get_args(hint)))
 
 
-def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
-    """Return the check for a list; with *allowed*, of those alone. Items keep their order; doubles are dropped."""
-    if allowed:
-        return replace(_listed(_valid_values(allowed), set(allowed).__contains__), choices=tuple(allowed))
-    return _listed(valid(phrase), lambda item: not CONTROL.search(item))
+def _helps(group: type[Struct]) -> Mapping[str, str]:
+    """Return the line below each field of *group*, from its source: documentation alone asks for it."""
+    helps: dict[str, str] = {}
+    declared: Any = ast.parse(inspect.getsource(group)).body[0]
+    for pair in pairwise(declared.body):
+        match pair:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                helps[name] = text
+    return helps
 
 
-def _listed(expectation: str, is_valid: Callable[[str], object], *, is_optional: bool = True) -> Check:
-    """Return the check for a list of items that *is_valid* takes, doubles dropped; at least one unless optional."""
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        items = tuple(dict.fromkeys(items_of(value)))
-        if not all(map(is_valid, items)) or not (items or is_optional):
-            raise ValueError(expectation)
-        return items
-
-    return Check("list", read, expectation, is_optional=is_optional)
-
-
-def keys(phrase: str = _KEYS, pattern: re.Pattern[str] = _KEY) -> Check:
-    """Return the check for a list of keys, each too long to be guessed; *phrase* says which texts are meant."""
-    return _listed(valid(phrase), pattern.fullmatch)
-
-
-def header_names() -> Check:
-    """Return the check for a list of names of request headers, at least one."""
-    expectation = valid("lists of names of HTTP headers, separated by commas")
-    return _listed(expectation, _HEADER.fullmatch, is_optional=False)
-
-
-def plain_list() -> Check:
-    """Return the check for a list whose places matter: doubles and empty items are kept."""
-    expectation = valid("lists, separated by commas")
-
-    def read(value: str, folder: str) -> tuple[str, ...]:
-        if CONTROL.search(value):
-            raise ValueError(expectation)
-        return tuple(item.strip() for item in value.split(",")) if value else ()
-
-    return Check("list", read, expectation, is_optional=True)
-
-
-def field_name(*, is_optional: bool = False) -> Check:
-    """Return the check for the name of a field of the search engine; empty does not fit unless *is_optional*."""
-    named = text("names of fields", _FIELD_NAME)
-    return named if is_optional else filled(named)
-
-
-def collection() -> Check:
-    """Return the check for the name of a collection; empty does not fit."""
-    return filled(text("names of collections", _COLLECTION))
-
-
-def field_names() -> Check:
-    """Return the check for a list of field names."""
-    return _listed(valid("lists of names of fields, separated by commas"), _FIELD_NAME.fullmatch)
-
-
-def json_object(*, without: Sequence[str]) -> Check:
-    """Return the check for a JSON object on one line, empty for none; it has none of the keys *without*."""
-    expectation = f"A JSON object without the keys {', '.join(without)} is expected."
-
-    def read(value: str, folder: str) -> str:
-        try:
-            body = json.loads(value) if value else {}
-        except (ValueError, RecursionError):
-            raise ValueError(expectation) from None
-        if not isinstance(body, dict) or body.keys() & set(without) or CONTROL.search(value):
-            raise ValueError(expectation)
-        return value
-
-    return Check("text", read, expectation, is_optional=True)
-
-
-def members(construct: Callable[..., object], **checks: Check) -> Check:
-    """
-    Return the check for a JSON object with some of the members *checks*, each a value for its own check.
-
-    The value is what *construct* makes of the members that are there, as keyword arguments.
-    """
-    expectation = f"A JSON object with some of the members {', '.join(checks)} is expected."
-
-    def read(value: str, folder: str) -> object:
-        try:
-            values = json.loads(value) if value else {}
-        except (ValueError, RecursionError):
-            raise ValueError(expectation) from None
-        if not isinstance(values, dict) or not values.keys() <= checks.keys():
-            raise ValueError(expectation)
-        return construct(**{name: _member(checks[name], name, values[name], folder=folder) for name in values})
-
-    return Check("json", read, expectation)
-
-
-def frozen_mapping(**members: object) -> Mapping[str, object]:
-    """Return *members* as a mapping that cannot be changed."""
-    return MappingProxyType(members)
-
-
-def _member(check: Check, name: str, value: object, *, folder: str) -> object:
-    if check.kind == "list" and isinstance(value, list) and all(isinstance(item, str) for item in value):
-        # As JSON has lists, and as `row.written` writes them.
-        value = ",".join(value)
-    try:
-        return check.read(value.strip() if isinstance(value, str) else json.dumps(value), folder)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+def text_of_value(value: object) -> str:
+    """Return *value* as a properties file has it: true, 0.7, a,b; the empty text for None."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={text}" if text else str(name) for name, text in value.items())
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "" if value is None or isinstance(value, Struct) else str(value)
 
 
 def valid(values: str) -> str:
@@ -266,33 +189,93 @@ def valid(values: str) -> str:
     return f"Valid values are {values}."
 
 
-def items_of(value: str) -> tuple[str, ...]:
+def items_of(text: str) -> tuple[str, ...]:
     """Return the items of a list separated by commas, stripped, empty ones left out."""
-    return tuple(item.strip() for item in value.split(",") if item.strip())
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
-def filled(check: Check) -> Check:
-    """Return *check* without its empty value."""
-
-    def read(value: str, folder: str) -> object:
-        if not value:
-            raise ValueError(check.expectation)
-        return check.read(value, folder)
-
-    return Check(check.kind, read, check.expectation)
+def needed(is_so: object) -> None:
+    """Refuse what is not so. Raises: ValueError."""
+    if not is_so:
+        raise ValueError
 
 
-def _require_within(value: float, *, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ValueError(_between(low, high))
+def as_it_is(text: str, folder: str) -> str:
+    """Return *text*."""
+    return text
 
 
-def _between(low: float, high: float) -> str:
-    return f"A number between {low:.15g} and {high:.15g} is expected."
+def one_of(*names: str, read: Read = as_it_is) -> Check:
+    """Return the check for one of *names*, which *read* may make of other texts."""
+
+    def read_text(text: str, folder: str) -> str:
+        found: str = read(text, folder)
+        needed(found in names)
+        return found
+
+    return Check(valid(_listed(names)), read_text, is_optional=False, choices=names)
 
 
-def _valid_values(names: Sequence[str]) -> str:
-    quoted = [f'"{name}"' for name in names]
-    if len(quoted) == 1:
-        return valid(quoted[0])
-    return valid(f"{', '.join(quoted[:-1])} and {quoted[-1]}")
+def matching(pattern: str, wanted: str, *, is_optional: bool = True, is_secret: bool = False) -> Check:
+    """Return the check for texts that match *pattern* as a whole, and the empty one where it *is_optional*."""
+
+    def read(text: str, folder: str) -> str:
+        needed(not text or re.fullmatch(pattern, text))
+        return text
+
+    return Check(valid(wanted), read, is_optional, is_secret)
+
+
+def items(wanted: str, pattern: str = ".+", *, is_optional: bool = True, is_secret: bool = False) -> Check:
+    """Return the check for a list of which each item matches *pattern*; doubles are dropped, the order is kept."""
+
+    def read(text: str, folder: str) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(items_of(text)))
+        needed(all(re.fullmatch(pattern, item) for item in found) and (found or is_optional))
+        return found
+
+    return Check(valid(f"lists of {wanted}, separated by commas"), read, is_optional, is_secret)
+
+
+def some_of(*names: str) -> Check:
+    """Return the check for a list of some of *names*."""
+    return Check(valid(_listed(names)), items("", "|".join(map(re.escape, names))).read, choices=names)
+
+
+def json_object(read: Callable[[dict[str, Any], str], Any], wanted: str) -> Check:
+    """Return the check for a JSON object on one line, which *read* takes with the folder of the file."""
+
+    def read_text(text: str, folder: str) -> Any:
+        value = json.loads(text or "{}")
+        needed(isinstance(value, dict))
+        return read(value, folder)
+
+    return Check(f"A JSON object {wanted} is expected.", read_text)
+
+
+def places(text: str, folder: str) -> tuple[str, ...]:
+    """Return the items of a list whose places matter: doubles and empty items are kept."""
+    return tuple(item.strip() for item in text.split(",")) if text else ()
+
+
+def path_in(text: str, folder: str) -> str:
+    """Return the path *text*; a relative one starts at *folder*."""
+    return str(PurePath(folder) / text) if text else ""
+
+
+TEXT = Check(valid("texts without control characters"), as_it_is)
+
+PathName = Annotated[str, Check(valid("paths of files"), path_in)]
+Names = Annotated[tuple[str, ...], items("names")]
+Secret = Annotated[str, Check(TEXT.wanted, as_it_is, is_secret=True)]
+Seconds = Annotated[float, Meta(ge=0.01, le=3600)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = [f'"{name}"' for name in names]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _with(group: S, path: Sequence[str], value: object) -> S:
+    name, *rest = path
+    return structs.replace(group, **{name: _with(getattr(group, name), rest, value) if rest else value})

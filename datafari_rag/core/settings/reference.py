@@ -1,66 +1,39 @@
 """
-The settings table as documentation: `conf/rag.properties` and `docs/settings.md`, as texts.
+The settings as documentation: `conf/rag.properties` and `docs/settings.md`, as texts.
 
 Pure: returns texts and writes nothing. A test holds the files to what is returned here.
 """
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from datafari_rag.core.settings.other_keys import FOLDED, folded_text
-from datafari_rag.core.settings.row import SettingRow
-from datafari_rag.core.settings.table import ROWS
-
-GROUPS: Mapping[str, str] = {
-    "rag": "Answers",
-    "answer": "What the documents do not prove",
-    "retrieval": "Retrieval",
-    "embeddings": "Embedding model (search by meaning)",
-    "rerank": "Reranker",
-    "llm": "The language model",
-    "token": "Token counting",
-    "limits": "Tokens of the language model",
-    "openai": "OpenAI-compatible callers (/v1)",
-    "chat": "Chat callers (/chat, /ask, /api/chat)",
-    "ai": "Requests of Datafari 7 (/rest/v2.0/ai)",
-    "synthesis": "Several documents together",
-    "summarization": "Summaries of whole documents",
-    "prompt": "Requests for whole documents",
-    "grounding": "Checks of texts (/grounding/check)",
-    "mcp": "Agents (/mcp)",
-    "solr": "The search engine",
-    "security": "Who may see what",
-    "server": "The server",
-    "tls": "Encrypted connections",
-    "audit": "Audit",
-    "feedback": "Readers' feedback",
-    "log": "Log",
-    "demo": "Demo",
-}
-"""Title of each group, in the order of `Settings`."""
+from datafari_rag.core.settings.checks import Row, bounds_of
+from datafari_rag.core.settings.table import BY_KEY, ROWS, Settings
 
 SEED_KEYS = (
     *("rag.api.endpoint", "rag.api.token", "rag.model", "rag.template", "rag.temperature", "rag.maxTokens"),
     *("rag.maxFiles", "rag.maxJsonLength", "rag.addInstructions", "rag.solrField", "rag.hl.fragsize", "rag.operator"),
     *("rag.enable.logs", "solr.url"),
 )
-"""Keys that `conf/rag.properties` sets; the others are commented out, with their defaults."""
+"""Keys that `conf/rag.properties` sets, as Datafari spells them; the others are commented out, with their defaults."""
 
-ON_SCREEN = frozenset(
-    {
-        *SEED_KEYS,
-        *("rag.evidence.min", "answer.unsupported", "retrieval.method", "embeddings.endpoint", "llm.context.window"),
-        *("llm.server", "openai.indexes", "chat.store.folder", "solr.facets", "security.identity", "security.mode"),
-        *("security.anonymous", "security.tokens", "security.tokens.file", "security.admins", "server.host"),
-        *("server.port", "server.hosts", "audit.folder", "log.level", "rag.chars"),
-    }
+ON_SCREEN = (
+    *(
+        "rag.chars",
+        "rag.evidence.min",
+        "answer.unsupported",
+        "retrieval.method",
+        "embeddings.endpoint",
+        "llm.context.window",
+    ),
+    *("llm.server", "llm.limits.first_token_s", "openai.indexes", "chat.store.folder", "solr.facets", "log.level"),
+    *("security.identity", "security.mode", "security.anonymous", "security.tokens", "security.tokens.file"),
+    *("security.admins", "server.host", "server.port", "server.hosts", "server.limits.streams", "audit.folder"),
 )
-"""Keys of `conf/rag.properties`, the file that people edit: those that most installations decide."""
+"""Keys of `conf/rag.properties` that most installations decide."""
 
 _HEAD = """\
 # Settings of datafari_rag. Check this file with: datafari-rag check FILE
@@ -73,93 +46,61 @@ _MORE = """\
 # These are the settings that most installations decide. All others: docs/settings.md, datafari-rag check --all.
 """
 
-_WIDTH = 118
+_PAGE = """\
+# Settings
 
-_KINDS = {"json": "JSON object"}
+All keys of `rag.properties`, with their defaults. This page and `conf/rag.properties`, which has those that most
+installations decide, are generated from a table in the code; `datafari-rag check FILE` checks a file against the same
+table, and `datafari-rag check --all` prints a file with all settings.
+
+- Changes take effect within two seconds in every worker, except those of `server.*`, which need a restart.
+- A file with an error is not used: the previous settings stay in effect, and `/health/ready` reports it.
+- `${VARIABLE}` is replaced from the environment. A secret may be `file:PATH`. These values are never shown.
+- Relative paths start at the folder of the file. The items of a list are separated by commas.
+- The users in `security.admins` see the settings at `/admin`; the file is where they are changed.
+- Write backslashes twice, as in every properties file. The file is UTF-8 or Latin-1.
+"""
+
+
+def title_of(group: str) -> str:
+    """Return what the settings of *group* are about."""
+    return (getattr(Settings(), group).__doc__ or group).partition("\n")[0].rstrip(".")
 
 
 def on_one_screen() -> str:
-    """Return `conf/rag.properties`: the settings that matter, Datafari's keys set, the others commented out."""
-    parts = [_HEAD, _MORE]
-    for group, rows in groupby(ROWS, attrgetter("group")):
-        on_screen = [row for row in rows if row.key in ON_SCREEN]
-        parts += [f"\n# ---- {GROUPS[group]} ----\n"] if on_screen else []
-        parts += [_as_entry(row, f"# {_first_line(row.help)}\n", is_set=row.key in SEED_KEYS) for row in on_screen]
-    return "".join(parts)
+    """Return `conf/rag.properties`: the settings that matter, Datafari's keys first and set."""
+    seeds, others = ([BY_KEY[key] for key in keys] for keys in (SEED_KEYS, ON_SCREEN))
+    return f"{_HEAD}{_MORE}\n{_entries(seeds)}\n{_entries(others)}"
 
 
 def as_properties() -> str:
-    """Return a file with all settings, each commented out with its whole description and its default."""
-    parts = [_HEAD]
-    for group, rows in groupby(ROWS, attrgetter("group")):
-        parts.append(f"\n# ---- {GROUPS[group]} ----\n")
-        parts += [f"\n{_as_entry(row, _comment(row))}" for row in rows]
-    return "".join(parts)
+    """Return a file with all settings, each commented out with its description and its default."""
+    groups = groupby(ROWS, attrgetter("group"))
+    return _HEAD + "".join(f"\n# ---- {title_of(group)} ----\n{_entries(list(rows))}" for group, rows in groups)
 
 
 def as_markdown() -> str:
     """Return `docs/settings.md`: one table for each group."""
-    parts = [
-        "# Settings\n\n"
-        "All keys of `rag.properties`, with their defaults. This page and `conf/rag.properties`, which has those that\n"
-        "most installations decide, are generated from a table in the code; `datafari-rag check FILE` checks a file\n"
-        "against the same table, and `datafari-rag check --all` prints a file with all settings.\n\n"
-        "- Changes take effect within two seconds in every worker, except those of `server.*`, which need a restart.\n"
-        "- A file with an error is not used: the previous settings stay in effect, and `/health/ready` reports it.\n"
-        "- `${VARIABLE}` is replaced from the environment. A secret may be `file:PATH`. These values are never shown.\n"
-        "- Relative paths start at the folder of the file. The items of a list are separated by commas.\n"
-        "- The users in `security.admins` see the settings at `/admin`; the file is where they are changed.\n"
-        "- Write backslashes twice, as in every properties file. The file is UTF-8 or Latin-1.\n"
-    ]
+    parts = [_PAGE]
     for group, rows in groupby(ROWS, attrgetter("group")):
-        parts.append(f"\n## {GROUPS[group]}\n\n| key | default | values | description |\n|---|---|---|---|\n")
-        parts += [_as_table_line(row) for row in rows]
-    parts.append(
-        "\n## Earlier forms of settings\n\n"
-        "They are still read; each is a warning at the start and in `datafari-rag check`.\n\n"
-    )
-    parts += [f"- `{key}`: `{folded_text(key)}`\n" for key in FOLDED]
+        parts.append(f"\n## {title_of(group)}\n\n| key | default | values | description |\n|---|---|---|---|\n")
+        for row in rows:
+            default = f"`{row.default_text}`" if row.default_text else ""
+            about = row.help.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+            parts.append(f"| `{row.key}` | {default} | {values_text(row)} | {about} |\n")
     return "".join(parts)
 
 
-def values_text(row: SettingRow) -> str:
+def values_text(row: Row) -> str:
     """Return in a few words which values *row* takes, for tables."""
-    check = row.check
-    if check.choices:
-        return ", ".join(f"`{name}`" for name in check.choices)
-    if check.low is not None and check.high is not None:
-        return f"{check.low:.15g} to {check.high:.15g}"
-    return "secret" if row.is_secret else _KINDS.get(check.kind, check.kind)
+    if row.is_secret:
+        return "secret"
+    if row.check.choices:
+        return ", ".join(f"`{name}`" for name in row.check.choices)
+    if bounds := bounds_of(row.type):
+        return f"{bounds[0]:.15g} to {bounds[1]:.15g}"
+    return "list" if isinstance(row.default, tuple) else "text" if isinstance(row.default, str) else "JSON object"
 
 
-def _as_entry(row: SettingRow, comment: str, *, is_set: bool = False) -> str:
-    return f"{comment}{'' if is_set else '#'}{row.key}={row.default_text}\n"
-
-
-def _first_line(text: str) -> str:
-    """Return the first sentence of *text*, and those after it that stand on the same line."""
-    sentences = re.split(r"(?<=[.!…]) (?=[A-Z0-9])", text)
-    line = sentences[0]
-    for sentence in sentences[1:]:
-        if len(line) + len(sentence) + 1 > _WIDTH - 2:
-            break
-        line += f" {sentence}"
-    return textwrap.fill(line, _WIDTH - 2).replace("\n", "\n# ")
-
-
-def _comment(row: SettingRow) -> str:
-    has_choices_missing = row.check.kind != "flag" and any(name not in row.help for name in row.check.choices)
-    text = f"{row.help} Values: {', '.join(row.check.choices)}." if has_choices_missing else row.help
-    comment = textwrap.fill(
-        text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
-    )
-    return f"{comment}\n"
-
-
-def _as_table_line(row: SettingRow) -> str:
-    default = f"`{row.default_text}`" if row.default_text else ""
-    return f"| `{row.key}` | {default} | {values_text(row)} | {_escaped(row.help)} |\n"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+def _entries(rows: Sequence[Row]) -> str:
+    return "".join(f"# {row.help}\n{'' if row.key in SEED_KEYS else '#'}{row.key}={row.default_text}\n" for row in rows)

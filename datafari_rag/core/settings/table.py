@@ -1,7 +1,7 @@
 """
-The settings table: each field of a group in the frozen `Settings` declares key, type, default, help and check.
+The settings: each value of a group in the frozen `Settings` declares key, type, bounds, default and help.
 
-The loader, the linter, the admin form, `conf/rag.properties` and `docs/settings.md` all read `ROWS`; nothing else
+The loader, the linter, the admin page, `conf/rag.properties` and `docs/settings.md` all read `ROWS`; nothing else
 says what a setting is. Pure: what is in a file or in the environment is read by `adapters/settings/file.py` and
 handed in. The groups of callers and of searches are in `answers`, `dialects` and `search`.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.model.servers import THINKING_TOKENS, needs_for
 from datafari_rag.core.search_request import Fields
-from datafari_rag.core.settings import addresses as addresses
-from datafari_rag.core.settings import checks as checks
+from datafari_rag.core.settings.addresses import Hosts, Origins, TlsByServer, Trust, Url
 from datafari_rag.core.settings.answers import (
     AnswerSettings,
     EmbeddingsSettings,
@@ -27,18 +27,16 @@ from datafari_rag.core.settings.answers import (
     RetrievalSettings,
     TokenSettings,
 )
+from datafari_rag.core.settings.checks import Fixed, Group, PathName, Row, items, matching, rows_of
 from datafari_rag.core.settings.dialects import (
     AiSettings,
     ChatSettings,
-    GroundingSettings,
     McpSettings,
     OpenaiSettings,
     PromptSettings,
     SummarizationSettings,
     SynthesisSettings,
 )
-from datafari_rag.core.settings.records import DemoFolder, RequestRates, ServerLimits
-from datafari_rag.core.settings.row import SettingRow, field_of, rows_of, secret, setting
 from datafari_rag.core.settings.search import SecuritySettings, SolrSettings
 
 HIDDEN = "***"
@@ -50,190 +48,125 @@ ANSWER_GROUPS = frozenset(
 )
 """Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""
 
+_KEYS = "keys of at least 16 characters without spaces"
 
-_AUDIT_KEY = re.compile(r"[^,\x00-\x1f\x7f-\x9f]{32,}")
+Keys = Annotated[tuple[str, ...], items(_KEYS, r"[\x21-\x7e]{16,512}", is_secret=True)]
+Rate = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ServerSettings:
-    """Rows of `server.*`."""
+class RequestRates(Group, frozen=True):
+    """How much a minute one user, one client address and one caller may ask; 0: no limit."""
 
-    host: str = setting(
-        "server.host",
-        "127.0.0.1",
-        check=addresses.host(),
-        help="Address to listen on. 0.0.0.0: all network interfaces.",
+    user: Rate = 0
+    """Questions, checks and opened documents of one user a minute. 0: no limit."""
+    client: Rate = 0
+    """Requests of one client address a minute. 0: no limit."""
+    work: Rate = 300
+    """Units of work of a caller a minute: a plain search, or a check of 100,000 characters. 0: no limit."""
+
+
+class ServerLimits(Group, frozen=True):
+    """What one worker takes at most."""
+
+    streams: Annotated[int, Meta(ge=1, le=1_000_000)] = 2000
+    """Open streams of each worker; further ones are refused with 503."""
+    starting: Annotated[int, Meta(ge=1, le=100_000)] = 16
+    """Answers of each worker that search at the same time; others wait in line."""
+    wait_s: Annotated[float, Meta(ge=0, le=600)] = 5.0
+    """Maximum wait for that, in seconds; an answer that would wait longer gets 503 and Retry-After."""
+    connections: Fixed[int] = 10_000
+    """Open ones, idle ones included; the operating system's limit of open files is set for them."""
+    header_s: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
+    """Time to send the headers of a request, in seconds."""
+    body_bytes: Annotated[int, Meta(ge=1, le=2_000_000_000)] = 10_485_760
+    """Maximum size of a request body."""
+    grace_s: Annotated[float, Meta(ge=0, le=86_400)] = 30.0
+    """How long open streams may continue during a shutdown, in seconds."""
+    work_s: Fixed[float] = 10.0
+    """How long the texts of one answer may be processed: a bound on hostile texts, far above what real ones take."""
+
+
+class ServerSettings(Group, frozen=True):
+    """The server."""
+
+    host: Annotated[str, matching("[A-Za-z0-9.:_\\[\\]-]+", "host names and IP addresses", is_optional=False)] = (
+        "127.0.0.1"
     )
-    port: int = setting(
-        "server.port", 8080, check=checks.integer(0, 65_535), help="Port to listen on. 0: any free port."
-    )
-    workers: int | None = setting(
-        "server.workers",
-        None,
-        check=checks.integer(1, 1024, is_optional=True),
-        help="Number of worker processes. Empty: one for each CPU core.",
-    )
-    rate: RequestRates = setting(
-        "server.rate",
-        RequestRates(),
-        check=checks.members(
-            RequestRates,
-            user=checks.integer(0, 1_000_000),
-            client=checks.integer(0, 1_000_000),
-            work=checks.integer(0, 1_000_000),
-        ),
-        help="Maximum per minute; 0: no limit. user: questions, checks and opened documents of one user. client: "
-        "requests of one client address. work: units of work of one caller (user, else address) for plain searches "
-        "and /grounding/check: a search is one unit, a check one for each 100,000 characters compared.",
-    )
-    limits: ServerLimits = setting(
-        "server.limits",
-        ServerLimits(),
-        check=checks.members(
-            ServerLimits,
-            streams=checks.integer(1, 1_000_000),
-            starting=checks.integer(1, 100_000),
-            wait_s=checks.number(0.1, 600),
-            connections=checks.integer(10, 1_000_000),
-            header_s=checks.number(0.1, 3600),
-            body_bytes=checks.integer(1, 2_000_000_000),
-            grace_s=checks.number(0, 86_400),
-            work_s=checks.number(0.1, 600),
-        ),
-        help="Limits of each worker. streams: open ones; further ones are refused with 503. starting: answers that "
-        "search at the same time; the others wait in the order they came, and one that would wait longer than "
-        "wait_s gets 503 and Retry-After. connections: open ones, idle ones included. header_s: time to send "
-        "the headers of a request. body_bytes: size of a request body. grace_s: how long open streams may "
-        "continue during shutdown. work_s: how long the texts of one answer may be processed.",
-    )
-    hosts: tuple[str, ...] = setting(
-        "server.hosts",
-        (),
-        check=addresses.hosts(),
-        help="Host names that requests may use, as HOST or HOST:PORT; behind a proxy, the names that it forwards. A "
-        "request for any other name is refused with 421. Empty: any name.",
-    )
-    public_url: str = setting(
-        "server.public_url",
-        "",
-        check=addresses.url(is_optional=True),
-        help="URL at which readers and clients reach this service, for the links of citations and for /mcp: tokens may "
-        "name it, with /mcp, as their audience. Empty: the address of the request.",
-    )
-    api_keys: tuple[str, ...] = secret(
-        "server.api.keys",
-        (),
-        check=checks.keys(),
-        help="Keys of calling applications, separated by commas; an application sends its key as Authorization: "
-        "Bearer KEY. A key identifies no user. Empty: no keys.",
-    )
-    cors_origins: tuple[str, ...] = setting(
-        "server.cors.origins",
-        (),
-        check=addresses.origins(),
-        help="Web sites whose pages may call this service from the browser. Empty: none. *: any.",
-    )
-    secret: str = secret(
-        "server.secret",
-        "",
-        check=checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
-        help="Secret that signs forms, cookies and the memory of chats. Empty: a new one at each start, and "
-        "memories from before are lost. Servers behind the same address must share it.",
-    )
+    """Address to listen on. 0.0.0.0: all network interfaces."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
+    """Port to listen on. 0: any free port."""
+    workers: Annotated[int, Meta(ge=1, le=1024)] | None = None
+    """Number of worker processes. Empty: one for each CPU core."""
+    rate: RequestRates = RequestRates()
+    limits: ServerLimits = ServerLimits()
+    hosts: Hosts = ()
+    """Host names that requests may use, as HOST or HOST:PORT; any other is refused with 421. Empty: any name."""
+    public_url: Url = ""
+    """URL at which clients reach this service, for links and (with /mcp) audiences. Empty: the request's address."""
+    api_keys: Keys = field(name="api.keys", default=())
+    """Keys of calling applications, sent as Authorization: Bearer KEY; a key identifies no user. Empty: no keys."""
+    cors_origins: Origins = field(name="cors.origins", default=())
+    """Web sites whose pages may call this service from the browser. Empty: none. *: any."""
+    secret: Annotated[str, matching(".{16,}", "texts of at least 16 characters", is_secret=True)] = ""
+    """Secret that signs forms, cookies and chats' memory; servers share it. Empty: a new one at each start."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class LimitsSettings:
-    """Rows of `limits.*`: tokens counted by user and day, and a cap on them."""
+class LimitsSettings(Group, frozen=True):
+    """Tokens of the language model."""
 
-    store: str = setting(
-        "limits.store",
-        "",
-        check=checks.path(),
-        help="Folder on a local disk in which the language model's tokens are counted by user and day, for the workers "
-        "of one server. Empty: they are not counted.",
-    )
-    tokens: int | None = setting(
-        "limits.tokens",
-        None,
-        check=checks.integer(1, 10**15, is_optional=True),
-        help="Maximum number of tokens of a user a day (UTC); then answers are refused (429) until the next day. Needs "
-        "limits.store. Empty: no limit.",
-    )
+    store: PathName = ""
+    """Folder on a local disk in which tokens are counted by user and day. Empty: they are not."""
+    tokens: Annotated[int, Meta(ge=1, le=10**15)] | None = None
+    """Maximum number of a user's tokens a day (UTC); then 429 until the next. Needs limits.store. Empty: no limit."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class AuditSettings:
-    """Rows of `audit.*`."""
+class AuditSettings(Group, frozen=True):
+    """Audit."""
 
-    folder: str = setting(
-        "audit.folder",
-        "",
-        check=checks.path(),
-        help="Folder for the audit files: one line for each answer, without texts, in a hash chain. Empty: no audit.",
-    )
-    key: tuple[str, ...] = secret(
-        "audit.key",
-        (),
-        check=checks.keys("lists of texts of at least 32 characters, separated by commas", _AUDIT_KEY),
-        help="Secret that signs the lines of the audit, and after a comma each earlier one: what it signed is still "
-        "verified. Users who can write the audit files must not have it. Empty: hashes alone.",
-    )
+    folder: PathName = ""
+    """Folder for the audit files: one line an answer, without texts. Empty: no audit."""
+    key: Annotated[
+        tuple[str, ...], items("texts of at least 32 characters", "[^\\x00-\\x1f\\x7f-\\x9f]{32,}", is_secret=True)
+    ] = ()
+    """Secret that signs the lines of the audit, and after commas earlier ones; not for who can write them."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class FeedbackSettings:
-    """Rows of `feedback.*`."""
+class FeedbackSettings(Group, frozen=True):
+    """Readers' feedback."""
 
-    file: str = setting(
-        "feedback.file",
-        "",
-        check=checks.path(),
-        help="File for readers' feedback (thumbs up and down), one JSON line for each. Empty: the page does not ask "
-        "for feedback.",
-    )
-    text: bool = setting(
-        "feedback.text",
-        False,
-        check=checks.flag(),
-        help="Store the question and the answer with the feedback. false: ids only.",
-    )
+    file: PathName = ""
+    """File for readers' thumbs, one JSON line for each. Empty: the page asks for none."""
+    text: bool = False
+    """Store the question and the answer with the feedback. false: ids only."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class LogSettings:
-    """Rows of `log.*`."""
+class LogSettings(Group, frozen=True):
+    """Log."""
 
-    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
-        "log.level",
-        "INFO",
-        check=checks.choice("DEBUG", "INFO", "WARNING", "ERROR"),
-        help="Minimum level of messages that are logged. Questions are logged at DEBUG only.",
-    )
-    format: Literal["text", "json"] = setting(
-        "log.format",
-        "text",
-        check=checks.choice("text", "json"),
-        help="Format of a log line: text, or one JSON object.",
-    )
-    file: str = setting("log.file", "", check=checks.path(), help="Log file. Empty: standard error.")
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """Minimum level of messages that are logged. Questions are logged at DEBUG only."""
+    format: Literal["text", "json"] = "text"
+    """Format of a log line: text, or one JSON object."""
+    file: PathName = ""
+    """Log file. Empty: standard error."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class DemoSettings:
-    """Rows of `demo.*`."""
+class DemoFolder(Group, frozen=True):
+    """What `datafari-rag demo` sets."""
 
-    folder: DemoFolder = setting(
-        "demo.folder",
-        DemoFolder(),
-        check=checks.members(DemoFolder, users=checks.flag(), progress=checks.path()),
-        help="Set by `datafari-rag demo`. users: show a menu of demo users on the page; refused unless server.host is "
-        "a loopback address. progress: file in which the watcher reports its progress.",
-    )
+    users: bool = False
+    """Show a menu of demo users; refused unless server.host is a loopback address."""
+    progress: PathName = ""
+    """File in which the watcher of a demo reports its progress."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Settings:
+class DemoSettings(Group, frozen=True):
+    """Demo."""
+
+    folder: DemoFolder = DemoFolder()
+
+
+class Settings(Group, frozen=True):
     """
     All that an administrator can choose, by groups: `rag.maxFiles` is `rag.max_files`. Without arguments all defaults.
 
@@ -241,38 +174,30 @@ class Settings:
     shows no secret.
     """
 
-    rag: RagSettings = field(default_factory=RagSettings)
-    answer: AnswerSettings = field(default_factory=AnswerSettings)
-    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
-    embeddings: EmbeddingsSettings = field(default_factory=EmbeddingsSettings)
-    rerank: RerankSettings = field(default_factory=RerankSettings)
-    llm: LlmSettings = field(default_factory=LlmSettings)
-    token: TokenSettings = field(default_factory=TokenSettings)
-    limits: LimitsSettings = field(default_factory=LimitsSettings)
-    openai: OpenaiSettings = field(default_factory=OpenaiSettings)
-    chat: ChatSettings = field(default_factory=ChatSettings)
-    ai: AiSettings = field(default_factory=AiSettings)
-    synthesis: SynthesisSettings = field(default_factory=SynthesisSettings)
-    summarization: SummarizationSettings = field(default_factory=SummarizationSettings)
-    prompt: PromptSettings = field(default_factory=PromptSettings)
-    grounding: GroundingSettings = field(default_factory=GroundingSettings)
-    mcp: McpSettings = field(default_factory=McpSettings)
-    solr: SolrSettings = field(default_factory=SolrSettings)
-    security: SecuritySettings = field(default_factory=SecuritySettings)
-    server: ServerSettings = field(default_factory=ServerSettings)
-    tls: addresses.TlsByServer = setting(
-        "tls",
-        addresses.TlsByServer(),
-        check=addresses.tls(),
-        help="Certificates of the servers solr, llm, embeddings and rerank, as a JSON object such as "
-        '{"solr": {"ca": "ca.pem"}}. '
-        "ca: PEM file with the authorities that sign the server's certificate (absent: the system's). "
-        "cert and key: PEM files of the client. verify: false for tests only; a warning is logged at startup.",
-    )
-    audit: AuditSettings = field(default_factory=AuditSettings)
-    feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
-    log: LogSettings = field(default_factory=LogSettings)
-    demo: DemoSettings = field(default_factory=DemoSettings)
+    rag: RagSettings = RagSettings()
+    answer: AnswerSettings = AnswerSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    embeddings: EmbeddingsSettings = EmbeddingsSettings()
+    rerank: RerankSettings = RerankSettings()
+    llm: LlmSettings = LlmSettings()
+    token: TokenSettings = TokenSettings()
+    limits: LimitsSettings = LimitsSettings()
+    openai: OpenaiSettings = OpenaiSettings()
+    chat: ChatSettings = ChatSettings()
+    ai: AiSettings = AiSettings()
+    synthesis: SynthesisSettings = SynthesisSettings()
+    summarization: SummarizationSettings = SummarizationSettings()
+    prompt: PromptSettings = PromptSettings()
+    mcp: McpSettings = McpSettings()
+    solr: SolrSettings = SolrSettings()
+    security: SecuritySettings = SecuritySettings()
+    server: ServerSettings = ServerSettings()
+    tls: Trust = TlsByServer()
+    """Files of certificates (ca, cert, key) for solr, llm, embeddings and rerank, as {"solr": {"ca": "ca.pem"}}."""
+    audit: AuditSettings = AuditSettings()
+    feedback: FeedbackSettings = FeedbackSettings()
+    log: LogSettings = LogSettings()
+    demo: DemoSettings = DemoSettings()
 
     @property
     def answer_tokens(self) -> int:
@@ -292,33 +217,28 @@ class Settings:
         return f"Settings({', '.join(f'{row.path}={safe_text(row, row.value_in(self))}' for row in changed)})"
 
 
-ROWS: tuple[SettingRow, ...] = rows_of(Settings)
+ROWS: tuple[Row, ...] = tuple(rows_of(Settings))
 """The table, in the order of the properties file."""
 
-BY_KEY: Mapping[str, SettingRow] = {row.key: row for row in ROWS}
+BY_KEY: Mapping[str, Row] = {row.key: row for row in ROWS}
 
 
-def row_for(key: str) -> SettingRow | None:
+def row_for(key: str) -> Row | None:
     """Return the row of *key*, None for an unknown key."""
     return BY_KEY.get(key)
 
 
-def safe_text(row: SettingRow, value: object) -> str:
+def safe_text(row: Row, value: object) -> str:
     """Return *value* for people: secrets and passwords inside addresses hidden."""
     if row.is_secret:
         return HIDDEN if value else "''"
-    return without_password(repr(dict(value) if isinstance(value, Mapping) else value))
+    return without_password(repr(value))
 
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Return the values of all secrets that are set, those of lists one by one."""
     values = [row.value_in(settings) for row in ROWS if row.is_secret]
-    return tuple(
-        secret_value
-        for value in values
-        for secret_value in (value if isinstance(value, tuple) else (value,))
-        if secret_value
-    )
+    return tuple(one for value in values for one in (value if isinstance(value, tuple) else (value,)) if one)
 
 
 def without_password(text: str) -> str:
@@ -330,5 +250,5 @@ def fields_of(solr_fields: Mapping[str, str]) -> Fields:
     """Return the schema's field names: Datafari's, except those that *solr_fields* (`solr.fields`) replaces."""
     named = dict(solr_fields)
     acl = {name: named.pop(name) for name in ACL_FIELDS if name in named}
-    fields: dict[str, Any] = {field_of(name): text for name, text in named.items()}
+    fields: dict[str, Any] = {re.sub(r"([A-Z])", r"_\1", name).lower(): text for name, text in named.items()}
     return Fields(**fields, acl=acl)

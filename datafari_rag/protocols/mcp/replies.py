@@ -35,7 +35,6 @@ from datafari_rag.core.proof.checking import CheckedSentence
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.filter_queries import facets_of
-from datafari_rag.core.settings.dialects import McpSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.core.text.sizes import cut_at, longest_prefix
@@ -292,7 +291,7 @@ def progress(token: str | int, count: int, message: str) -> Json:
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
-def listing(request: RpcRequest, mcp: McpSettings, tools: Sequence[Tool], user_name: str | None) -> Json:
+def listing(request: RpcRequest, tools: Sequence[Tool], user_name: str | None) -> Json:
     """
     Return the result of every method but `tools/call`.
 
@@ -302,7 +301,7 @@ def listing(request: RpcRequest, mcp: McpSettings, tools: Sequence[Tool], user_n
     is_modern, params = request.era == "modern", request.params
     introduction: Json = {
         "capabilities": dict(CAPABILITIES),
-        "instructions": mcp.descriptions.get("instructions") or INSTRUCTIONS,
+        "instructions": INSTRUCTIONS,
         "_meta": {USER_KEY: user_name},
     }
     match request.method:
@@ -315,7 +314,7 @@ def listing(request: RpcRequest, mcp: McpSettings, tools: Sequence[Tool], user_n
         case "ping" if not is_modern:
             return {}
         case "tools/list":
-            return _cached({"tools": [listed(tool, mcp) for tool in tools]})
+            return _cached({"tools": [listed(tool) for tool in tools]})
         case method if method in _EMPTY:
             return _cached({_EMPTY[method]: []})
         case "prompts/get":

@@ -19,7 +19,6 @@ from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction
 from datafari_rag.core.search_request import STORED
 from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.checks import CONTROL
-from datafari_rag.core.settings.dialects import McpSettings
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import DocumentId, DocumentIds, Question, about, distinct, schema_of
 
@@ -316,12 +315,12 @@ class Tool:
     gives: type
 
 
-def listed(tool: Tool, mcp: McpSettings) -> Json:
-    """Return *tool* as `tools/list` has it, with the administrator's text instead of the default."""
+def listed(tool: Tool) -> Json:
+    """Return *tool* as `tools/list` has it."""
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": mcp.descriptions.get(tool.name, "") or tool.about,
+        "description": tool.about,
         "inputSchema": schema_of(tool.takes),
         "outputSchema": schema_of(tool.gives),
         "annotations": {"title": tool.title, **READ_ONLY},

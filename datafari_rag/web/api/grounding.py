@@ -10,7 +10,7 @@ from flask import Response
 
 from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import NotAuthenticated, NotFound
+from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.core.proof.checking import checked_against
 from datafari_rag.core.search_request import STORED
 from datafari_rag.pipeline import fetch
@@ -31,8 +31,6 @@ PATH = "/grounding/check"
 def checked(exchange: Exchange) -> Response:
     """Return what is proved of the text that was sent."""
     snapshot = exchange.snapshot
-    if not snapshot.settings.grounding.enabled:
-        raise NotFound
     if exchange.user_name is None and snapshot.settings.security.anonymous == "refuse":
         raise NotAuthenticated
     task = grounding.parse(exchange.incoming)

@@ -85,11 +85,10 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A tool and what runs it; *is_chosen* says that `mcp.tools` decides whether it is there."""
+    """A tool and what runs it."""
 
     tool: Tool
     run: Callable[[Call], Response]
-    is_chosen: bool = True
     is_on: Callable[[Settings], bool] = lambda settings: True
     """Whether another setting leaves it on."""
 
@@ -276,14 +275,10 @@ def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
 
 def _replied(exchange: Exchange, message: RpcRequest, offered: Mapping[str, Offered]) -> Response:
     settings = exchange.settings
-    tools = {
-        name: row
-        for name, row in offered.items()
-        if row.is_on(settings) and (name in settings.mcp.tools or not row.is_chosen)
-    }
+    tools = {name: row for name, row in offered.items() if row.is_on(settings)}
     if message.method != "tools/call":
         listed = [row.tool for row in tools.values()]
-        result = replies.listing(message, settings.mcp, listed, exchange.user_name)
+        result = replies.listing(message, listed, exchange.user_name)
         exchange.finish("listed")
         return json_response(plain(succeeded(message, result)))
     name = message.params.get("name")

@@ -152,7 +152,7 @@ class RateLimits:
         *headers* have lower-case names.
 
         Raises:
-            TooManyRequests: more than `client` of `server.rate`, with the seconds until the next minute.
+            TooManyRequests: more than `server.rate.client`, with the seconds until the next minute.
         """
         if settings.server.rate.client > 0:
             self._hit("address", address_of(settings.security, headers, peer), settings.server.rate.client)
@@ -162,7 +162,7 @@ class RateLimits:
         Count one request of the user *name*; the anonymous are limited by address alone.
 
         Raises:
-            TooManyRequests: more than `user` of `server.rate`, with the seconds until the next minute.
+            TooManyRequests: more than `server.rate.user`, with the seconds until the next minute.
         """
         if name is not None and server.rate.user > 0:
             self._hit("user", name, server.rate.user)
@@ -172,7 +172,7 @@ class RateLimits:
         Count *units* of work of *caller*; after a first unit alone there is room for work of any size.
 
         Raises:
-            TooManyRequests: more than `work` of `server.rate`, with the seconds until the next minute.
+            TooManyRequests: more than `server.rate.work`, with the seconds until the next minute.
         """
         most = server.rate.work
         if most > 0:

@@ -1,9 +1,9 @@
 """
 What only the demo's page has: a menu of users, and the folder that it watches.
 
-The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with `users` of
-`demo.folder`, which is refused unless the server listens to this machine alone. The cookie is signed, and believed only
-from this machine (`adapters/identity`).
+The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with
+`demo.folder.users`, which is refused unless the server listens to this machine alone. The cookie is signed, and
+believed only from this machine (`adapters/identity`).
 """
 
 from __future__ import annotations

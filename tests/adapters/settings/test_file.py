@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.settings.file import LOOK_EVERY_S, SettingsFile, StartRefused
+from datafari_rag.core.settings.table import Settings
 
 LONG_AGO_S = 1_000_000_000.0
 
@@ -142,7 +143,7 @@ def test_a_missing_file_refuses_to_start(tmp_path: Path) -> None:
 
 
 def test_no_file_is_all_defaults() -> None:
-    assert SettingsFile(None).snapshot().settings.rag.max_files == 3
+    assert SettingsFile(None).snapshot().settings == Settings()
 
 
 def test_instructions_and_secrets_are_watched_too(path: Path, tmp_path: Path, clock: Clock) -> None:

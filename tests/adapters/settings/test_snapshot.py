@@ -111,9 +111,9 @@ def test_what_cannot_be_read_refuses_to_start(tmp_path: Path, name: str) -> None
 
 STARTS = [
     pytest.param("rag.solrField=x", True, id="a bad answer setting starts"),
-    pytest.param("llm.retries=x", True, id="a bad model setting starts"),
-    pytest.param("openai.maxFiles=x", True, id="a bad /v1 setting starts"),
-    pytest.param("chat.thoughts=x", True, id="a bad chat setting starts"),
+    pytest.param("llm.limits.retries=x", True, id="a bad model setting starts"),
+    pytest.param("openai.client.passthrough=x", True, id="a bad /v1 setting starts"),
+    pytest.param("chat.client.thoughts=x", True, id="a bad chat setting starts"),
     pytest.param("retrieval.method=x", True, id="a bad retrieval setting starts"),
     pytest.param("server.port=x", False, id="a bad server setting does not"),
     pytest.param("solr.url=x", False, id="a bad search setting does not"),

@@ -13,7 +13,7 @@ import pytest
 from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions, vectors_of
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
-from datafari_rag.core.settings.records import EmbeddingOptions
+from datafari_rag.core.settings.answers import EmbeddingOptions
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.settings import settings_with

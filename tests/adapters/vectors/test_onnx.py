@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
-from datafari_rag.core.settings.records import EmbeddingOptions
+from datafari_rag.core.settings.answers import EmbeddingOptions
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import Vector
 from datafari_rag.ports import Embedder

@@ -9,7 +9,7 @@ from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.evidence.gate import AUTO, Signals, evidence_of, least_evidence, signals_in
 from datafari_rag.core.evidence.scoring import weigh
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.parsing import parse
+from tests.settings import parsed
 
 QUESTION = "What is the fare of the island ferry?"
 TOGETHER = "The fare of the ferry to the island is nine euros."
@@ -152,5 +152,5 @@ def test_vectors_never_leave_out_what_words_alone_would_answer() -> None:
 def test_the_threshold_is_the_measured_one_without_a_model_and_off_with_one(
     text: str, endpoint: str, least: float
 ) -> None:
-    settings, problems = parse({"rag.evidence.min": text, "rag.api.endpoint": endpoint})
+    settings, problems = parsed({"rag.evidence.min": text, "rag.api.endpoint": endpoint})
     assert (least_evidence(settings.rag), problems) == (least, ())

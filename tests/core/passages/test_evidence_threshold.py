@@ -19,8 +19,7 @@ from datafari_rag.core.passages.budget_fitting import (
 )
 from datafari_rag.core.passages.selection import weigh
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.parsing import parse
-from tests.settings import settings_with
+from tests.settings import parsed, settings_with
 
 QUESTION = "What is the fare of the island ferry?"
 TOGETHER = "The fare of the ferry to the island is nine euros."
@@ -187,13 +186,13 @@ def test_a_passage_that_stands_out_by_meaning_is_evidence_in_other_words() -> No
 def test_the_threshold_is_the_measured_one_without_a_model_and_off_with_one(
     text: str, endpoint: str, least: float
 ) -> None:
-    settings, problems = parse({"rag.evidence.min": text, "rag.api.endpoint": endpoint})
+    settings, problems = parsed({"rag.evidence.min": text, "rag.api.endpoint": endpoint})
     assert (least_evidence(settings.rag), problems) == (least, ())
 
 
 @pytest.mark.parametrize("text", ["automatic", "1.1", "-1", "nan", "AUTO"])
 def test_what_is_neither_a_number_nor_auto_is_refused(text: str) -> None:
-    settings, problems = parse({"rag.evidence.min": text})
+    settings, problems = parsed({"rag.evidence.min": text})
     assert [one.key for one in problems] == ["rag.evidence.min"]
     assert problems[0].sentence.endswith('"auto" or a number between 0 and 1 is expected.')
     assert settings.rag.evidence_min is None

@@ -25,10 +25,9 @@ from datafari_rag.core.passages.reranking import (
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of
 from datafari_rag.core.search_request import Search, Step
-from datafari_rag.core.settings.parsing import parse
-from datafari_rag.core.settings.records import SearchChoice
+from datafari_rag.core.settings.answers import SearchChoice
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
-from tests.settings import settings_with
+from tests.settings import parsed, settings_with
 
 
 def near(*cosines: float) -> tuple[Nearness, ...]:
@@ -234,7 +233,7 @@ def test_the_spread_is_the_deviation_over_texts_that_do_not_answer() -> None:
 
 
 def endpoint(text: str) -> tuple[object, bool]:
-    settings, problems = parse({"embeddings.endpoint": text}, folder="/etc/rag")
+    settings, problems = parsed({"embeddings.endpoint": text}, folder="/etc/rag")
     return settings.embeddings.endpoint, bool(problems)
 
 
@@ -246,8 +245,8 @@ def test_an_endpoint_is_an_address_or_a_folder_beside_the_file() -> None:
 
 
 def test_languages_are_two_letter_codes() -> None:
-    assert parse({"embeddings.options": '{"languages": "en, fr"}'})[0].embeddings.options.languages == ("en", "fr")
-    assert parse({"embeddings.options": '{"languages": "english"}'})[1]
+    assert parsed({"embeddings.options.languages": "en, fr"})[0].embeddings.options.languages == ("en", "fr")
+    assert parsed({"embeddings.options.languages": "english"})[1]
 
 
 def test_an_embedding_error_says_whether_a_repeat_may_help() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE
-from datafari_rag.core.settings.parsing import Entry, Problem, lint, nearest
-from datafari_rag.core.settings.row import SettingRow
+from datafari_rag.core.settings.checks import Row
+from datafari_rag.core.settings.parsing import ALIASES, ELSEWHERE, Entry, Problem, lint, nearest
 from datafari_rag.core.settings.table import Settings, row_for
 
 
-def as_written(row: SettingRow, text: str) -> str:
+def as_written(row: Row, text: str) -> str:
     if text == "${GONE}":
         raise ValueError("The environment variable GONE is not set.")
     return text.replace("${HERE}", "here")
@@ -62,7 +61,9 @@ def test_an_alias_and_its_key_are_one_setting_given_twice() -> None:
         pytest.param("RAG.MAXFILES", "Unknown key RAG.MAXFILES: did you mean rag.maxFiles?", id="another case"),
         pytest.param("maxFiles", "Unknown key maxFiles: did you mean rag.maxFiles?", id="without its group"),
         pytest.param(
-            "solr.field.titel", "Unknown key solr.field.titel: did you mean solr.field.title?", id="a mapped field"
+            "server.limits.stream",
+            "Unknown key server.limits.stream: did you mean server.limits.streams?",
+            id="deep in its group",
         ),
         pytest.param("rag.maxTokn", "Unknown key rag.maxTokn: did you mean rag.maxTokens?", id="near an alias"),
         pytest.param("zzz", "Unknown key zzz.", id="near nothing"),
@@ -78,28 +79,6 @@ def test_an_unknown_key_is_told_and_stops_nothing(key: str, message: str) -> Non
     settings, (problem,) = linted((key, "1"))
     assert (problem.message, problem.severity, problem.stops) == (message, "error", False)
     assert settings == Settings()
-
-
-def test_a_former_key_that_is_a_member_of_an_object_now_is_still_read() -> None:
-    settings, problems = linted(
-        ("tls", '{"llm": {"ca": "ours.pem"}}'), ("solr.tls.ca", "solr.pem"), ("llm.tls.ca", "x")
-    )
-    assert (settings.tls.solr.ca_file, settings.tls.llm.ca_file) == ("/etc/rag/solr.pem", "/etc/rag/ours.pem")
-    assert [(problem.line, problem.severity) for problem in problems] == [(2, "warning"), (3, "warning")]
-    assert problems[0].message == 'solr.tls.ca is an earlier form: write tls={"solr": {"ca": "…"}}.'
-
-
-def test_a_bad_value_of_a_former_key_names_the_member_and_has_the_line() -> None:
-    settings, problems = linted(("rag.model", "m"), ("rag.effort.max_searches", "many"))
-    (error,) = [problem for problem in problems if problem.stops]
-    assert (error.line, error.key) == (2, "rag.effort.limits")
-    assert error.message.endswith("searches: An integer is expected.")
-    assert settings.rag.effort_limits == Settings().rag.effort_limits
-
-
-def test_a_former_key_beside_what_is_no_object_leaves_the_objects_own_error() -> None:
-    _, problems = linted(("solr.fields", "title"), ("solr.field.url", "link"))
-    assert [(problem.line, problem.key) for problem in problems if problem.stops] == [(1, "solr.fields")]
 
 
 def test_keys_of_other_versions_are_neither_known_nor_aliases() -> None:
@@ -200,7 +179,7 @@ def test_a_placeholder_left_in_is_told() -> None:
             id="the line of its key, whatever else the message names",
         ),
         pytest.param(
-            [("rag.model", "m"), ("solr.field.allow_token_document", "language")],
+            [("rag.model", "m"), ("solr.fields", '{"allow_token_document": "language"}')],
             1,
             id="the first, where the default of another key does not suit",
         ),

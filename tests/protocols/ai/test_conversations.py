@@ -11,7 +11,7 @@ from datafari_rag.core.answer.conversations import StoredConversation, StoredTur
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound, RagError
 from datafari_rag.core.events import KeptTurn
-from datafari_rag.core.settings.records import ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation

@@ -10,7 +10,6 @@ from datafari_rag.core.errors import (
     RagError,
     TooManyRequests,
 )
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages, replies
 from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest
 from datafari_rag.protocols.mcp.tools import TOOLS
@@ -20,7 +19,7 @@ MODERN = RpcRequest(7, "tools/list", {}, "modern", messages.MODERN)
 
 def listing(method: str, era: Any = "modern", **params: object) -> dict[str, Any]:
     request = RpcRequest(7, method, params, era, messages.MODERN)
-    return dict(replies.listing(request, Settings().mcp, list(TOOLS.values()), "alice"))
+    return dict(replies.listing(request, list(TOOLS.values()), "alice"))
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,10 @@ from msgspec import Struct
 from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
 from datafari_rag.core.proof.checking import checked
 from datafari_rag.core.settings.dialects import MCP_TOOLS
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp.replies import answer_result, check_result, fetched, search_result
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room
 from tests.protocols.values import EXTRACT, FINISHED, SOURCES
-from tests.settings import settings_with
 
 GIVEN = {
     "search": search_result(Sources((extract_of(LONG, (0, 40)), EXTRACT), is_partial=True), room()),
@@ -49,7 +47,7 @@ def test_the_settings_name_these_tools_and_no_others() -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_what_a_tool_takes_and_gives_fits_its_schemas(name: str) -> None:
-    shown: Any = listed(TOOLS[name], Settings().mcp)
+    shown: Any = listed(TOOLS[name])
     for schema in (shown["inputSchema"], shown["outputSchema"]):
         jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(TAKEN[name], shown["inputSchema"])
@@ -61,16 +59,9 @@ def test_what_a_tool_takes_and_gives_fits_its_schemas(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_every_tool_only_reads(name: str) -> None:
-    shown: Any = listed(TOOLS[name], Settings().mcp)
+    shown: Any = listed(TOOLS[name])
     assert shown["annotations"]["readOnlyHint"]
     assert not shown["annotations"]["destructiveHint"]
-
-
-@pytest.mark.parametrize("name", TOOLS)
-def test_administrators_may_word_what_agents_are_told(name: str) -> None:
-    settings = settings_with(mcp_descriptions={name: "Ours."})
-    assert listed(TOOLS[name], settings.mcp)["description"] == "Ours."
-    assert listed(TOOLS[name], Settings().mcp)["description"] == TOOLS[name].about
 
 
 class Nothing(Struct):
@@ -79,4 +70,4 @@ class Nothing(Struct):
 
 def test_a_tool_of_somebody_else_has_its_own_text() -> None:
     other = Tool("other", "Other", "Does nothing.", Nothing, Nothing)
-    assert listed(other, Settings().mcp)["description"] == "Does nothing."
+    assert listed(other)["description"] == "Does nothing."

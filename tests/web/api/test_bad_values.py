@@ -20,7 +20,8 @@ from flask.testing import FlaskClient
 
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.select_parameters import READERS
-from datafari_rag.core.settings.records import OpenaiClient, RequestRates
+from datafari_rag.core.settings.dialects import OpenaiClient
+from datafari_rag.core.settings.table import RequestRates
 from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api import exchange
 from tests.fakes import FakeModel, app_of, fake_snapshot

@@ -17,7 +17,7 @@ from datafari_rag.core.access import Filter, User
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
 from datafari_rag.core.events import Delta, Event, ModelFacts, Sources
-from datafari_rag.core.settings.records import RequestRates, ServerLimits
+from datafari_rag.core.settings.table import RequestRates, ServerLimits
 from datafari_rag.ports import Ending
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.mcp import messages
@@ -371,11 +371,6 @@ def test_a_check_of_much_text_is_more_units() -> None:
     facts = [Document("1", "words " * 20_000)]
     assert work_units("word", facts) == 2
     assert work_units("word " * 2_000, facts) == 14
-
-
-def test_checks_can_be_switched_off() -> None:
-    door = next(one for one in DOORS if one.name == "grounding")
-    assert door.send(client_of(fake_snapshot(settings=settings_with(grounding_enabled=False)))).status_code == 404
 
 
 def test_what_a_script_asks_for_every_second_is_logged_when_it_failed_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
-from datafari_rag.core.settings.records import RequestRates, ServerLimits
+from datafari_rag.core.settings.table import RequestRates, ServerLimits
 from datafari_rag.core.text.sentences import spans
 from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.settings import settings_with

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
 from datafari_rag.core.settings.dialects import MCP_TOOLS
-from datafari_rag.core.settings.records import ServerLimits
+from datafari_rag.core.settings.table import ServerLimits
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
@@ -209,14 +209,6 @@ def test_an_allowed_page_may_send_the_protocols_headers() -> None:
 
 
 # The tools
-
-
-def test_administrators_choose_the_tools() -> None:
-    client = client_of(fake_snapshot(settings=settings_with(mcp_tools=("search", "fetch"))))
-    assert [tool["name"] for tool in result(post(client, "tools/list"))["tools"]] == ["search", "fetch"]
-    response = called(client, "answer", {"question": QUESTION})
-    assert (response.status_code, response.get_json()["error"]["code"]) == (200, -32602)
-    assert called(client, "nothing", {}).get_json()["error"]["message"] == "Unknown tool: nothing"
 
 
 def test_a_search_calls_no_model() -> None:

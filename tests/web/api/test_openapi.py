@@ -29,7 +29,8 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
-from datafari_rag.core.settings.records import ChatLimits, OpenaiClient, ReplyShape
+from datafari_rag.core.settings.answers import ReplyShape
+from datafari_rag.core.settings.dialects import ChatLimits, OpenaiClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api import openapi

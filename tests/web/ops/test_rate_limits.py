@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.errors import TooManyRequests
-from datafari_rag.core.settings.records import RequestRates
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RequestRates, Settings
 from datafari_rag.web.ops.rate_limits import RateLimits, SharedCounters
 from tests.settings import settings_with
 

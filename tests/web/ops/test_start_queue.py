@@ -12,7 +12,7 @@ import pytest
 from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import Overloaded
 from datafari_rag.core.search_request import Search, SearchResult
-from datafari_rag.core.settings.records import ServerLimits
+from datafari_rag.core.settings.table import ServerLimits
 from datafari_rag.web.ops.rate_limits import MAX_RETRY_S, StartQueue
 from tests.fakes import FLIGHT, FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with

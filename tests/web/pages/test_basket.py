@@ -10,8 +10,7 @@ import pytest
 
 from datafari_rag.core.ask import NamedDocuments
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.settings.records import RequestRates
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RequestRates, Settings
 from tests.fakes import FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
 

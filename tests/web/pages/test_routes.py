@@ -20,8 +20,7 @@ from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.core.errors import NotAuthenticated, SearchUnavailable
 from datafari_rag.core.messages import message
-from datafari_rag.core.settings.records import DemoFolder
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import DemoFolder, Settings
 from datafari_rag.web.app import register
 from datafari_rag.web.pages.demo import _own_address
 from datafari_rag.web.runtime import ServiceSnapshot

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.settings.records import DemoFolder
+from datafari_rag.core.settings.table import DemoFolder
 from tests.fakes import app_of, fake_snapshot
 from tests.settings import settings_with
 from tests.web.pages.test_routes import ANN, office

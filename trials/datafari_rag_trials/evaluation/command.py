@@ -24,7 +24,7 @@ from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.settings.row import text_of_value
+from datafari_rag.core.settings.checks import text_of_value
 from datafari_rag.core.settings.table import ROWS
 from datafari_rag_trials.evaluation.comparison import COUNTED, Comparison, Outcomes, changes, compared, outcomes
 from datafari_rag_trials.evaluation.grounding import measure_grounding

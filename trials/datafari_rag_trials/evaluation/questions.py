@@ -235,7 +235,7 @@ The sets whose languages, and whose kinds of answers, are counted apart, and the
 document answers: their right document is one that an expert named for them.
 """
 
-PATIENT = {"solr.limits": '{"wait_s": 120, "connect_s": 60}'}
+PATIENT = {"solr.limits.wait_s": "120", "solr.limits.connect_s": "60"}
 """
 On a machine with other work Solr may need longer than a reader would wait.
 

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import ClassVar
 from zlib import crc32
 
+from msgspec import structs
+
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.adapters.reranker import EndpointReranker
@@ -108,7 +110,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
     settings = snapshot.settings
     asks = User("eval", plan.tokens) if plan.tokens else ANONYMOUS
     if not variant.with_model:
-        settings = replace(settings, rag=replace(settings.rag, api_endpoint=BUILTIN_MODEL))
+        settings = structs.replace(settings, rag=structs.replace(settings.rag, api_endpoint=BUILTIN_MODEL))
     retriever = retriever_for(settings)
     dependencies = Dependencies(
         retriever=retriever,
@@ -241,7 +243,9 @@ def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencie
 def _roomy(setup: TrialSetup, extracts: Sequence[Extract]) -> TrialSetup:
     """Return *setup* with room for as many documents as the answer had: further searches raise their number."""
     most = max(setup.settings.rag.max_files, len(extracts))
-    return replace(setup, settings=replace(setup.settings, rag=replace(setup.settings.rag, max_files=most)))
+    return replace(
+        setup, settings=structs.replace(setup.settings, rag=structs.replace(setup.settings.rag, max_files=most))
+    )
 
 
 def _is_whole(question: Question, replied: Answer | None) -> bool | None:
@@ -288,8 +292,8 @@ def _hits(
     hits = {"passages": _at_budgets(question, most, partial(choose, weighed), setup)}
     if setup.baselines:
         hits["head"] = _at_budgets(question, most, partial(head, order), setup)
-        rag = replace(setup.settings.rag, solr_field="highlighting", extract="head", evidence_min=0.0)
-        snippets = replace(setup.settings, rag=rag)
+        rag = structs.replace(setup.settings.rag, solr_field="highlighting", extract="head", evidence_min=0.0)
+        snippets = structs.replace(setup.settings, rag=rag)
         extracts = _extracts(Ask(question.text), setup.asks, snippets, dependencies)
         hits["highlighting"] = (holds([extract.text for extract in extracts], question.answers),) * len(BUDGETS)
     return hits

@@ -16,7 +16,7 @@ from typing import Literal
 
 import click
 
-from datafari_rag.core.settings.answers import ONNX
+from datafari_rag.core.settings.addresses import ONNX
 from datafari_rag.extras import command_for
 from datafari_rag_trials.downloads import CannotFetch, Say, cache_folder, fetched, fetched_wheel
 
