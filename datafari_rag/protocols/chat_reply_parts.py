@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from datafari_rag.core.answer import conversations
+from datafari_rag.core.answer.output_filter import neutral
 from datafari_rag.core.ask import ActivityStep, ChatMessage, StepKind
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
@@ -99,9 +100,9 @@ def activity(finished: Finished) -> Json:
 def _activity_step(step: ActivityStep) -> Json:
     keys: Json = {"type": ACTIVITY_TYPES[step.kind]}
     if step.kind == "search":
-        keys |= {"query": step.text, "count": step.count, "searches": step.searches}
+        keys |= {"query": neutral(step.text), "count": step.count, "searches": step.searches}
     if step.kind == "plan":
-        keys |= {"queries": list(step.queries)}
+        keys |= {"queries": [neutral(query) for query in step.queries]}
     if step.model_calls:
         keys |= {"inputTokens": step.input_tokens, "outputTokens": step.output_tokens}
     keys["elapsedMs"] = round(step.elapsed_ms, 2)

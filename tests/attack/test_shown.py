@@ -115,8 +115,6 @@ SAID = (
     "s>It is</s> <b hidden>30 mg</b> <!-- [1].",
 )
 TAGS = re.compile(r"</?s>It|<b hidden>30|<!-- \[1")
-SEARCHED = '\\"activity'
-"""Before what a model proposed to search for in a reply of /mcp: data that no reader is shown as text."""
 ANSWERING = ("ragapi", "choices", "chat", "published", "openai", "page", "mcp", "ai")
 
 
@@ -146,7 +144,7 @@ def test_no_dialect_sends_a_control_or_a_tag_of_the_model(record_property: Recor
     holes = [
         f"{dialect}: {text!r}"
         for dialect, text in sent
-        if any(map(is_control, text.replace("\r", ""))) or TAGS.search(text.partition(SEARCHED)[0])
+        if any(map(is_control, text.replace("\r", ""))) or TAGS.search(text)
     ]
     judge(record_property, "controls and tags of a model in replies", against="dialects", tried=len(sent), holes=holes)
 

@@ -25,19 +25,19 @@ def run(*arguments: str, text: str | bytes = "", color: bool = False) -> Result:
 def test_every_sentence_stands_behind_its_status(fact: str) -> None:
     done = run("--fact", fact, text="A ticket costs 12 euros. The moon is cheese. …")
     lines = done.output.splitlines()
-    assert lines[0] == "supported    A ticket costs 12 euros."
+    assert lines[0] == "near         A ticket costs 12 euros."
     assert lines[1] == '             [ferry.txt] "A ticket, sold on board, costs 12 euros."'
     assert lines[2].startswith("unsupported  The moon")
-    assert (lines[-1], done.exit_code) == ("Proved: 50%", 1)
+    assert (lines[-1], done.exit_code) == ("Verified: 0%", 1)
     assert "\x1b" not in done.output
-    assert "\x1b[36msupported" in run("--fact", fact, text="A ticket costs 12 euros.", color=True).output
+    assert "\x1b[36mnear" in run("--fact", fact, text="A ticket costs 12 euros.", color=True).output
 
 
-def test_all_that_is_proved_ends_well(fact: str, tmp_path: Path) -> None:
+def test_all_that_is_verified_ends_well(fact: str, tmp_path: Path) -> None:
     answer = tmp_path / "answer.txt"
-    answer.write_text("A ticket costs 12 euros.", "utf-8")
+    answer.write_text("The ferry leaves at nine.", "utf-8")
     assert run(str(answer), "--fact", fact).exit_code == 0
-    assert run("--fact", fact, "--threshold", "1", text="A ticket costs 12 euros.").exit_code == 1
+    assert run("--fact", fact, text="A ticket costs 12 euros.").exit_code == 1
     nothing = run("--fact", fact, text="…")
     assert (nothing.exit_code, nothing.output.splitlines()[-1]) == (0, "No sentence needs proof.")
 

@@ -21,6 +21,7 @@ import click
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.proof.checking import checked_against
+from datafari_rag.core.proof.statements import STOPS
 from tests.core.claim_table import FALSE, TRUE
 from tests.core.quote_table import Text, sentences_of
 from tests.core.test_quote_table import OWN
@@ -104,8 +105,10 @@ def _said(kind: str, document: Document, claim: str) -> Iterator[Case]:
         "wide blanks": re.sub(r"(?<!\d) (?!\d)", "  ", claim),
         "as an item": f"- {claim}",
         "other apostrophes": claim.replace("'", "’") if "'" in claim else claim.replace("’", "'"),
-        "in bold": f"**{claim}**",
     }
+    # What ends in no full stop is a heading there.
+    if claim.endswith(tuple(STOPS)):
+        forms["in bold"] = f"**{claim}**"
     if not QUOTES.search(claim):
         forms["quoted"] = f"“{claim}”"
     for one in documents:

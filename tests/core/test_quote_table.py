@@ -112,9 +112,9 @@ CUT = ("window", "upper", "spaced")
 
 
 def judged(texts: list[Text], *, each: int) -> Counter[tuple[bool, bool]]:
-    """Count (the judge finds it, we say verified)."""
+    """Count (the judge finds it, we say verified, or of what is there quoted: words beside a quotation are no proof)."""
     return Counter(
-        (case.is_there, citation.status == "verified")
+        (case.is_there, citation.status in (("verified", "quoted") if case.is_there else ("verified",)))
         for case, citation in tried(texts, each=each)
         if case.kind not in (CUT if case.is_there else HARMLESS)
     )

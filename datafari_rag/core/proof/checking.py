@@ -7,6 +7,8 @@ name, a sentence without by all of them.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -45,6 +47,8 @@ UNKNOWN = "unknown"
 
 MAX_SENTENCES, MAX_COMPARED = 500, 20_000
 """Sentences of a text, and pairs of a sentence and a document, that are compared."""
+
+_COMPARED = re.compile(r"[^\W_]|[\[\]]")
 
 SCANNED = 100
 """Characters that are looked through for a quotation at the price of one word compared."""
@@ -122,13 +126,13 @@ class Proof:
         return [self._citation(place, findings.get(place, NOTHING), mark, claim) for place in mark.places]
 
     def _is_quoted(self, words: str) -> bool:
-        """Say whether a document has *words*, a quotation, but for case and blanks."""
-        plain = " ".join(words[1:-1].split()).casefold()
-        return any(self._work.take(len(text) // SCANNED) and plain in text for text in self._plain)
+        """Say whether a document has *words*, a quotation, by its letters, digits and brackets in order."""
+        plain = _plain(words[1:-1])
+        return any(self._work.take(len(text) // SCANNED) and plain in text for text in self._plain_texts)
 
     @cached_property
-    def _plain(self) -> Sequence[str]:
-        return [" ".join(source.text.split()).casefold() for source in self._sources]
+    def _plain_texts(self) -> Sequence[str]:
+        return [_plain(source.text) for source in self._sources]
 
     def _findings(self, claim: Claim, language: str, places: Sequence[int]) -> dict[int, Finding] | None:
         """Return what each of the documents at *places* says of *claim*, None where it states nothing."""
@@ -238,6 +242,10 @@ def whole_extract(number: int, label: str, document: Document) -> Extract:
     size = len(document.text)
     origins = OffsetMap((OffsetRun(0, 0, size),))
     return Extract(number, label, document, (Passage(0, size),), document.text, origins)
+
+
+def _plain(text: str) -> str:
+    return "".join(_COMPARED.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _better(finding: Finding, other: Finding, wanted: set[str]) -> Finding:

@@ -17,7 +17,7 @@ from itertools import islice
 
 from datafari_rag.core.proof.sources import PLACES_OF_WORD, QUESTIONS, Source
 from datafari_rag.core.proof.statements import asks
-from datafari_rag.core.proof.words import ROOTS, joined, line_of, root, rough_words, word_lists
+from datafari_rag.core.proof.words import ROOTS, is_denying, joined, line_of, root, rough_words, word_lists
 from datafari_rag.core.text.tokens import Token, tokens
 from datafari_rag.core.text.words import FUNCTION_WORDS
 
@@ -85,12 +85,18 @@ class Sentence:
         self.line = line_of(text, self.tokens)
         self.words = [text[token.start : token.end] for token in self.tokens]
         self.stop = FUNCTION_WORDS[language]
-        deny, counted = word_lists()
+        counted = word_lists().counted
+        is_loud = self.text.isupper()
         content = [
             token
             for token in self.tokens
-            # In May, which a dog may.
-            if root(token) and (token.key not in self.stop or (token.key in counted and text[token.start].isupper()))
+            if root(token)
+            and (
+                not (token.key in self.stop or is_denying(token))
+                # In May, which a dog may; by IT.
+                or (token.key in counted and text[token.start].isupper())
+                or (token.end - token.start > 1 and text[token.start : token.end].isupper() and not is_loud)
+            )
         ]
         self.roots = Counter(map(root, content))
         self.content = len(content)
@@ -101,8 +107,13 @@ class Sentence:
             or any(map(str.isdigit, token.key))
             or (token is not self.tokens[0] and text[token.start].isupper())
         )
-        self.denies = sum(token.key in deny for token in self.tokens) % 2 == 1
+        self.denials = sum(map(is_denying, self.tokens))
         self.rough = Counter([ROOTS[word] for word in rough_words(text) if word not in self.stop])
+
+    @property
+    def has_pairs(self) -> bool:
+        """Say whether most of it is in a script without blanks."""
+        return 2 * sum(len(token.stem) > len(token.key) for token in self.tokens) > len(self.tokens)
 
     @property
     def states(self) -> bool:
@@ -189,11 +200,15 @@ def _word_for_word(sentence: Sentence, source: Source, around: Sequence[int]) ->
         is_whole = not one.context or line == source.full_line(number)
         if is_said and is_whole and _has_capitals_of(sentence, source.full_texts(number)):
             return _proof(VERIFIED, source, number, number)
-    for first, last in ((0, 2), (1, 3), (0, 3)):
-        run = around[first:last]
-        is_said = len(run) == last - first and line == joined([source.line(number) for number in run])
-        if is_said and source.is_prose(run[0], run[-1]) and _has_capitals_of(sentence, list(map(source.text_of, run))):
-            return _proof(VERIFIED, source, run[0], run[-1])
+    for first in around:
+        run, said = [first], source.line(first)
+        while line.startswith(said) and source.is_next(run[-1] + 1):
+            run.append(run[-1] + 1)
+            said = joined([said, source.line(run[-1])])
+            if said == line and source.is_prose(first, run[-1]):
+                if _has_capitals_of(sentence, list(map(source.text_of, run))):
+                    return _proof(VERIFIED, source, first, run[-1])
+                break
     return next(filter(None, (_quoted(sentence, source, number) for number in around)), None)
 
 
@@ -226,8 +241,9 @@ def _near(sentence: Sentence, source: Source, number: int, around: Sequence[int]
     found = sum(weight for word, weight in sentence.roots.items() if word in there)
     share = found / sentence.content
     nearest = source.tokens(number)
-    denies = sum(token.key in word_lists().deny for token in nearest) % 2 == 1
-    is_alike = found < sentence.content or denies == sentence.denies
+    # In a script without blanks a denial makes other pairs of signs: something is always missing.
+    is_comparable = found == sentence.content or sentence.has_pairs
+    is_alike = not is_comparable or sum(map(is_denying, nearest)) == sentence.denials
     if share < NEAR_SHARE or not sentence.needed <= there or not is_alike:
         return replace(NOTHING, place=_place(source, number, number), share=share)
     # Only as much is shown as has the words.
@@ -242,7 +258,6 @@ def _near(sentence: Sentence, source: Source, number: int, around: Sequence[int]
 
 def _lacking(text: str, words: Sequence[Token], there: frozenset[str], stop: frozenset[str]) -> tuple[str, ...]:
     """Return the *words* of *text* that are not *there*, without stop words but for those that deny."""
-    deny = word_lists().deny
     lacking = (token for token in words if root(token) and root(token) not in there)
-    named = (text[token.start : token.end] for token in lacking if token.key not in stop or token.key in deny)
+    named = (text[token.start : token.end] for token in lacking if token.key not in stop or is_denying(token))
     return tuple(islice(dict.fromkeys(named), MAX_LISTED))

@@ -14,7 +14,7 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 
 from datafari_rag.core.proof.labels import MAX_MARK_CHARS, DocumentLabels
-from datafari_rag.core.proof.statements import EMPTY_LINE, Statement, statements
+from datafari_rag.core.proof.statements import EMPTY_LINE, STOPS, Statement, statements
 from datafari_rag.core.text.sentences import code_spans
 from datafari_rag.core.text.structure import cells_of
 
@@ -41,7 +41,7 @@ _ARRAY = re.compile(
     r"(?<![\w.])(?:[A-Za-z]|\w*[_.\d]\w*|[a-z]+[A-Z]\w*|arr(?:ay)?|args|argv|list|items?|data|values?)\Z"
 )
 _INDEXED = re.compile(r"\s?(?:[-+*/]?=(?!=)|\.\w|\(|\[\w+\]\s?=|\+\+)")
-_BOLD_LINE = re.compile(r"\s*(?:\*\*|__)[^*_\n]*[^*_\n.!?。！？](?:\*\*|__)[:：]?\s*")
+_BOLD_LINE = re.compile(rf"\s*(?:\*\*|__)[^*_\n]*[^*_\n{STOPS}](?:\*\*|__)[:：]?\s*")
 _STRIKE = re.compile(r"~(?!\d)|(?<=\S)~|<(?:\s*+/)?\s*+(?:s|del|strike)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]")
 

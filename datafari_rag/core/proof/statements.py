@@ -22,9 +22,12 @@ MAX_STATEMENT_CHARS = 4_000
 
 _ASKING, _GREEK_ASKING = frozenset("?？؟⁇⁈⸮﹖፧꘏"), frozenset(";\u037e")
 _CLOSERS = " \t\r\n\"'”’»)]」』）】*_"
-_STOPS = ".!?…؟۔।॥։።。！？｡៕᙮"
-_STOP = re.compile(rf"[{_STOPS}]++[\"'”’»)\]」』）】*_]*+(?:\[\d{{1,3}}\])*+(?:(?<=[。！？｡」』）】។៕])|(?=\s))")
-_ENDS = frozenset(f"{_STOPS}:：;；")
+STOPS = ".!?…؟۔।॥։።。！？｡៕᙮"
+_STOP = re.compile(
+    rf"[{STOPS}]++[\"'”’»)\]」』）】*_]*+(?:[ \xa0\u202f]»(?!\w)[{STOPS}]*+)?(?:\[\d{{1,3}}\])*+"
+    r"(?:(?<=[。！？｡」』）】។៕])|(?=\s))"
+)
+_ENDS = frozenset(f"{STOPS}:：;；")
 _REFERENCES = re.compile(r"(?:\[\d{1,3}\])++\Z")
 _ITEM = re.compile(
     r"[ \t]*+(?P<sign>[-*+•·▪●○◦■□►➢✓–—]+(?=[ \t])|\(?(?P<number>\d{1,3}|[a-zA-Z]|[ivxlcIVXLC]{2,6})[.)](?=[ \t]))"

@@ -64,6 +64,12 @@ def root(token: Token) -> str:
     return token.stem if len(key) < 3 and not key.isascii() else ROOTS[key]
 
 
+def is_denying(token: Token) -> bool:
+    """Say whether *token* denies: its word, or in a script without blanks its sign alone or with the next."""
+    deny = word_lists().deny
+    return token.key in deny or (len(token.stem) > len(token.key) and token.stem in deny)
+
+
 def rough_words(text: str) -> list[str]:
     """
     Return the words of *text* as cheaply as they can be had: they lead to places, and prove nothing.
