@@ -112,7 +112,7 @@ CUT = ("window", "upper", "spaced")
 
 
 def judged(texts: list[Text], *, each: int) -> Counter[tuple[bool, bool]]:
-    """Count (the judge finds it, we say verified, or of what is there quoted: words beside a quotation are no proof)."""
+    """Count (the judge finds it, we say verified; quoted counts for what is there, with other words around it)."""
     return Counter(
         (case.is_there, citation.status in (("verified", "quoted") if case.is_there else ("verified",)))
         for case, citation in tried(texts, each=each)

@@ -149,9 +149,9 @@ class Proof:
             source = self._sources[place]
             finding = judged(sentence, source)
             if whole is not None and finding.status != VERIFIED:
-                finding = _better(judged(whole, source), finding, {VERIFIED})
+                finding = _verified(judged(whole, source)) or finding
             if quotation is not None and finding.status not in (VERIFIED, QUOTED):
-                finding = _better(_at_best_quoted(judged(quotation, source)), finding, {QUOTED})
+                finding = _at_best_quoted(judged(quotation, source))
             found[place] = finding
         if sentence.asks and all(finding.status != VERIFIED for finding in found.values()):
             return None
@@ -248,8 +248,8 @@ def _plain(text: str) -> str:
     return "".join(_COMPARED.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _better(finding: Finding, other: Finding, wanted: set[str]) -> Finding:
-    return finding if finding.status in wanted else other
+def _verified(finding: Finding) -> Finding | None:
+    return finding if finding.status == VERIFIED else None
 
 
 def _at_best_quoted(finding: Finding) -> Finding:

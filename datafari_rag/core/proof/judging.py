@@ -236,8 +236,9 @@ def _has_capitals_of(sentence: Sentence, texts: Sequence[str]) -> bool:
 
 
 def _near(sentence: Sentence, source: Source, number: int, around: Sequence[int]) -> Finding:
-    """Return how near the statements *around* the one with *number* are."""
+    """Return how near the statements *around* the one with *number* are; the nearest of them says what was added."""
     there = frozenset[str]().union(*map(source.roots, around))
+    number = max((number, *around), key=lambda other: len(source.roots(other) & sentence.roots.keys()))
     found = sum(weight for word, weight in sentence.roots.items() if word in there)
     share = found / sentence.content
     nearest = source.tokens(number)
