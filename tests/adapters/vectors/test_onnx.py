@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
-from datafari_rag.core.settings.answers import EmbeddingOptions
+from datafari_rag.core.settings.answers import EmbeddingOptions, Prefixes
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import Vector
 from datafari_rag.ports import Embedder
@@ -61,7 +61,7 @@ def test_prefixes_are_those_of_the_folder_unless_the_settings_have_others(tmp_pa
     own = local(tiny_model(tmp_path, query_prefix="query: ", passage_prefix="passage: "))
     query, passage = own.embed(["pump"], "query")[0], own.embed(["pump"], "passage")[0]
     assert query[3] > 0 and passage[2] > 0
-    changed = local(tmp_path, embeddings_options=EmbeddingOptions(prefixes={"query": "cat"}))
+    changed = local(tmp_path, embeddings_options=EmbeddingOptions(prefixes=Prefixes(query="cat")))
     assert changed.embed(["pump"], "query")[0][3] > query[3]
     assert changed.embed(["pump"], "passage")[0] == passage
 
@@ -104,7 +104,9 @@ def published(folder: Path, **pooling: object) -> Path:
 
 
 def test_a_folder_as_its_makers_publish_it_says_its_pooling(tmp_path: Path) -> None:
-    own = local(published(tiny_model(tmp_path)), embeddings_options=EmbeddingOptions(prefixes={"passage": "passage:"}))
+    own = local(
+        published(tiny_model(tmp_path)), embeddings_options=EmbeddingOptions(prefixes=Prefixes(passage="passage:"))
+    )
     assert (own.model.name, own.model.dimensions) == (tmp_path.name, 4)
     assert own.embed(["pump leave"], "query")[0].tolist() == [1, 0, 0, 0]
     assert own.embed(["pump"], "passage")[0].tolist() == [0, 0, 1, 0]  # the first token is the prefix
