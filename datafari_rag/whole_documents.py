@@ -375,7 +375,8 @@ def _synthesis_of_sentences(
     """Yield for each document its label, and below it some of its sentences with its mark."""
     full_text = ""
     for extract in extracts:
-        section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}")
+        # An empty line: the label is no part of the first sentence, which is proved.
+        section = run.filtered(f"{extract.label}:\n\n{_own_words(run, extract)}")
         full_text += (text := f"\n\n{section}" if full_text else section)
         yield Delta(text)
     units = proof_units(len(full_text), extracts)

@@ -245,7 +245,8 @@ def test_what_is_sent_is_within_the_models_window() -> None:
 
 def test_links_of_a_model_are_made_safe() -> None:
     model = FakeModel("A rabbit ate a carrot, see ![x](http://evil.example/?q=1).")
-    assert "evil.example" not in ended(events(SUMMARY, "doc-1", model=model)).text
+    text = ended(events(SUMMARY, "doc-1", model=model)).text
+    assert "![" not in text and "](" not in text
 
 
 @pytest.mark.parametrize(
@@ -272,7 +273,7 @@ def test_a_synthesis_is_one_call_with_a_share_of_every_document() -> None:
     sources = next(event for event in found if isinstance(event, Sources))
     assert sources.skipped == (SkippedDocument("gone", "notFound"),)
     assert [(one.document_id, one.status) for one in ended(found).citations] == [
-        ("doc-1", "verified"),
+        ("doc-1", "quoted"),
         ("long", "verified"),
     ]
 
@@ -287,7 +288,7 @@ def test_a_synthesis_of_nothing_in_particular_compares() -> None:
 def test_without_a_model_each_document_of_a_synthesis_answers_for_itself(question: str) -> None:
     found = events(SYNTHESIS, "doc-1", "doc-2", model=PumpModel(), settings=EXTRACTIVE, question=question)
     finished = ended(found)
-    assert finished.text.startswith("Rabbits:\n") and "\n\nBoarding pass:\n" in finished.text
+    assert finished.text.startswith("Rabbits:\n\n") and "\n\nBoarding pass:\n\n" in finished.text
     assert {one.status for one in finished.citations} <= {"quoted", "verified"}
     assert "doc-2" in {one.document_id for one in finished.citations}
 
@@ -300,7 +301,7 @@ def test_without_a_model_a_synthesis_says_no_heading_as_part_of_a_sentence() -> 
     ask = Ask("", document_ids=("rules",))
     finished = ended(list(worked(ask, SYNTHESIS, ANONYMOUS, settings=EXTRACTIVE, dependencies=dependencies)))
     assert finished.text == (
-        "House rules:\nSlippers are lent without charge to every guest. [1] "
+        "House rules:\n\nSlippers are lent without charge to every guest. [1] "
         "Quiet hours of the house begin at ten in the evening. [1]"
     )
     assert {one.status for one in finished.citations} == {"verified"}
@@ -361,6 +362,6 @@ def test_whatever_is_proved_of_a_long_document_is_long_work(work: DocumentWork, 
     found = replace(parts_of(FakeRetriever(VAST), FakeModel()), model=model, offload=offload)
     ended(list(worked(Ask("", document_ids=("vast",)), work, ANONYMOUS, settings=settings, dependencies=found)))
 
-    of_proof = {name: units for name, units in proofs if name in ("provable", "proved", "resolve", "citations")}
+    of_proof = {name: units for name, units in proofs if name in ("provable", "proved", "resolve", "end")}
     assert of_proof
     assert min(of_proof.values()) > LONG_UNITS
