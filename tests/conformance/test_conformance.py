@@ -101,7 +101,7 @@ def test_the_same_answer(door: Door) -> None:
     assert replace(seen, times_sources=1) == reference(line())
     assert seen.text == "The flight takes off at 15h50 [1]."
     assert seen.labels == ("Boarding pass", "Rabbits")
-    assert [citation["status"] for citation in seen.citations] == ["verified"]
+    assert [citation["status"] for citation in seen.citations] == ["quoted"]
     assert marks_of(seen) == ["[1]"]
 
 
@@ -178,8 +178,8 @@ def test_nothing_in_what_is_left_of_the_shards(door: Door) -> None:
     assert model.prompts == []
 
 
-INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese. A nice rabbit called Paris ate a carrot."
-PROVED = "The flight takes off at 15h50 [1]. A nice rabbit called Paris ate a carrot."
+INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese. Once upon a time, a nice rabbit called Paris ate a carrot."
+PROVED = "The flight takes off at 15h50 [1]. Once upon a time, a nice rabbit called Paris ate a carrot."
 
 
 @pytest.mark.parametrize(

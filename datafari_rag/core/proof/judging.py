@@ -92,13 +92,13 @@ class Sentence:
             for token in self.tokens
             if root(token)
             and (
-                not (token.key in self.stop or is_denying(token))
+                token.key not in self.stop
                 # In May, which a dog may; by IT.
                 or (token.key in counted and text[token.start].isupper())
                 or (token.end - token.start > 1 and text[token.start : token.end].isupper() and not is_loud)
             )
         ]
-        self.roots = Counter(map(root, content))
+        self.roots = Counter(root(token) for token in content if not is_denying(token))
         self.content = len(content)
         self.needed = frozenset(
             root(token)
@@ -240,10 +240,11 @@ def _near(sentence: Sentence, source: Source, number: int, around: Sequence[int]
     there = frozenset[str]().union(*map(source.roots, around))
     number = max((number, *around), key=lambda other: len(source.roots(other) & sentence.roots.keys()))
     found = sum(weight for word, weight in sentence.roots.items() if word in there)
-    share = found / sentence.content
+    total = sentence.roots.total()
+    share = found / max(1, total)
     nearest = source.tokens(number)
     # In a script without blanks a denial makes other pairs of signs: something is always missing.
-    is_comparable = found == sentence.content or sentence.has_pairs
+    is_comparable = found == total or sentence.has_pairs
     is_alike = not is_comparable or sum(map(is_denying, nearest)) == sentence.denials
     if share < NEAR_SHARE or not sentence.needed <= there or not is_alike:
         return replace(NOTHING, place=_place(source, number, number), share=share)
