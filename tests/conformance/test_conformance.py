@@ -178,7 +178,10 @@ def test_nothing_in_what_is_left_of_the_shards(door: Door) -> None:
     assert model.prompts == []
 
 
-INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese. Once upon a time, a nice rabbit called Paris ate a carrot."
+INVENTED = (
+    "The flight takes off at 15h50 [1]. The moon is made of cheese. "
+    "Once upon a time, a nice rabbit called Paris ate a carrot."
+)
 PROVED = "The flight takes off at 15h50 [1]. Once upon a time, a nice rabbit called Paris ate a carrot."
 
 
