@@ -74,7 +74,7 @@ def test_no_document_places_a_badge(record_property: Record, forger: Running, co
 
 LAY = """async ([text, documents, citations]) => {
   const { Marks, proseInto } = await import("/static/prose.js");
-  const words = { verified: "verified quote", supported: "supported", unsupported: "not", unknown: "unknown" };
+  const words = { verified: "word for word", near: "compare", unsupported: "not checked", unknown: "unknown" };
   const place = document.createElement("div");
   proseInto(place, text, new Marks(documents, citations, words));
   for (const badge of place.querySelectorAll(".badge")) badge.replaceWith("BADGE");

@@ -58,7 +58,7 @@ def test_a_folder_without_claims_is_named(tmp_path: Path) -> None:
         ("The ferry leaves at nine on Sundays.", "verified"),
         ("“The ferry leaves at nine on Sundays.”", "verified"),
         ("The ferry leaves at nine on Sundays. The moon is made of cheese.", "unsupported"),
-        ("The ferry leaves at nine on Sundays. A ticket costs 15 euros.", "contradicted"),
+        ("The ferry leaves at nine on Sundays. A ticket costs 15 euros.", "unsupported"),
         ("", "unsupported"),
     ],
 )
@@ -71,19 +71,19 @@ def test_shares_are_of_the_right_of_the_wrong_and_of_the_proved() -> None:
         [
             *checked("a", is_right=True, status="verified"),
             *checked("a", is_right=True, status="near"),
-            *checked("a", is_right=True, status="contradicted"),
             *checked("a", is_right=True, status="unsupported"),
-            *checked("a", is_right=False, status="supported"),
+            *checked("a", is_right=True, status="unsupported"),
+            *checked("a", is_right=False, status="quoted"),
             *checked("a", is_right=False, status="unsupported", times=3),
         ]
     )
-    assert found == {"a": ClaimRates(8, 4, 2, 50.0, 25.0, 50.0, 25.0, 62.5, 25.0)}
+    assert found == {"a": ClaimRates(8, 4, 2, 50.0, 25.0, 50.0, 25.0, 62.5)}
 
 
 def test_all_counts_claims_together_and_gives_each_set_the_same_weight_in_balanced_accuracy() -> None:
     found = rates_by_set(
         [
-            *checked("a", is_right=True, status="supported"),
+            *checked("a", is_right=True, status="quoted"),
             *checked("a", is_right=False, status="unsupported"),
             *checked("b", is_right=True, status="unsupported", times=7),
             *checked("b", is_right=False, status="unsupported"),
@@ -96,4 +96,4 @@ def test_all_counts_claims_together_and_gives_each_set_the_same_weight_in_balanc
 def test_a_share_of_nothing_is_a_dash() -> None:
     found = rates_by_set(checked("a", is_right=False, status="near", times=1200))
     assert found["a"].balanced is None
-    assert grounding_table(found).splitlines()[2] == "| a | 1,200 | 0 | 0 | – | – | – | 100.0 | – | – |"
+    assert grounding_table(found).splitlines()[2] == "| a | 1,200 | 0 | 0 | – | – | – | 100.0 | – |"
