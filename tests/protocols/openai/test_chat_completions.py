@@ -316,7 +316,7 @@ def conversation(tokens: int) -> list[object]:
 
 def test_the_seeds_budget_example() -> None:
     ask = read(with_index(*conversation(500), max_tokens=1000, context_token_ratio=0.6))
-    assert ask.token_budget == TokenBudget(documents=600, node=500, max_documents=3)
+    assert ask.token_budget == TokenBudget(documents=600, node=500, max_documents=8)
     assert (ask.max_tokens, ask.warnings) == (1000, ())
 
 

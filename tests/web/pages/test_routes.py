@@ -353,7 +353,7 @@ def row_of(client: FlaskClient, key: str) -> list[str]:
     ("key", "shown"),
     [
         pytest.param("rag.temperature", ["0.25", "0.7"], id="a changed one, with its default"),
-        pytest.param("rag.maxFiles", ["3", ""], id="a default"),
+        pytest.param("rag.maxFiles", ["8", ""], id="a default"),
         pytest.param("rag.api.token", ["***", ""], id="a secret"),
         pytest.param("server.secret", ["", ""], id="a secret that is not set"),
         pytest.param("solr.url", ["http://***@solr/solr/c", None], id="a password in an address"),
