@@ -107,7 +107,9 @@ def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
     optional = {"title", "field", "start", "end", "quote", "place", "page"}
 
     assert schemas["Citation"]["required"] == [one.name for one in fields(Citation) if one.name != "index"]
-    assert {name for name, one in schemas["Citation"]["properties"].items() if "null" in one.get("type", ())} >= optional
+    assert {
+        name for name, one in schemas["Citation"]["properties"].items() if "null" in one.get("type", ())
+    } >= optional
     assert schemas["SentMessage"]["properties"]["role"]["enum"] == ["assistant", "system", "user"]
     assert f"at most {MAX_QUESTION_CHARS} characters" in message["description"]
     assert {"type": "number", "minimum": RATIO_LOWEST, "maximum": RATIO_HIGHEST} in ratio["anyOf"]
