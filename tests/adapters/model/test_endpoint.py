@@ -141,7 +141,7 @@ def connections_for(answers: list[bytes], first_token_s: float = PATIENT.first_t
             connection.sendall(left.pop())
 
     with raw_server(talk) as url:
-        model = HttpModel(Endpoint(url), limits=replace(PATIENT, first_token_s=first_token_s, stall_s=0.3))
+        model = HttpModel(Endpoint(url), limits=PATIENT.replaced(first_token_s=first_token_s, stall_s=0.3))
         for _ in answers:
             told(model, prompt("m"))
         model.close()
