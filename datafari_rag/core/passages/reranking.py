@@ -4,7 +4,7 @@ Which of the found documents come first: the engine's order, corrected by the co
 The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
 together, words in their order, phrases word for word and the title can speak, and one document for another. Rarity is
 taken from the candidates alone, so the order does not depend on which engine found them. A linear sum; the weights are
-fitted and rounded (docs/quality-tried.md). Nearness by meaning counts the more, the less the words of the question
+fitted and rounded. Nearness by meaning counts the more, the less the words of the question
 find.
 """
 
@@ -41,8 +41,7 @@ LEAST_COVERAGE = 0.05
 
 FULL_CHARS = 4000
 """
-From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win
-(docs/quality-tried.md).
+From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win.
 """
 
 

@@ -3,7 +3,7 @@ What a text holds of a question: its terms, where they stand, and how much each 
 
 A text is never cut into words at question time: it is searched for the beginnings of the question's words. Weights
 discount what is frequent in the document itself, so that the words that tell its places apart count most. The numbers
-are measured (docs/quality-tried.md), the ideas are BM25's: rarity, saturation, a neighbourhood in place of a length.
+are measured, the ideas are BM25's: rarity, saturation, a neighbourhood in place of a length.
 A row says nothing without its header, an item little without the line before its list: what introduces speaks for what
 it introduces (`Leads`). Phrases count word for word, little words and all: of two documents that hold the same words
 close together, the one that says "the end of the lease" answers the question that says so.

@@ -85,7 +85,7 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
 
     The first is the original question under *operator*; with *is_relaxed* and AND there follow a third of the words,
     and any of them. A full sentence under AND that may be relaxed requires a fifth of its words from the start: its
-    words occur together in some long document about something else often enough (docs/quality-tried.md), and the
+    words occur together in some long document about something else often enough, and the
     texts of the candidates sort out who has but few of them. Steps that would repeat one are left out.
     """
     words = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))

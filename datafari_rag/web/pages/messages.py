@@ -110,7 +110,7 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
         ),
         "bodyTooLarge": (
             _("There is no room for this"),
-            _("It is larger than this service accepts."),
+            _("It is larger than this service accepts. Ask a shorter question, or send fewer or smaller files."),
         ),
         "unsupportedMediaType": (
             _("Files of this type, or without an ending, cannot be read"),
