@@ -92,8 +92,7 @@ class Nothing(Struct):
 
 
 DIAGNOSTIC = {
-    name: Offered(Tool(name, name, "For the conformance suite.", Nothing, Nothing), run, is_chosen=False)
-    for name, run in RUNS.items()
+    name: Offered(Tool(name, name, "For the conformance suite.", Nothing, Nothing), run) for name, run in RUNS.items()
 }
 
 

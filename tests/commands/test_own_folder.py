@@ -187,4 +187,4 @@ def test_a_document_is_named_by_the_path_of_its_file(own: Own, tmp_path: Path) -
     assert "The ferry to the island leaves at nine." in own.run("summarize", str(ferry)).stdout
     compared = own.run("compare", str(ferry), str(train), "--question", "When does it leave?").stdout
     assert "nine" in compared and "ten" in compared
-    assert "Proved: 100%" in own.run("check-answer", str(answer), "--document", str(ferry)).stdout
+    assert "Verified: 100%" in own.run("check-answer", str(answer), "--document", str(ferry)).stdout

@@ -23,7 +23,7 @@ def test_a_first_run_takes_all_with_one_commit(house: House) -> None:
     house.write("a.txt", "one")
     house.write("deep/er/b.md", "# two")
     house.write("c.jsonl", lines("x", "y"))
-    assert house.run() == RunOutcome(documents=4)
+    assert house.run() == RunOutcome(documents=4, read=3)
     assert house.names == ["a.txt", "b.md", "x", "y"]
     assert house.writer.commits == 1
     assert (house.heard.done_bytes, house.heard.documents) == (house.heard.total_bytes, 4)
@@ -45,7 +45,7 @@ def test_only_what_changed_is_written(house: House) -> None:
     house.run()
     house.write("b.txt", "changed")
     house.write("c.jsonl", [*lines("x"), {"id": "y", "content": "changed"}, *lines("z")])
-    assert house.run() == RunOutcome(documents=3, unchanged=1)
+    assert house.run() == RunOutcome(documents=3, unchanged=1, read=2)
     assert [name.rpartition("/")[2] for name in house.writer.written] == ["b.txt", "y", "z"]
 
 
@@ -55,7 +55,7 @@ def test_a_touched_file_with_the_same_text_is_written_for_its_date_and_jsonl_is_
     house.run()
     for path in house.root.iterdir():
         os.utime(path, (1, 1))
-    assert house.run() == RunOutcome(documents=1)
+    assert house.run() == RunOutcome(documents=1, read=2)
 
 
 def test_what_is_gone_is_removed_and_nothing_else(house: House) -> None:
@@ -66,7 +66,7 @@ def test_what_is_gone_is_removed_and_nothing_else(house: House) -> None:
     house.run()
     gone.unlink()
     house.write("c.jsonl", lines("y"))
-    assert house.run() == RunOutcome(removed=2, unchanged=1)
+    assert house.run() == RunOutcome(removed=2, unchanged=1, read=1)
     assert house.names == ["b.txt", "somebody else's", "y"]
     assert house.run() == RunOutcome(unchanged=2)
 
@@ -87,7 +87,7 @@ def test_other_rights_write_everything_again(house: House) -> None:
     house.write("a.txt", "one")
     house.write("c.jsonl", lines("x"))
     house.run()
-    assert house.run(rights=Rights(("hr",))) == RunOutcome(documents=2)
+    assert house.run(rights=Rights(("hr",))) == RunOutcome(documents=2, read=2)
     rights = {key.rpartition("/")[2]: document["allow_token_document"] for key, document in house.writer.found.items()}
     assert rights == {"a.txt": ["hr"], "x": ["hr"]}
 
@@ -109,11 +109,11 @@ def test_an_id_that_moves_to_another_file_stays_found(house: House) -> None:
 def test_an_id_of_two_files_belongs_to_the_first_until_that_is_gone(house: House) -> None:
     gone = house.write("a.jsonl", lines("x", content="of a"))
     other = house.write("b.jsonl", lines("x", content="of b"))
-    assert house.run() == RunOutcome(documents=1, problems=1)
+    assert house.run() == RunOutcome(documents=1, problems=1, read=2)
     assert house.heard.failures == [(f"{other}:1", f"id: {gone} has a document with this id.")]
     assert house.writer.found["x"]["exactContent"] == "of a"
     gone.unlink()
-    assert house.run() == RunOutcome(documents=1, removed=1)
+    assert house.run() == RunOutcome(documents=1, removed=1, read=2)
     assert house.writer.found["x"]["exactContent"] == "of b"
 
 
@@ -125,9 +125,9 @@ def test_the_last_line_of_an_id_counts(house: House) -> None:
 
 def test_bad_lines_are_told_and_told_again_and_the_others_are_taken(house: House) -> None:
     path = house.write("a.jsonl", json.dumps({"id": "x", "content": "t"}) + "\nno\n{}\n")
-    assert house.run() == RunOutcome(documents=1, problems=2)
+    assert house.run() == RunOutcome(documents=1, problems=2, read=1)
     assert [where for where, _ in house.heard.failures] == [f"{path}:2", f"{path}:3"]
-    assert house.run() == RunOutcome(problems=2)
+    assert house.run() == RunOutcome(problems=2, read=1)
     assert house.writer.written == []
 
 
@@ -142,7 +142,7 @@ def test_a_line_that_went_bad_loses_its_document(house: House) -> None:
     house.write("a.jsonl", lines("x", "y"))
     house.run()
     house.write("a.jsonl", [*lines("x"), {"id": "y", "content": "t", "deny_token_share": 7}])
-    assert house.run() == RunOutcome(removed=1, problems=1)
+    assert house.run() == RunOutcome(removed=1, problems=1, read=1)
     assert house.names == ["x"]
 
 
@@ -183,7 +183,7 @@ def test_a_file_over_the_limit_is_told(house: House) -> None:
 
 def test_an_empty_file_makes_no_document_and_no_problem(house: House) -> None:
     house.write("a.txt", " \n")
-    assert house.run() == RunOutcome()
+    assert house.run() == RunOutcome(read=1)
     assert house.run() == RunOutcome(unchanged=1)
 
 
@@ -199,7 +199,7 @@ def test_hidden_files_programs_links_and_indexes_are_passed_over(house: House) -
 
 def test_one_file_is_a_path_too_whatever_its_ending(house: House) -> None:
     path = house.write("NOTES", "text")
-    assert house.run(path) == RunOutcome(documents=1)
+    assert house.run(path) == RunOutcome(documents=1, read=1)
     assert house.run(path) == RunOutcome(unchanged=1)
 
 
@@ -290,7 +290,7 @@ def test_a_jsonl_in_a_folder_does_not_take_the_id_of_a_file(house: House, name: 
     ((where, why),) = house.heard.failures
     assert where == f"{forged}:1"
     assert why.startswith(("id: it is ", "id: it belongs to "))
-    assert house.run(rights=Rights(("hr",)), trusts_lines=is_trusted) == RunOutcome(unchanged=1, problems=1)
+    assert house.run(rights=Rights(("hr",)), trusts_lines=is_trusted) == RunOutcome(unchanged=1, problems=1, read=1)
     assert text_of(house, file.as_uri()) == "the file's own"
 
 
@@ -359,7 +359,7 @@ def test_a_jsonl_in_a_folder_replaces_what_it_wrote_itself(house: House) -> None
     house.write("a.jsonl", lines("x", content="old"))
     house.run()
     house.write("a.jsonl", lines("x", content="new"))
-    assert house.run() == RunOutcome(documents=1)
+    assert house.run() == RunOutcome(documents=1, read=1)
     assert text_of(house, "x") == "new"
 
 
@@ -417,7 +417,7 @@ def test_a_slow_file_is_read_after_all_others_have_been_committed(watched: tuple
     house, reader = watched
     for name in ("a slow.txt", "b.txt", "c.txt"):
         house.write(name, name)
-    assert house.run() == RunOutcome(documents=3)
+    assert house.run() == RunOutcome(documents=3, read=3)
     assert reader.asked == [("a slow.txt", FIRST_S), ("b.txt", FIRST_S), ("c.txt", FIRST_S), ("a slow.txt", 60.0)]
     assert house.writer.commits == 2
 
@@ -426,13 +426,13 @@ def test_what_needs_too_much_is_named_and_not_read_again_until_it_changes(watche
     house, reader = watched
     for name in ("endless.txt", "large.txt", "b.txt"):
         house.write(name, name)
-    assert house.run() == RunOutcome(documents=1, problems=2)
+    assert house.run() == RunOutcome(documents=1, problems=2, read=1, unreadable=2)
     assert [why for _, why in house.heard.failures] == [
         "Reading it needed more than 1,000 MB of memory.",
         "Reading it took longer than 60 s.",
     ]
     reader.asked.clear()
-    assert house.run() == RunOutcome(unchanged=1, problems=2)
+    assert house.run() == RunOutcome(unchanged=1, problems=2, unreadable=2)
     assert reader.asked == []
     assert house.heard.failures[1][1] == (
         "Reading it needed more than 1,000 MB of memory. It is not read again until it changes."
@@ -457,9 +457,9 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_rights_of_before(watched: 
     house.write("b.txt", "text")
     house.run()
     house.write("a.txt", "\0 no text now")
-    assert house.run() == RunOutcome(unchanged=1, problems=1)
+    assert house.run() == RunOutcome(unchanged=1, problems=1, unreadable=1)
     assert house.names == ["a.txt", "b.txt"]
-    assert house.run(rights=Rights(("hr",))) == RunOutcome(documents=1, removed=1, problems=1)
+    assert house.run(rights=Rights(("hr",))) == RunOutcome(documents=1, removed=1, problems=1, read=1, unreadable=1)
     assert house.names == ["b.txt"]
 
 
@@ -478,5 +478,5 @@ def test_a_second_run_at_the_same_time_is_refused(house: House) -> None:
         manifest.forget()
         with pytest.raises(ManifestError, match="in use"):
             house.run()
-    assert house.run() == RunOutcome(documents=1)
+    assert house.run() == RunOutcome(documents=1, read=1)
     assert house.manifest.stat().st_mode & 0o077 == 0

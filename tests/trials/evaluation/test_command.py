@@ -187,7 +187,7 @@ def test_labelled_claims_are_measured_and_written_into_their_part_of_a_page(tmp_
     result, _ = run(tmp_path, "--grounding", str(tmp_path / "claims"), "--page", str(page), "--part", "claims")
 
     assert result.exit_code == 0, result.output
-    row = "| s | 2 | 1 | 1 | 100.0 | 100.0 | 100.0 | 0.0 | 100.0 | 0.0 |"
+    row = "| s | 2 | 1 | 1 | 100.0 | 100.0 | 100.0 | 0.0 | 100.0 |"
     assert row in result.output
     assert row in page.read_text(encoding="utf-8")
     report = json.loads((tmp_path / "out" / "grounding.json").read_text(encoding="utf-8"))
