@@ -100,7 +100,11 @@ def outcome(folder: Path, plain: Loopback, kind: str, far: Loopback, **changes: 
     near = {"solr.url": f"{plain.url}/solr/x", "rag.api.endpoint": "builtin:extractive", "llm.limits.retries": "0"}
     there = f"{far.url}/solr/x" if kind == "solr" else f"{far.url}/v1/chat/completions"
     settings = {**near, "solr.url" if kind == "solr" else "rag.api.endpoint": there}
-    settings |= {f"{kind}.{name.replace('_', '.')}": value for name, value in changes.items()}
+    files = {name.removeprefix("tls_"): value for name, value in changes.items() if name.startswith("tls_")}
+    settings |= {f"{kind}.{name}": value for name, value in changes.items() if not name.startswith("tls_")}
+    settings["tls"] = json.dumps(
+        {kind: {name: json.loads(it) if name == "verify" else it for name, it in files.items()}}
+    )
     reply = create_app(conf, settings).test_client().get("/search/select?action=rag&q=common").get_json()
     return "ok" if reply["status"] == "OK" else str(reply["content"]["error"]["label"])
 

@@ -1,9 +1,8 @@
 """
 `POST /admin/revoke`: from the next request on, nothing counts that was remembered of a user's rights.
 
-For `security.admins` alone. A form carries this administrator's token; a program sends JSON, which is refused where a
-browser says that a page of another site sent it (`web/ops/cors.py`). It only ever takes away: what a user may read is
-still for the source of rights to say.
+For `security.admins` alone, as JSON, which is refused where a browser says that a page of another site sent it
+(`web/ops/cors.py`). It only ever takes away: what a user may read is still for the source of rights to say.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ from datafari_rag.core.errors import BadRequest, NotAllowed
 from datafari_rag.core.identity import MAX_NAME_CHARS, mapped_name
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
-from datafari_rag.web.pages.rendering import PageReader, reader_of
-from datafari_rag.web.request_values import headers_of, incoming_from
+from datafari_rag.web.pages.rendering import reader_of
+from datafari_rag.web.request_values import incoming_from
 from datafari_rag.web.responses import json_response, plain
-from datafari_rag.web.user import TOKEN_FIELD, TOKEN_HEADER
 
 log = logging.getLogger(__name__)
 
 EVERYBODY = "*"
 MAX_BODY_BYTES = 10_000
-_TAKES = frozenset({"json", "form"})
+_TAKES = frozenset({"json"})
 
 
 def revoke(exchange: Exchange) -> Response:
@@ -36,7 +34,7 @@ def revoke(exchange: Exchange) -> Response:
     reader = reader_of(worker)
     if not reader.is_admin:
         raise NotAllowed
-    name = _named(worker, reader)
+    name = _named(worker)
     by = reader.name or ""
     snapshot = worker.snapshot()
     at_s = snapshot.revocations.add(name, by=by).at_s or worker.now()
@@ -48,17 +46,14 @@ def revoke(exchange: Exchange) -> Response:
     return json_response(plain({"user": whom, "since": at}))
 
 
-def _named(worker: WorkerContext, reader: PageReader) -> str | None:
+def _named(worker: WorkerContext) -> str | None:
     """Return whose rights are to be revoked, None for everybody's. Raises: NotAllowed, BadRequest."""
-    headers, settings = headers_of(request), worker.snapshot().settings
-    incoming = incoming_from(request, takes=_TAKES, now_s=worker.now())
-    if isinstance(incoming.body, Mapping):
-        value = incoming.body.get("user")
-    else:
-        value = next(iter(incoming.form.get("user", ())), None)
-        token = headers.get(TOKEN_HEADER) or next(iter(incoming.form.get(TOKEN_FIELD, ())), None)
-        if not worker.signer.is_own_form(reader.name or "", token, headers):
-            raise NotAllowed
+    settings = worker.snapshot().settings
+    body = incoming_from(request, takes=_TAKES, now_s=worker.now()).body
+    # A form could be sent by a page of another site; JSON only by scripts that CORS lets through.
+    if not isinstance(body, Mapping):
+        raise NotAllowed
+    value = body.get("user")
     if value == EVERYBODY:
         return None
     name = mapped_name(value, settings.security.domain) if isinstance(value, str) else ""
