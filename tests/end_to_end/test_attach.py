@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,8 +88,8 @@ def test_the_doctor_says_what_works_and_what_is_left_out(
     tmp_path: Path, settings: Settings, retriever: SolrRetriever
 ) -> None:
     conf = tmp_path / "rag.properties"
-    lines = [f"solr.field.{name}={own}" for name, own in NAMES.items()]
-    conf.write_text("\n".join([f"solr.url={settings.solr.url}", "solr.handler=/find", *lines]))
+    lines = f"solr.url={settings.solr.url}", "solr.handler=/find", f"solr.fields={json.dumps(NAMES)}"
+    conf.write_text("\n".join(lines))
 
     said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
 

@@ -101,7 +101,7 @@ def test_a_model_behind_the_pair_sees_documents_fenced_anew_and_is_cited(
     with service(tmp_path, settings(index, fronting, rag__api__token="t0ken", rag__maxTokens="123")) as front:
         content = front.get(f"{QUESTION}&format=stepbystep").json()["content"]
     assert content["message"].startswith('The document says: "The plane for Nice takes off at 15:50 from terminal 2."')
-    assert content["citations"][0]["status"] == "verified"
+    assert content["citations"][0]["status"] == "quoted"
     asked = stub.requests("quote")[-1]
     assert asked["headers"]["authorization"] == "Bearer sk-1"
     assert asked["body"]["max_tokens"] == 123
