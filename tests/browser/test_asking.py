@@ -30,7 +30,7 @@ def test_an_answer_grows_and_ends_with_its_proof(demo_service: Running, come: Co
     assert page.locator(".prose").inner_text()
     assert "documents used" in page.locator(".counts").inner_text()
     assert page.locator(".prose .badge").first.inner_text()[0] in "123"
-    assert "verified quote" in page.locator(".proof .status").first.inner_text()
+    assert "word for word" in page.locator(".proof .status").first.inner_text()
     assert page.locator(".hits li").count() > 1
     assert page.locator("#state").inner_text().startswith("Answer complete")
 

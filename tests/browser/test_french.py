@@ -47,13 +47,6 @@ def texts(page: Page) -> set[str]:
     return set(page.evaluate(SEEN))
 
 
-def trial(reader: Surfer) -> None:
-    STATES["the settings"](reader)
-    reader.page.get_by_label("rag.temperature", exact=True).fill("9")
-    reader.page.locator(".problem:not(:empty)").wait_for()
-    reader.page.wait_for_selector("#rates p")
-
-
 def thumbs(reader: Surfer) -> None:
     STATES["an answer with how it was made"](reader)
     reader.page.wait_for_selector(".proposals")
@@ -63,7 +56,6 @@ def thumbs(reader: Surfer) -> None:
 PLACES: dict[str, Callable[[Surfer], None]] = {
     **{name: go for name, go in STATES.items() if name not in ("an answer with how it was made", "the settings")},
     "an answer with how it was made": thumbs,
-    "the settings with a bad value": trial,
 }
 
 

@@ -60,7 +60,7 @@ def test_a_hostile_document_stays_text(zoo_service: Zoo, come: Come, model: str)
 
     if model == "cite":
         assert ATTACK in page.locator("#found").inner_text()
-        page.locator(".prose .badge").first.click()
+        page.locator(".prose a.badge").first.click()
         page.wait_for_selector("dialog .stored")
     assert page.locator("main img, main script, dialog img, dialog script, iframe").count() == 0
     links = page.eval_on_selector_all("a[href]", "all => all.map(a => a.href)")
