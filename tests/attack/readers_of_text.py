@@ -287,7 +287,7 @@ READERS: dict[str, Reader] = {
     ),
     "core.passages.extracts.extracts_for": seen,
     "core.passages.extracts.extracts_for, snippets": lambda text: extracts_for(
-        [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))]
+        [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
     ),
     "core.evidence.matching.terms_of": lambda text: [matching.terms_of(text, code) for code in ("en", "fr")],
     "core.evidence.matching.hits_in": lambda text: [
@@ -432,7 +432,7 @@ READERS: dict[str, Reader] = {
     "core.whole.words_at": lambda text: whole.words_at(text, Passage(0, len(text))),
     "core.whole.piece_spans": lambda text: whole.piece_spans(weighed(text), PIECES),
     "core.whole.piece_extract": lambda text: whole.piece_extract(
-        document(text), weighed(text), (0, len(text)), limit=PIECES
+        document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True
     ),
     "core.whole.proved": lambda text: whole.proved(text[:MAX_CHECKED_CHARS], SMALL, language="en"),
     "core.whole.provable": lambda text: whole.provable([text[:MAX_CHECKED_CHARS]], SMALL, language="en"),
