@@ -8,7 +8,6 @@ rows. What it does not take, it counts in `left_out`.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,15 +35,20 @@ MAX_HEADING_CHARS = 200
 HIDDEN = "hidden text"
 EMBEDDED = "embedded object"
 
-_NO_TITLE = re.compile(
-    r"\W*(?:untitled|unnamed|no title|anonymous|unknown|title|titel|ohne titel|unbenannt|sans titre|sin título"
-    r"|(?:new |neues )?(?:document|dokument|documento|presentation|présentation|präsentation|book|mappe|classeur"
-    r"|libro|slide|folie)\W*\d*|powerpoint[- ](?:presentation|präsentation)|présentation powerpoint"
-    r"|presentación de powerpoint|microsoft (?:word|excel|powerpoint) -.*"
-    r"|\S*\.(?:docx?|dotx?|odt|rtf|pdf|tex|dvi|indd|qxd|pptx?|xlsx?|html?))\W*",
-    re.IGNORECASE,
-)
-"""What programs write where nobody gave a title."""
+_NO_TITLES = frozenset({
+    "untitled", "unnamed", "no title", "ohne titel", "unbenannt", "sans titre", "sin título", "anonymous", "unknown",
+    "title", "titel", "document", "dokument", "documento", "new document", "neues dokument", "presentation",
+    "présentation", "präsentation", "new presentation", "neue präsentation", "powerpoint presentation",
+    "powerpoint präsentation", "présentation powerpoint", "presentación de powerpoint", "slide", "folie", "book",
+    "mappe", "classeur", "libro",
+})  # fmt: skip
+"""What programs write where nobody gave a title, with any number behind it."""
+
+_PROGRAMS = ("microsoft word -", "microsoft excel -", "microsoft powerpoint -")
+_SUFFIXES = (
+    ".doc", ".docx", ".dot", ".odt", ".rtf", ".pdf", ".tex", ".dvi", ".indd", ".qxd", ".ppt", ".pptx", ".xls", ".xlsx",
+    ".htm", ".html",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,7 @@ class Blocks:
         self.end()
         blocks = self._lists[0]
         name = parsed("", title).title
-        if name is None or _NO_TITLE.fullmatch(name):
+        if name is None or _says_nothing(name):
             headings = (
                 [block for block in blocks if isinstance(block, Paragraph) and block.level] if takes_heading else []
             )
@@ -221,6 +225,14 @@ class Blocks:
             words = " ".join(text.split()) if kind.level else text
             self._lists[-1].append(replace(kind, text=words))
             self._kind = Paragraph("")
+
+
+def _says_nothing(title: str) -> bool:
+    """Say whether *title* is what a program writes where nobody gave one, or the name of a file."""
+    lower = title.strip().casefold()
+    words = "".join(character if character.isalnum() else " " for character in lower)
+    is_file = " " not in lower and lower.endswith(_SUFFIXES)
+    return is_file or lower.startswith(_PROGRAMS) or " ".join(words.split()).rstrip(" 0123456789") in _NO_TITLES
 
 
 def taken(read: Callable[[Blocks], object]) -> Blocks:

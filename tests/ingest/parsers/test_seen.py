@@ -388,7 +388,18 @@ def test_an_attachment_is_read_in_the_code_that_its_mail_names(tmp_path: Path) -
     assert parse(tmp_path / "a.eml", (0, ".txt")).text == "Größe 5 €"
 
 
-@pytest.mark.parametrize("title", ["untitled", "(anonymous)", "Microsoft Word - Plan 3.docx", "Document 1", "a.docx"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "untitled",
+        "(anonymous)",
+        "Microsoft Word - Plan 3.docx",
+        "Document 1",
+        "a.docx",
+        "Unbenannt-2",
+        "[New document (3)]",
+    ],
+)
 def test_a_title_that_is_none_gives_way_to_the_largest_heading(tmp_path: Path, title: str) -> None:
     document = docx.Document()
     document.core_properties.title = title
