@@ -273,7 +273,7 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
             if isinstance(piece, Ending):
                 # What answers in place of a failed model words no search.
                 is_usable = piece.failure is None and piece.facts.name != BUILTIN_MODEL
-                return with_query(ask, "".join(words)) if is_usable else ask
+                return with_query(ask, "".join(words), language) if is_usable else ask
             words.append(piece.text)
     return ask
 

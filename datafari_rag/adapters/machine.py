@@ -1,5 +1,5 @@
 """
-What the adapters take of the machine: clocks, sleep, chance, connections and the disk of the audit trail.
+What the adapters take of the machine: clocks, sleep, chance, connections, and the disk of the audit trail.
 
 The defaults are the machine's own. A simulation passes others, and everything above runs as it does in production.
 Nothing here decides anything.
@@ -14,8 +14,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
+import gevent.monkey
+import gevent.threadpool
 import requests
 
 from datafari_rag.adapters.http.sessions import session_for
@@ -48,12 +51,27 @@ def new_nonce() -> str:
     return secrets.token_hex(8)
 
 
+@cache
+def _disk_thread() -> gevent.threadpool.ThreadPool:
+    # Not the hub's own threads: names of hosts are looked up there.
+    return gevent.threadpool.ThreadPool(1)
+
+
+def in_disk_thread(work: Callable[[], None]) -> None:
+    """Do *work* that a slow disk may hold up; where greenlets share a thread, in another one, and the others go on."""
+    if gevent.monkey.is_module_patched("socket"):
+        _disk_thread().apply(work)
+    else:
+        work()
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """
     *monotonic* gives seconds that never go back, *wall* seconds since 1970, *chance* a number from 0 to 1.
 
-    *session* opens sessions of requests as `session_for` does; *write* writes to a file descriptor.
+    *session* opens sessions of requests as `session_for` does; *at_disk* does work that waits for the disk, and *write*
+    writes to a file descriptor.
     """
 
     monotonic: Callable[[], float] = time.monotonic
@@ -63,6 +81,7 @@ class Machine:
     session: Callable[..., requests.Session] = session_for
     signal: Callable[[], Signal] = new_signal
     nonce: Callable[[], str] = new_nonce
+    at_disk: Callable[[Callable[[], None]], None] = in_disk_thread
     write: Callable[[int, bytes], int] = os.write
 
 

@@ -349,7 +349,7 @@ READERS: dict[str, Reader] = {
     "core.query.plan.within": lambda text: list(merged_turns(text)),
     "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text)),
     "core.query.plan.searches_for": searched,
-    "core.query.plan.with_query": lambda text: plan.with_query(Ask(question=QUESTION), text),
+    "core.query.plan.with_query": lambda text: plan.with_query(Ask(question=QUESTION), text, "en"),
     "core.steps.lead_from": lambda text: steps.lead_from(QUESTION, Document("d", text), language="en"),
     "core.steps.queries_in": lambda text: steps.queries_in(text, (QUESTION,)),
     "core.steps.pooled": lambda text: steps.pooled(

@@ -204,8 +204,8 @@ def _check_stream(cell: Cell, reply: Any) -> str:
     events = [json.loads(line) for line in reply.get_data(as_text=True).splitlines()]
     types = [event["type"] for event in events]
     text = "".join(event["data"]["text"] for event in events if event["type"] == "message.delta")
-    # A mark is held back until it is known to be safe; a failure that comes before then takes it along.
-    wanted = cell.text.removesuffix("[1]") if cell.label is not None else cell.text
+    # What a closing bracket makes, the next sign decides: it is held back, and a failure takes it along.
+    wanted = cell.text.removesuffix("]") if cell.label is not None else cell.text
     last = "error" if cell.label is not None else "message.final"
     assert (reply.status_code, types[-2:], text) == (200, [last, "stream.completed"], wanted)
     assert types.count("error") == (1 if cell.label is not None else 0)

@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +81,7 @@ class World:
         self.watch = Watch(self.truth, lambda: self.scheduler.now)
         self.jump_s = 0.0
         self.disk = ""
+        self.is_disk_busy = False
         self.busy = 0
         self.faults_end_s = -1e9
         self.live_faults = 0
@@ -148,6 +149,7 @@ class World:
             session=self.network.session,
             signal=lambda: SimulatedSignal(scheduler),
             nonce=lambda: f"{random.getrandbits(64):016x}",
+            at_disk=self._at_disk,
             write=self._written,
         )
 
@@ -175,9 +177,18 @@ class World:
             os.write(handle, data[: len(data) // 2])
             raise OSError(errno.ENOSPC, "no space")
         if self.disk == "slow":
-            # The worker writes itself: all of its requests wait.
-            self.scheduler.now += 5.0
+            self.scheduler.sleep(5.0)
         return os.write(handle, data)
+
+    def _at_disk(self, work: Callable[[], None]) -> None:
+        """Be the one thread that waits for the disk."""
+        while self.is_disk_busy:
+            self.scheduler.sleep(0.01)
+        self.is_disk_busy = True
+        try:
+            work()
+        finally:
+            self.is_disk_busy = False
 
     # What happens
 

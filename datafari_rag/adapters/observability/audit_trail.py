@@ -2,8 +2,8 @@
 The audit trail on disk: one chain of lines for each worker's file.
 
 A line is written when its answer ends, with the file opened and closed for it, so that a trail that is replaced leaves
-nothing open. A full or missing disk fails no answer: what could not be written is reported by `problem` and by
-readiness, and is written with the next line that can be.
+nothing open. A slow disk holds up no other request, and a full or missing one fails no answer: what could not be
+written is reported by `problem` and by readiness, and is written with the next line that can be.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class AuditTrail:
         """
         self._folder = folder
         self._chain = _ChainFile(folder, machine, signing)
+        self._at_disk = machine.at_disk
         self._lock = threading.Lock()
         self._waiting: deque[tuple[Record, str | None]] = deque()
         self._key = b""
@@ -63,17 +64,15 @@ class AuditTrail:
 
         Of *question* the line has `question_hmac`, made with the folder's key; the text itself is never written.
         """
-        with self._lock:
-            if len(self._waiting) < MAX_WAITING:
-                self._waiting.append((record, question))
-            else:
-                self._lost += 1
-            self._write_waiting()
+        if len(self._waiting) < MAX_WAITING:
+            self._waiting.append((record, question))
+        else:
+            self._lost += 1
+        self._at_disk(self._write_waiting)
 
     def problem(self) -> Message | None:
         """Return None while every record is written, else one sentence; what waits is tried again first."""
-        with self._lock:
-            self._write_waiting()
+        self._at_disk(self._write_waiting)
         if self._problem is None and not is_writable_folder(self._folder):
             return message("The audit folder (audit.folder) cannot be written to.")
         return self._problem
@@ -84,14 +83,16 @@ class AuditTrail:
             log.error("%d records of the audit could not be written", len(self._waiting))
 
     def _write_waiting(self) -> None:
-        try:
-            while self._waiting:
-                self._write(*self._waiting[0])
-                self._waiting.popleft()
-        except OSError as error:
-            self._problem = message("The audit trail cannot be written: {cause}.", cause=os.strerror(error.errno or 0))
-        else:
-            self._problem = None
+        with self._lock:
+            try:
+                while self._waiting:
+                    self._write(*self._waiting[0])
+                    self._waiting.popleft()
+            except OSError as error:
+                cause = os.strerror(error.errno or 0)
+                self._problem = message("The audit trail cannot be written: {cause}.", cause=cause)
+            else:
+                self._problem = None
 
     def _write(self, record: Record, question: str | None) -> None:
         """Write *record* with what was lost before it. Raises: OSError: it is to be written again."""

@@ -226,11 +226,15 @@ def query_prompt_for(ask: Ask, *, model: str, nonce: str, language: str) -> Prom
     )
 
 
-def with_query(ask: Ask, reply: str) -> Ask:
-    """Return *ask* with the model's words to search for; unchanged when *reply* is not one line of a query's length."""
+def with_query(ask: Ask, reply: str, language: str) -> Ask:
+    """
+    Return *ask* with the model's words to search for.
+
+    It is unchanged when *reply* is not one line of a query's length, or has stop words alone, as "Why" has.
+    """
     lines = [line.strip() for line in visible(reply).splitlines() if line.strip()]
     query = _DRESS.sub("", lines[0]).strip(" \"'«»“”") if len(lines) == 1 else ""
-    if not 0 < len(query) <= MAX_QUERY_CHARS or not any(char.isalnum() for char in query):
+    if not 0 < len(query) <= MAX_QUERY_CHARS or not own_words(query, language):
         return ask
     return replace(ask, search_text=query, overrides={**ask.overrides, "query rewriting": "The model wrote the query."})
 

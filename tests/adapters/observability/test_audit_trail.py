@@ -205,3 +205,31 @@ def test_it_writes_under_gevent_too(tmp_path: Path) -> None:
     (chain,) = chains(tmp_path)
     assert [one["id"] for one in records(chain)] == list(range(50))
     assert problems(chain) == []
+
+
+HELD_UP = """
+import gevent.monkey; gevent.monkey.patch_all()
+import os, sys, pathlib, gevent
+from dataclasses import replace
+from datafari_rag.adapters.machine import MACHINE
+from datafari_rag.adapters.observability.audit_trail import AuditTrail
+event = gevent.monkey.get_original("threading", "Event")()
+def write(handle, data):
+    assert event.wait(30), "nobody else went on"
+    return os.write(handle, data)
+trail = AuditTrail(pathlib.Path(sys.argv[1]), replace(MACHINE, write=write))
+others = [gevent.spawn(trail.append, {"id": number}) for number in range(3)]
+gevent.sleep(0)
+assert not any(other.ready() for other in others)
+others[1].kill()
+event.set()
+gevent.joinall([others[0], others[2]])
+trail.close()
+"""
+
+
+def test_a_slow_disk_holds_up_no_other_request_and_who_leaves_meanwhile_is_recorded(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", HELD_UP, str(tmp_path)], check=True, timeout=120)
+    (chain,) = chains(tmp_path)
+    assert sorted(one["id"] for one in records(chain)) == [0, 1, 2]
+    assert problems(chain) == []

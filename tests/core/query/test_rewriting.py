@@ -23,16 +23,17 @@ TALK = Ask("How do I install it?", history=(ChatMessage("user", "What is KAITO?"
         pytest.param("Search query: KAITO install", "KAITO install", id="announced"),
         pytest.param("", None, id="nothing"),
         pytest.param("?!", None, id="no word"),
+        pytest.param("Why?", None, id="stop words alone"),
         pytest.param("KAITO is\ninstalled so", None, id="more than one line"),
         pytest.param("x" * 301, None, id="too long for a query"),
     ],
 )
 def test_only_one_line_of_words_is_used(said: str, query: str | None) -> None:
-    assert with_query(TALK, said).search_text == query
+    assert with_query(TALK, said, "en").search_text == query
 
 
 def test_a_rewritten_query_is_told_in_the_thoughts() -> None:
-    assert "query rewriting" in with_query(TALK, "KAITO install").overrides
+    assert "query rewriting" in with_query(TALK, "KAITO install", "en").overrides
 
 
 def test_the_model_gets_the_conversation_and_no_documents() -> None:
