@@ -331,11 +331,12 @@ def test_a_shipped_proxy_has_a_thousand_streams_of_the_service_open(
 ) -> None:
     """None goes on before the first word of each has arrived, so all of them are open together."""
     model = Model()
-    limits = json.dumps({"first_token_s": 2 * HANGS_S, "stall_s": 2 * HANGS_S, "total_s": 6 * HANGS_S})
     settings = {
         "solr.url": f"embedded:{demo_index}",
         "rag.model": "m",
-        "llm.limits": limits,
+        "llm.limits.first_token_s": str(2 * HANGS_S),
+        "llm.limits.stall_s": str(2 * HANGS_S),
+        "llm.limits.total_s": str(6 * HANGS_S),
         "server.limits.wait_s": "600",
     }
     with serving(model) as answering, ExitStack() as stack:
