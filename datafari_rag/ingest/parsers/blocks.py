@@ -36,7 +36,9 @@ HIDDEN = "hidden text"
 EMBEDDED = "embedded object"
 
 _NO_TITLES = frozenset({
-    "untitled", "unnamed", "no title", "ohne titel", "unbenannt", "sans titre", "sin título", "anonymous", "unknown",
+    "untitled", "untitled document", "untitled page", "unnamed", "no title", "ohne titel", "unbenannt",
+    "sans titre", "sin título",
+    "anonymous", "unknown",
     "title", "titel", "document", "dokument", "documento", "new document", "neues dokument", "presentation",
     "présentation", "präsentation", "new presentation", "neue präsentation", "powerpoint presentation",
     "powerpoint präsentation", "présentation powerpoint", "presentación de powerpoint", "slide", "folie", "book",

@@ -33,6 +33,9 @@ _PASSED = frozenset(
 )
 """Elements without words for a reader; what is in a `Fallback` is there twice."""
 
+_SYMBOLS = {"F0FC": "✓", "F0FB": "✗", "F0FE": "☒", "F0FD": "☒", "F0A8": "☐", "F06F": "☐", "F0E0": "→", "F0B7": "•"}
+"""Signs of Word's fonts of symbols that say something."""
+
 _GONE = frozenset({"del", "moveFrom", "delText"})
 _LEFT_OUT = {"OLEObject": EMBEDDED, "altChunk": EMBEDDED, "chart": "chart", "relIds": "diagram"}
 _PLACE = re.compile(r"%([1-9])")
@@ -98,6 +101,11 @@ class _Word:
             blocks.add(node.text or "")
         elif tag in _SIGNS:
             blocks.add(_SIGNS[tag])
+        elif tag == "sym":
+            blocks.add(_SYMBOLS.get(node.get(qn("w:char"), "").upper(), ""))
+        elif tag == "ffData":
+            blocks.add(_filled(node))
+            return None
         elif tag == "docPr":
             blocks.add(f" {node.get('descr')} " if node.get("descr") else "")
         elif tag in ("footnoteReference", "endnoteReference", "commentReference"):
@@ -205,6 +213,18 @@ class _Word:
     def _counted(self, name: str, levels: dict[int, _Level], place: re.Match[str]) -> str:
         level = levels.get(int(place[1]) - 1, _Level("", 1, "decimal"))
         return _spelled(self._counts.get((name, int(place[1]) - 1), level.start), level.kind)
+
+
+def _filled(field: Any) -> str:
+    """Return what a form shows that is ticked or chosen; what is typed stands in the text."""
+    box, choice = _find(field, "w:checkBox"), _find(field, "w:ddList")
+    if box is not None:
+        ticked = _find(box, "w:checked")
+        ticked = _find(box, "w:default") if ticked is None else ticked
+        return "☒" if ticked is not None and ticked.get(_VAL, "1") not in _OFF else "☐"
+    entries = [] if choice is None else choice.findall("w:listEntry", _NAMES)
+    place = int(_value(choice, "w:result") or _value(choice, "w:default") or "0") if entries else 0
+    return entries[place].get(_VAL, "") if place < len(entries) else ""
 
 
 def _no_words(text: str) -> None:

@@ -31,11 +31,11 @@ MAX_STYLE_CHARS = 2000
 """A `style` is read so far; no page has a longer one."""
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
-_UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "datalist"})
+_UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "datalist", "defs", "desc"})
 _FOREIGN = frozenset({"iframe", "object", "embed", "video", "audio", "canvas"})
 _BLOCKS = re.compile(
-    "address|article|aside|blockquote|body|caption|dd|details|div|dl|dt|fieldset|figure|figcaption|footer|form|h[1-6]"
-    "|header|hr|legend|li|main|nav|ol|p|pre|section|summary|td|th|tr|ul"
+    "address|article|aside|blockquote|body|caption|dd|details|dialog|div|dl|dt|fieldset|figure|figcaption|footer|form|h[1-6]"
+    "|header|hr|legend|li|main|nav|ol|p|pre|section|summary|td|text|th|tr|ul"
 )
 _HEADING = re.compile("h([1-6])")
 _FIELDS = frozenset({"text", "email", "tel", "url", "number", "date", "search", "submit", "button", ""})
@@ -48,14 +48,17 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of *file* with its `title`, else its first heading. Raises: OSError, Unreadable."""
-    page = page_of(_text_of(file.read()))
+    page = page_of(text_of(file.read()))
     title = None if page is None else page.findtext(".//title")
     return taken(lambda blocks: read(page, blocks)).parsed(title)
 
 
-def _text_of(raw: bytes) -> str:
-    code = _CODE.search(raw[:4096])
-    return decoded(raw, code[1].decode("ascii", "replace") if code is not None else None)
+def text_of(raw: bytes) -> str:
+    """Return the page *raw* as text, in the code that it names itself. Raises: Unreadable: it is no text."""
+    named = _CODE.search(raw[:4096])
+    code = None if named is None else named[1].decode("ascii", "replace").lower()
+    # A page that says it is UTF-16, in letters of one byte, is not.
+    return decoded(raw, None if code is None or code.startswith("utf-16") else code)
 
 
 def page_of(text: str) -> Any:
@@ -106,8 +109,14 @@ class _Page:
             blocks.add("\n")
         elif tag == "img":
             self.words(node.get("alt") or "")
-        elif tag == "input" and (node.get("type") or "").lower() in _FIELDS:
-            self.words(f" {node.get('value') or ''} ")
+        elif tag == "input":
+            kind = (node.get("type") or "").lower()
+            if kind in _FIELDS:
+                self.words(f" {node.get('value') or ''} ")
+            elif kind in ("checkbox", "radio"):
+                self.words(" ☒ " if "checked" in node.attrib else " ☐ ")
+        elif tag == "option":
+            self.words(" ")
         elif tag == "table":
             blocks.table()
             return blocks.end_table
@@ -154,7 +163,7 @@ def is_unseen(node: Any) -> bool:
 
     Style sheets and scripts are not read: what they hide is not known here.
     """
-    if "hidden" in node.attrib:
+    if "hidden" in node.attrib or (node.tag == "dialog" and "open" not in node.attrib):
         return True
     style = node.get("style")
     if not style:
@@ -214,7 +223,7 @@ def _pages(packed: zipfile.ZipFile, folder: str, book: Any) -> Iterator[Any]:
     }
     for reference in dict.fromkeys(item.get("idref") for item in book.iterfind(".//{*}spine/{*}itemref")):
         if reference in pages:
-            yield page_of(_text_of(read_entry(packed, pages[reference], MAX_PAGE_BYTES)))
+            yield page_of(text_of(read_entry(packed, pages[reference], MAX_PAGE_BYTES)))
 
 
 def xml_of(packed: zipfile.ZipFile, name: str) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from email.errors import MessageError
 from email.message import EmailMessage
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from datafari_rag.ingest.parsers.blocks import EMBEDDED, Blocks, taken
@@ -40,11 +41,13 @@ MAX_BYTES = 200_000_000
 _BROKEN_MSG = (ValueError, LookupError, AttributeError, TypeError, OSError, AssertionError, OverflowError, struct.error)
 """What a broken container makes the parser raise; it reads from memory, so that OSError is its own."""
 
-_FROM = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]{1,998}\n(?=[!-9;-~]{1,100}:)")
-"""The line above each mail of a mailbox; in a mail no such line is followed by a header."""
+_FROM = re.compile(rb"(?m)^From [^\n]{1,998}\n(?=[!-9;-~]{1,100}:)")
+"""The line above each mail of a mailbox, where a time is in it: a line of a mail is not followed by a header."""
 
+_TIME = re.compile(rb"\d:\d\d")
+_GAP = re.compile(rb"\r?\n\r?\n")
 _ENCRYPTED = "encrypted part"
-_SHOWN = frozenset({"text/plain", "text/html"})
+_MAILS = ("message/rfc822", "message/global")
 
 
 def parse_eml(file: BinaryIO) -> Parsed:
@@ -54,12 +57,11 @@ def parse_eml(file: BinaryIO) -> Parsed:
         names = tuple((name, str(mail.get(name) or "")) for name in _NAMES)
         if not any(value for _, value in names):
             raise Unreadable("This is not a mail.")
-        parts = list(_parts(mail))
-        texts = [(part.get_content_type(), _text(part)) for part, is_file in parts if not is_file]
+        texts, files = _parts(mail)
         result = _rendered(str(mail.get("Subject") or ""), names, texts)
         if unread := sum(part.get_content_type() == "multipart/encrypted" for part in mail.walk()):
             result = replace(result, left_out={**result.left_out, _ENCRYPTED: unread})
-        return replace(result, members=tuple(_name(part) for part, is_file in parts if is_file))
+        return replace(result, members=tuple(map(_name, files)))
     except RecursionError as error:
         raise Unreadable("This mail is nested too deeply.") from error
     except _BROKEN as error:
@@ -69,7 +71,7 @@ def parse_eml(file: BinaryIO) -> Parsed:
 def eml_member(file: BinaryIO, number: int) -> bytes:
     """Return the attachment of *number* among those of `parse_eml`. Raises: OSError, Unreadable."""
     try:
-        part = [part for part, is_file in _parts(_read(file)) if is_file][number]
+        part = _parts(_read(file))[1][number]
         if part.get_content_maintype() == "message":
             return bytes(part.get_content())
         raw = part.get_payload(decode=True)
@@ -84,8 +86,13 @@ def eml_member(file: BinaryIO, number: int) -> bytes:
 
 
 def _read(file: BinaryIO) -> EmailMessage:
+    raw = file.read()
+    gap = _GAP.search(raw)
+    end = len(raw) if gap is None else gap.start()
     try:
-        mail = email.message_from_binary_file(file, policy=email.policy.default)
+        # The parser knows headers in UTF-8; old programs write the Western single-byte code as it is.
+        raw = decoded(raw[:end].replace(b"\0", b"")).encode() + raw[end:]
+        mail = email.message_from_bytes(raw, policy=email.policy.default)
     except RecursionError as error:
         raise Unreadable("This mail is nested too deeply.") from error
     except _BROKEN as error:
@@ -95,54 +102,66 @@ def _read(file: BinaryIO) -> EmailMessage:
     return mail
 
 
-def _parts(mail: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
-    """
-    Yield the parts that are shown or attached, in their order, and whether each is a file: named, or a mail.
+_Texts = list[tuple[str, str]]
+"""What a mail shows: the type and the text of each part."""
 
-    Parts of parts, too, but nothing of an attached mail, and of several forms of one text a single one.
+
+def _parts(mail: EmailMessage) -> tuple[_Texts, list[EmailMessage]]:
     """
-    waiting: list[EmailMessage] = [mail]
-    count = 0
-    while waiting:
-        part = waiting.pop()
-        count += 1
-        if count > MAX_PARTS:
-            raise Unreadable(f"This mail has more than {MAX_PARTS:,} parts.")
-        inner = part.get_payload()
-        if part is not mail and (part.get_filename() or part.get_content_maintype() == "message"):
-            yield part, True
-        elif part.get_content_maintype() == "multipart":
+    Return the texts that *mail* shows, and what is attached: what has a name, is a mail, or no text.
+
+    Of several forms of one text only one is shown, but what is attached to any of them is. Raises: Unreadable: it has
+    too many parts. RecursionError.
+    """
+    if sum(1 for _ in zip(range(MAX_PARTS + 1), mail.walk(), strict=False)) > MAX_PARTS:
+        raise Unreadable(f"This mail has more than {MAX_PARTS:,} parts.")
+
+    def found(part: EmailMessage) -> tuple[_Texts, list[EmailMessage]]:
+        kind, inner = part.get_content_type(), part.get_payload()
+        if part.get_content_maintype() == "multipart":
             members = [member for member in inner if isinstance(member, EmailMessage)] if type(inner) is list else []
-            waiting += reversed(_best(members) if part.get_content_subtype() == "alternative" else members)
-        elif part.get_content_type() in _SHOWN or part is mail:
-            yield part, False
-        else:
-            yield part, True
+            forms = [found(member) for member in members]
+            shown = [texts for texts, _ in forms if texts]
+            if part.get_content_subtype() == "alternative":
+                shown = [_best(shown)]
+            return [text for texts in shown for text in texts], [file for _, files in forms for file in files]
+        if kind in _MAILS or part.get_filename() or kind == "text/calendar":
+            return [], [part]
+        if part.get_content_maintype() == "message" and type(inner) is list:
+            # What became of a mail: groups of headers.
+            return [("text/plain", "\n".join(map(str, inner)))], []
+        if part.get_content_maintype() != "text":
+            return [], [part]
+        return [("text/html" if kind == "text/html" else "text/plain", _text(part))], []
+
+    return found(mail)
 
 
-def _best(forms: list[EmailMessage]) -> list[EmailMessage]:
-    """Return the *forms* of one text without those that say less: plain text, unless the page says much more."""
-    by_type = {form.get_content_type(): form for form in forms}
-    plain, page = by_type.get("text/plain"), by_type.get("text/html")
-    if plain is None or len(forms) == 1:
-        return forms
-    text = _text(plain).strip()
-    if page is not None:
-        other = _rendered("", (), [("text/html", _text(page))]).text
-        is_plain = bool(text) and len(other) <= RICHER * len(text)
-        return [form for form in forms if form is not (page if is_plain else plain)]
-    # A page with its pictures: they are attachments beside the text.
-    return [form for form in forms if form is plain or form.get_content_maintype() != "text"] if not text else [plain]
+def _best(forms: list[_Texts]) -> _Texts:
+    """Return the one of the *forms* of a text to show: plain text, unless it is empty or the page says much more."""
+    plain = next((form for form in forms if all(kind == "text/plain" for kind, _ in form)), None)
+    page = next((form for form in reversed(forms) if any(kind == "text/html" for kind, _ in form)), None)
+    if plain is None or page is None:
+        return plain or page or []
+    size = sum(len(text.strip()) for _, text in plain)
+    return plain if size and len(_rendered("", (), page).text) <= RICHER * size else page
 
 
 def _text(part: EmailMessage) -> str:
     raw = part.get_payload(decode=True)
-    return decoded(raw.replace(b"\0", b""), part.get_content_charset()) if isinstance(raw, bytes) else ""
+    if not isinstance(raw, bytes):
+        return ""
+    code = part.get_content_charset()
+    if part.get_content_type() == "text/html" and code is None:
+        from datafari_rag.ingest.parsers import html
+
+        return html.text_of(raw)
+    return decoded(raw.replace(b"\0", b""), code)
 
 
 def _name(part: EmailMessage) -> str:
     name = part.get_filename() or ""
-    if part.get_content_maintype() == "message" and not name.lower().endswith(".eml"):
+    if part.get_content_type() in _MAILS and not name.lower().endswith(".eml"):
         return f"{name or 'mail'}.eml"
     if name:
         return name
@@ -151,7 +170,7 @@ def _name(part: EmailMessage) -> str:
 
 def parse_mbox(file: BinaryIO) -> Parsed:
     """Return the names of the mails in the mailbox *file*. Raises: OSError; Unreadable: it is none."""
-    count = sum(1 for _ in _FROM.finditer(file.read(MAX_BYTES)))
+    count = sum(1 for _ in _starts(file.read(MAX_BYTES)))
     if not count:
         raise Unreadable("This is not a mailbox.")
     return Parsed("", members=tuple(f"{number}.eml" for number in range(1, count + 1)))
@@ -160,11 +179,15 @@ def parse_mbox(file: BinaryIO) -> Parsed:
 def mbox_member(file: BinaryIO, number: int) -> bytes:
     """Return the mail of *number* among those of `parse_mbox`. Raises: OSError, Unreadable."""
     raw = file.read(MAX_BYTES)
-    starts = [start for _, start in zip(range(number + 2), _FROM.finditer(raw), strict=False)]
-    if number >= len(starts):
+    starts = list(islice(_starts(raw), number, number + 2))
+    if not starts:
         raise Unreadable("This mailbox is broken.")
-    end = starts[number + 1].start() if len(starts) > number + 1 else len(raw)
-    return re.sub(rb"(?m)^>(?=>*From )", b"", raw[starts[number].end() : end])
+    end = starts[1].start() if len(starts) > 1 else len(raw)
+    return re.sub(rb"(?m)^>(?=>*From )", b"", raw[starts[0].end() : end])
+
+
+def _starts(raw: bytes) -> Iterator[re.Match[bytes]]:
+    return (line for line in _FROM.finditer(raw) if _TIME.search(line[0]))
 
 
 def parse_msg(file: BinaryIO) -> Parsed:

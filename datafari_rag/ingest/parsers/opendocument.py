@@ -33,7 +33,7 @@ _NAMES = {
     "dc": "http://purl.org/dc/elements/1.1/",
 }
 _PASSED = frozenset(
-    {"tracked-changes", "sequence-decls", "note-citation", "table-of-content", "creator", "date", "hidden-text"}
+    {"tracked-changes", "sequence-decls", "note-citation", "table-of-content", "hidden-text", "ruby-text"}
 )  # fmt: skip
 _LEFT_OUT = {"object": EMBEDDED, "object-ole": EMBEDDED, "plugin": EMBEDDED}
 _FIELDS = frozenset({"text", "textarea", "combobox", "listbox", "formatted-text", "date", "number"})
@@ -134,7 +134,8 @@ class _Reader:
 
     def _enter(self, node: Any) -> Callable[[], None] | None:
         blocks, (space, _, tag) = self._blocks, node.tag.rpartition("}")
-        if tag in _PASSED or self._is_unseen(node):
+        if tag in _PASSED or space == _NAMES["dc"] or self._is_unseen(node):
+            # Who wrote a comment, and when, is beside its words.
             return None
         if tag in ("p", "h") and space.endswith("text:1.0"):
             level = _count(node, "text:outline-level") if tag == "h" else self._title_level(node)
@@ -150,12 +151,17 @@ class _Reader:
             blocks.add({"tab": "\t", "line-break": "\n"}.get(tag) or " " * min(_count(node, "text:c"), 100))
         elif tag in ("title", "desc"):
             blocks.add(f" {node.text or ''} ")
+            return None
         elif tag == "page" and space.endswith("drawing:1.0"):
             self._slides += 1
             blocks.place(Place("slide", self._slides))
         elif tag in _FIELDS and space.endswith("form:1.0"):
             value = _of(node, "form:current-value") or _of(node, "form:value") or ""
             blocks.line(f"{_of(node, 'form:label') or _of(node, 'form:name') or ''}: {value}" if value else "")
+        elif tag in ("checkbox", "radio") and space.endswith("form:1.0"):
+            is_on = "checked" in (_of(node, "form:current-state"), _of(node, "form:state"))
+            is_on = is_on or "true" in (_of(node, "form:current-selected"), _of(node, "form:selected"))
+            blocks.line(f"{'☒' if is_on else '☐'} {_of(node, 'form:label') or _of(node, 'form:name') or ''}")
         elif tag in _LEFT_OUT:
             blocks.left_out[_LEFT_OUT[tag]] += 1
             return None
@@ -212,7 +218,9 @@ class _Reader:
 
     def _is_unseen(self, node: Any) -> bool:
         name = _of(node, "text:style-name")
+        condition = node.find("text:hidden-paragraph", _NAMES)
         is_unseen = name in self._hidden or _of(node, "text:display") == "none"
+        is_unseen = is_unseen or (condition is not None and _of(condition, "text:is-hidden") == "true")
         if not is_unseen and name in self._white:
             is_unseen = not any(above.tag.endswith(("}table-cell", "}text-box")) for above in node.iterancestors())
         if is_unseen and any(text.strip() for text in node.itertext()):

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from striprtf.striprtf import rtf_to_text
 
-from datafari_rag.ingest.parsers.blocks import HIDDEN, Blocks, Row, taken
+from datafari_rag.ingest.parsers.blocks import HIDDEN, Blocks, Cell, Paragraph, taken
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 
 _text_of: Any = rtf_to_text  # the library has no types
@@ -20,12 +20,22 @@ _MARK = b"{\\rtf"
 _LEVELS = "\uee00\uee01\uee02\uee03\uee04\uee05"
 """Characters for private use: Word's symbol fonts have no letters at these numbers."""
 
+_HEAD_CHARS = 100_000
 _STYLES = "{\\stylesheet"
 # A backslash before the backslash makes a letter of it.
 _LEVEL = re.compile(r"(?<!\\)\\outlinelevel([0-5])(?!\d) ?")
 _STYLE = re.compile(r"(?<!\\)\\s(\d{1,4})(?![a-z\d]) ?")
 _TOKEN = re.compile(r"\\(?:([a-z]{1,32})(-?[0-9]{1,10})? ?|'[0-9A-Fa-f]{2}|.)|[{}]|[^\\{}]+", re.DOTALL)
-_NOTES = frozenset({"footnote", "annotation"})
+_AS_TEXT = {
+    "footnote": " ", "annotation": " ", "shp": " ", "shpinst": " ", "shptxt": "\\par ", "nestcell": "; ",
+    "nestrow": "; ",
+}  # fmt: skip
+"""What the library drops, or takes for cells of the table around it, as what it becomes: notes, boxes, inner tables."""
+
+_MERGED = {"clvmrg": "\uee06", "clmrg": "\uee07"}
+"""Cells that belong to the one above, or beside, as a character that begins them."""
+
+_TITLE = re.compile(r"\{\\title ([^{}]{1,1000})\}")
 _EDGES = frozenset({f"{part}{side}" for part in ("header", "footer") for side in ("", "l", "r", "f")})
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _NAME = re.compile(r"heading ([1-6]);", re.IGNORECASE)
@@ -47,6 +57,8 @@ def parse(file: BinaryIO) -> Parsed:
         # A character of `_LEVELS` stands where a paragraph of that level, or of a style with one, begins.
         marked = source[:end] + _STYLE.sub(lambda match: levels.get(match[1], match[0]), body)
         text = str(_text_of(marked, errors="replace"))
+        named = _TITLE.search(source[:_HEAD_CHARS])
+        title = None if named is None else str(_text_of(f"{{\\rtf1\\ansi {named[1]}}}", errors="replace"))
     except RecursionError as error:
         raise Unreadable("This RTF is nested too deeply.") from error
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
@@ -58,7 +70,7 @@ def parse(file: BinaryIO) -> Parsed:
         blocks.left_out.update(found.left_out)
         _put(text, blocks)
 
-    return taken(read).parsed()
+    return taken(read).parsed(title)
 
 
 def _end_of_group(source: str, at: int) -> int:
@@ -94,6 +106,8 @@ def _seen(source: str, blocks: Blocks) -> str:
     pieces: list[str] = []
     states = [(False, False)]
     was_hidden = False
+    merged: list[str] = []
+    at, kind = 0, ""
     for token in _TOKEN.finditer(source):
         word, number, text = token[1], token[2], token[0]
         if text in "{}":
@@ -105,8 +119,20 @@ def _seen(source: str, blocks: Blocks) -> str:
             is_on = word != "plain" and number != "0"
             hidden, deleted = states[-1]
             states[-1] = (is_on, deleted) if word == "v" else (hidden, is_on) if word == "deleted" else (False, False)
-        elif word in _NOTES:
-            text = " "
+        elif word in _AS_TEXT:
+            # A destination that is passed over where it is not known.
+            if pieces and pieces[-1] == "\\*":
+                pieces.pop()
+            text = _AS_TEXT[word]
+        elif word == "trowd":
+            merged, at = [], 0
+        elif word in _MERGED:
+            kind = _MERGED[word]
+        elif word == "cellx":
+            merged, kind = [*merged, kind], ""
+        elif word == "cell":
+            text = (merged[at] if at < len(merged) else "") + text
+            at += 1
         elif word in _EDGES:
             blocks.left_out["page header or footer"] += 1
         is_letter = word is None and text not in "{}" and (text[0] != "\\" or text[1] in "'~_-\\{}")
@@ -121,13 +147,21 @@ def _seen(source: str, blocks: Blocks) -> str:
 
 def _put(text: str, blocks: Blocks) -> None:
     """Put the lines of *text* into *blocks*; the library ends every cell of a row with a stroke."""
-    rows: list[Row] = []
+    rows: list[list[Cell]] = []
     for line in (*text.split("\n"), ""):
         bare = line.translate(dict.fromkeys(map(ord, _LEVELS)))
         if bare.endswith("|"):
-            rows.append(Row(tuple(bare.removesuffix("|").split("|"))))
+            row: list[Cell] = []
+            for words in bare.removesuffix("|").split("|"):
+                if words.endswith(_MERGED["clmrg"]) and row:
+                    row[-1].columns += 1
+                    continue
+                continues = words.endswith(_MERGED["clvmrg"])
+                own = words.rstrip("".join(_MERGED.values())).strip()
+                row.append(Cell(continues=continues, blocks=[Paragraph(own)] if own else []))
+            rows.append(row)
             continue
-        blocks.grid(rows)
+        blocks.rows(rows)
         rows = []
         level = _LEVELS.find(line[:1]) + 1 if line else 0
         blocks.line(bare, level=level)

@@ -12,6 +12,7 @@ import itertools
 import re
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 import python_calamine
 
 from datafari_rag.core.documents import Place
-from datafari_rag.ingest.parsers.blocks import EMBEDDED, Blocks, Cell, Paragraph, Row, taken
+from datafari_rag.ingest.parsers.blocks import EMBEDDED, HIDDEN, Blocks, Cell, Paragraph, Row, taken
 from datafari_rag.ingest.parsers.html import xml_of
 from datafari_rag.ingest.parsers.packed import BROKEN, CFB_MARK, refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable
@@ -30,7 +31,7 @@ MAX_CELLS = 5_000_000
 MAX_XML_BYTES = 20_000_000
 """Sheets that unpack to more are read by calamine: openpyxl would take more than a minute."""
 
-ROUGH = "number formats of a large workbook"
+ROUGH = "number formats of a workbook"
 
 
 @dataclass(slots=True)
@@ -65,7 +66,11 @@ def parse(file: BinaryIO) -> Parsed:
         is_large = sum(size for name, size in sizes.items() if name.startswith("xl/worksheets/")) > MAX_XML_BYTES
         if is_large or "xl/workbook.bin" in sizes:
             return _parsed(_rough_sheets(file), drawn, {**left_out, ROUGH: 1})
-        return _parsed(_sheets(file), drawn, left_out)
+        book = _book(file)
+        if book is None:
+            file.seek(0)
+            return _parsed(_rough_sheets(file), drawn, {**left_out, ROUGH: 1})
+        return _parsed(_sheets(book), drawn, left_out)
     except (*BROKEN, ValueError, LookupError, SyntaxError, AttributeError, TypeError, AssertionError) as error:
         raise Unreadable("This workbook is broken.") from error
 
@@ -88,7 +93,6 @@ def put(number: int, sheet: Sheet, blocks: Blocks) -> None:
         return
     blocks.place(Place("sheet", number, sheet.name))
     blocks.line(sheet.name, level=2)
-    blocks.left_out.update(sheet.left_out)
     above: dict[tuple[int, int], tuple[int, int]] = {}
     starts = {}
     for first, left, last, right in sheet.merged:
@@ -118,6 +122,7 @@ def put(number: int, sheet: Sheet, blocks: Blocks) -> None:
     _put_table(rows, sheet, above, starts, blocks)
     if seen_hidden:
         blocks.left_out["hidden column"] += len(seen_hidden)
+    blocks.left_out.update(sheet.left_out)
     for note in sheet.notes:
         blocks.line(note)
 
@@ -156,35 +161,49 @@ def _put_table(
     blocks.rows(lines, numbers=[number for number, _ in rows], sheet=sheet.name)
 
 
-def _sheets(file: BinaryIO) -> Iterator[Sheet]:
+def _book(file: BinaryIO) -> Any:
+    """Return the workbook as openpyxl has it, None where it takes offence at something beside the cells."""
     import openpyxl
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        book = openpyxl.load_workbook(file, data_only=True)
+        try:
+            return openpyxl.load_workbook(file, data_only=True)
+        except (ValueError, LookupError, AttributeError, TypeError, AssertionError):
+            return None
+
+
+def _sheets(book: Any) -> Iterator[Sheet]:
     for sheet in book.worksheets:
-        columns = [d for d in sheet.column_dimensions.values() if d.hidden]
+        columns = [d for d in sheet.column_dimensions.values() if d.hidden or d.width == 0]
         cells = [cell for _, cell in sorted(sheet._cells.items()) if cell.comment is not None]
+        left_out = Counter[str]()
         yield Sheet(
             sheet.title,
-            _shown_rows(sheet),
+            _shown_rows(sheet, left_out),
             [(r.min_row, r.min_col, r.max_row, r.max_col) for r in sheet.merged_cells.ranges],
-            frozenset(number for number, row in sheet.row_dimensions.items() if row.hidden),
+            frozenset(number for number, row in sheet.row_dimensions.items() if row.hidden or row.height == 0),
             frozenset(n for d in columns for n in range(d.min or 0, min(d.max or 0, 16_384) + 1)),
             [f"{cell.coordinate}: {cell.comment.text}" for cell in cells],
             sheet.sheet_state != "visible",
+            left_out,
         )
 
 
-def _shown_rows(sheet: Any) -> Iterator[tuple[int, Sequence[str]]]:
+def _shown_rows(sheet: Any, left_out: Counter[str]) -> Iterator[tuple[int, Sequence[str]]]:
     """Yield the rows up to their last cells. Raises: Unreadable: they are too many."""
     # The public ways to the cells make one for each place up to the last one, 17 billion in a sheet of two.
     before, cells = 0, 0
+    styles: dict[int, bool] = {}
     for number, row in itertools.groupby(sorted(sheet._cells.items()), key=lambda item: item[0][0]):
         texts: list[str] = []
         for (_, column), cell in row:
             texts += [""] * (column - 1 - len(texts))
-            texts.append("" if cell.value is None else shown(cell.value, cell.number_format))
+            text = "" if cell.value is None else shown(cell.value, cell.number_format)
+            if text and styles.setdefault(cell.style_id, cell.style_id > 0 and _is_white(cell)):
+                left_out[HIDDEN] += 1
+                text = ""
+            texts.append(text)
         cells += len(texts)
         if cells > MAX_CELLS:
             raise _too_many(sheet.title)
@@ -192,6 +211,12 @@ def _shown_rows(sheet: Any) -> Iterator[tuple[int, Sequence[str]]]:
             yield number - 1, ()
         yield number, texts
         before = number
+
+
+def _is_white(cell: Any) -> bool:
+    """Say whether the words of *cell* are white and nothing is filled in behind them."""
+    color, fill = cell.font.color, cell.fill.fill_type
+    return fill is None and color is not None and color.rgb in ("FFFFFFFF", "00FFFFFF")
 
 
 def _old_sheets(raw: bytes) -> Iterator[Sheet]:
@@ -301,7 +326,7 @@ def shown(value: object, form: str) -> str:
         return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     if isinstance(value, int | float):
         return _number(value, form)
-    return str(value)
+    return "" if form == ";;;" else str(value)
 
 
 def _number(value: float, form: str) -> str:

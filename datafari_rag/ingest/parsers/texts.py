@@ -1,7 +1,7 @@
 """
 Files that are text, or that a program makes text of: plain text, CSV and TSV, Markdown, Word documents of before 2007.
 
-Text is UTF-8, UTF-16 with its mark, or else of the Western single-byte code. Of `.doc` files the text comes from
+Of `.doc` files the text comes from
 antiword or catdoc, since no library in Python for them is kept up: both read one file and write its text. They run
 inside the sandbox, under its limits; LibreOffice would write files there, which nothing in it may.
 """
@@ -23,14 +23,33 @@ from datafari_rag.ingest.parsers.blocks import Blocks, Row, taken
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
 
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_NO_ASCII_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
+MIN_LETTERS = 12
+"""Fewer letters beyond ASCII say nothing of a text's code."""
+
 _TITLE_CHARS = 100
 
 MAX_FIELD_CHARS = 1_000_000
 SAMPLE_CHARS = 10_000
-SEPARATORS = ",;\t|"
+SEPARATORS, NO_SEPARATOR = ";\t|,", "\x1f"
 
 _OWN_SEPARATOR = re.compile(r"sep=([^\w\r\n\"])\r?(?:\n|\Z)", re.IGNORECASE)
 """The first line of Excel's own files: it names the separator, and is no row."""
+
+_AS_BROWSERS = {
+    "iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}  # fmt: skip
+"""What is read in place of the code that is named: programs name the small one and write the large one."""
+
+_FRONT_MATTER = re.compile(
+    r"(?:---[ \t]*+\n(?:(?:[\w-]++[ \t]*+:|-?[ \t]|[#}\]])[^\n]*+\n|\n)*+|\+\+\+[ \t]*+\n(?:[^+\n][^\n]*+\n|\n)*+)"
+    r"(?<=\n)(?:---|\.\.\.|\+\+\+)[ \t]*+(?:\n|\Z)"
+)
+"""The lines above a page of Markdown for the program that makes a site of it: YAML or TOML."""
+
+_FRONT_TITLE = re.compile(r"^title[ \t]*[:=]([^\n]{1,500})", re.MULTILINE)
 
 WORD_PROGRAMS = (("antiword", "-m", "UTF-8.txt", "-w", "0"), ("catdoc", "-d", "utf-8", "-w"))
 WORD_NEEDS = "antiword or catdoc is not installed"
@@ -48,24 +67,38 @@ def decoded(raw: bytes, code: str | None = None) -> str:
     """
     Return the text of *raw*, in *code* where it is named and no mark says otherwise.
 
-    Without one, and where *code* is none, it is UTF-8, UTF-16 with its mark, or else of the Western single-byte code.
+    Without one, and where *code* is none, it is UTF-8, UTF-16 or UTF-32 with its mark, or else of the Western
+    single-byte code, unless most of its letters are beyond ASCII: then its code is guessed.
 
     Raises:
         Unreadable: it is no text.
     """
+    if raw.startswith(UTF32_MARKS):
+        return raw.decode("utf-32", "replace")
     if raw.startswith(UTF16_MARKS):
         return raw.decode("utf-16", "replace")
     if code is not None and not raw.startswith(codecs.BOM_UTF8):
         with contextlib.suppress(LookupError, UnicodeError):
-            # What says that it is Latin-1 is read as the code of Windows, as in browsers.
             name = codecs.lookup(code).name
-            return raw.decode({"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, name), "replace")
+            if name != "ascii":
+                return raw.decode(_AS_BROWSERS.get(name, name), "replace")
     if b"\0" in raw:
         raise Unreadable("This is not a text file.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace")
+        return raw.decode(_guessed(raw[:SAMPLE_CHARS]), "replace")
+
+
+def _guessed(raw: bytes) -> str:
+    """Return the code of a text that is not UTF-8: the Western one, unless most of its letters are beyond ASCII."""
+    beyond = len(raw.translate(None, bytes(range(128))))
+    if beyond < MIN_LETTERS or beyond < len(raw.translate(None, _NO_ASCII_LETTERS)) / 2:
+        return "cp1252"
+    import charset_normalizer
+
+    found = charset_normalizer.from_bytes(raw).best()
+    return "cp1252" if found is None else found.encoding
 
 
 def parse_rows(file: BinaryIO) -> Parsed:
@@ -102,19 +135,23 @@ def separator_of(text: str) -> str:
     """
     Return what separates the values of the table *text*: the sign that gives most of its lines as many columns.
 
-    Not the most frequent one: decimal commas are more frequent than the semicolons between them. csv.Sniffer needs the
-    square of the time for some texts, and guesses letters.
+    Not the most frequent one: decimal commas are more frequent than the semicolons between them, and of signs that fit
+    equally the comma comes last. Where none fits it is a sign that no text has. csv.Sniffer needs the square of the
+    time for some texts, and guesses letters.
     """
-    sample = text[:SAMPLE_CHARS]
-    lines = sample.split("\n")[: -1 if len(text) > SAMPLE_CHARS else None]
+    sample = text[:SAMPLE_CHARS].replace("\r\n", "\n").replace("\r", "\n")
+    whole = sample if len(text) <= SAMPLE_CHARS else sample.rpartition("\n")[0] or sample
+    # Above a table a report may have a title.
+    table = max(whole.split("\n\n"), key=len)
 
-    def fit(separator: str) -> tuple[bool, float, int]:
-        rows = csv.reader(io.StringIO("\n".join(lines), newline=""), delimiter=separator)
-        widths = [len(cells) for cells in rows if cells]
+    def fit(separator: str) -> float:
+        widths = [len(cells) for cells in csv.reader(io.StringIO(table, newline=""), delimiter=separator) if cells]
         width, count = Counter(widths).most_common(1)[0] if widths else (1, 0)
-        return width > 1 and widths[0] > 1, count / max(len(widths), 1) if width > 1 else 0.0, width
+        # A column of sentences has commas in most of its lines, but not in its name.
+        return count / len(widths) if width > 1 and (separator != "," or widths[0] > 1) else 0.0
 
-    return max(SEPARATORS, key=fit)
+    best = max(SEPARATORS, key=fit)
+    return best if fit(best) else NO_SEPARATOR
 
 
 def parse_markdown(file: BinaryIO) -> Parsed:
@@ -124,18 +161,16 @@ def parse_markdown(file: BinaryIO) -> Parsed:
     from datafari_rag.ingest.parsers import html
 
     text = decoded(file.read()).replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT_MATTER.match(text)
     # What every reader of Markdown sees is the page that it makes: HTML in it, too.
-    page = html.page_of(MarkdownIt("commonmark").enable("table").render(_without_front_matter(text)))
+    body = text[front.end() if front is not None else 0 :]
+    page = html.page_of(MarkdownIt("commonmark").enable("table").render(body))
     blocks = taken(lambda blocks: html.read(page, blocks))
     heading = None if page is None else page.find(".//h1")
-    return blocks.parsed(None if heading is None else "".join(heading.itertext()))
-
-
-def _without_front_matter(text: str) -> str:
-    if not text.startswith("---\n"):
-        return text
-    head, end, rest = text[4:].partition("\n---\n")
-    return rest if end and ":" in head else text
+    if heading is not None:
+        return blocks.parsed("".join(heading.itertext()))
+    title = _FRONT_TITLE.search(front[0]) if front is not None else None
+    return blocks.parsed(None if title is None else title[1].strip(" \"'"))
 
 
 def parse_word(file: BinaryIO) -> Parsed:
