@@ -24,21 +24,20 @@ from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch, rights_source
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot, unusable
 from datafari_rag.adapters.solr import factory
-from datafari_rag.adapters.token_counters import counter_named
+from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.adapters.vectors.factory import meaning_for
-from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, several_at_once, side_by_side, watch_loop
+from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, side_by_side, watch_loop
 from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.answers import TokenSettings
 from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import AuditSettings, LimitsSettings, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, in_turn, inline
+from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, in_turn, inline
 from datafari_rag.web.app import Probes, register
 from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
 from datafari_rag.web.pages import demo
@@ -171,9 +170,8 @@ class Runtime:
             indexes=retriever.others if isinstance(retriever, Indexes) else {},
             meaning=part("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
             both=in_turn if settings.solr.url.startswith(EMBEDDED) else side_by_side,
-            several=several_at_once,
             model=model,
-            counter=part("counter", settings.token.counter, lambda: counter_for(settings.token)),
+            counter=EstimatedTokens(),
             instructions=snapshot.instructions,
             new_nonce=machine.nonce,
             clock=machine.monotonic,
@@ -296,11 +294,6 @@ def retriever_for(settings: Settings, offload: Offload = inline, machine: Machin
 def model_for(settings: Settings, offload: Offload = inline, machine: Machine = MACHINE) -> ModelChain:
     """Return what answers: `rag.api.endpoint`, then the fallbacks in order; long work is done *offload*."""
     return chain_for(settings, ExtractiveModel(offload), headers=outgoing, machine=machine)
-
-
-def counter_for(token: TokenSettings) -> TokenCounter:
-    """Return what counts tokens: the estimate, or the tokenizer that `token.counter` names."""
-    return counter_named(token.counter)
 
 
 def identity_for(settings: Settings, signer: Signer) -> Identity:

@@ -44,7 +44,6 @@ from datafari_rag.core.events import (
     ModelFacts,
     Sources,
     Stopwatch,
-    Thought,
     taken_until,
 )
 from datafari_rag.core.meaning.reranker import Reranker
@@ -54,10 +53,9 @@ from datafari_rag.core.passages.budget_fitting import FEW, Selected, answering_f
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
 from datafari_rag.core.settings.answers import LlmSettings, RagSettings
-from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter, compared_units
+from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping import StepParts, accounted, rewritten, stepped
 
@@ -122,7 +120,6 @@ class Dependencies:
     """What searches by meaning; None where there are no vectors."""
     both: Both = ports.in_turn
     """How the searches by words and by meaning are made."""
-    several: Several = ports.one_by_one
     """How the calls of the model for one summary are made."""
     indexes: Mapping[str, Retriever] = field(default_factory=dict)
     """The indexes of `openai.indexes` by name, where one of them is not that of `solr.url`."""
@@ -266,7 +263,7 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
         reranking=reply.reranking,
     )
     if not selected.extracts:
-        thoughts = _thoughts(trace, user, settings.chat)
+        thoughts = thoughts_for(trace, is_admin=user.is_admin)
         sources = Sources((), thoughts, language, stopwatch.ms, is_partial=reply.is_partial)
         problem = dependencies.retriever.probe() if user.is_admin else None
         return Prepared(sources, failure=_nothing_in(reply, selected, problem))
@@ -282,7 +279,7 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
     if settings.rag.enable_logs:
         log_steps(reply, tried, selected)
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
-    sources = Sources(prompt.extracts, _thoughts(trace, user, settings.chat), language, stopwatch.ms)
+    sources = Sources(prompt.extracts, thoughts_for(trace, is_admin=user.is_admin), language, stopwatch.ms)
     has_few_words = selected.evidence is not None and selected.evidence < FEW
     sources = replace(sources, is_partial=reply.is_partial, found_by=reply.by, has_few_words=has_few_words)
     sources = replace(sources, reranking=reply.reranking, skipped=result.skipped)
@@ -331,12 +328,6 @@ def _selected(
         answering_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )
     return dependencies.offload(choose, chars)
-
-
-def _thoughts(trace: Trace, user: User, chat: ChatSettings) -> tuple[Thought, ...]:
-    """Return the steps that *user* may see, none where `chat.client.thoughts` keeps them back."""
-    is_shown = chat.client.thoughts == "all" or (chat.client.thoughts == "admins" and user.is_admin)
-    return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
 
 
 def _parts(dependencies: Dependencies) -> StepParts:

@@ -68,29 +68,6 @@ def in_turn(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
     return first(), second()
 
 
-IsWanted = Callable[[], bool]
-"""Says whether anybody still waits for a work."""
-
-
-class Several(Protocol):
-    """Does several works of one kind, some of them at the same time."""
-
-    def __call__(self, works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
-        """
-        Yield what each of *works* returns, in their order, at most *most* of them under way.
-
-        Raises what the first failing work raises. Closing the generator, or a failure, begins no further work, and
-        cancels those that are running.
-        """
-        ...
-
-
-def one_by_one(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
-    """Be a `Several` that does one after the other."""
-    for work in works:
-        yield work(lambda: True)
-
-
 class Retriever(Protocol):
     """A search engine: the same documents for the same user, whichever engine is behind it."""
 

@@ -65,13 +65,19 @@ from datafari_rag.core.whole import (
     words_at,
 )
 from datafari_rag.pipeline import Dependencies, fetch, proof_units, sources_for, speak
-from datafari_rag.ports import Ending, IsWanted
+from datafari_rag.ports import Ending
 
 GENERATION = "generation"
 """The step in which the model writes."""
 
-PARALLEL = 4
-"""Parts of a document that are summarized at the same time; more would leave other readers of the model waiting."""
+PIECES = 10
+"""Most pieces of a document, each one call of the model; a longer document is sampled."""
+
+REQUEST_CHARS = 40_000
+"""Most characters of documents in one call, as in Datafari; the model's window may allow fewer."""
+
+TOGETHER = 5
+"""Most documents in one synthesis: they share one call, and more would be a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +128,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     if not extracts:
         raise EmptyDocument
     language = run.ask.language or own_language
-    limit = run.limit(
-        whole.SUMMARY,
-        chars=run.settings.prompt.max_request_size,
-        pieces=run.settings.summarization.chunks_number,
-    )
+    limit = run.limit(whole.SUMMARY, chars=REQUEST_CHARS, pieces=PIECES)
     subject = Subject(document, weighed, piece_spans(weighed, limit), limit, language)
     stopwatch.lap("passages")
     yield Sources(extracts, (), language, stopwatch.ms, estimate=_estimate(run, subject))
@@ -134,7 +136,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         yield Finished("", extracts=extracts)
         return
     if run.has_model:
-        parts = STRATEGIES[run.settings.prompt.chunking_strategy](run, subject)
+        parts = _refined(run, subject)
     else:
         own = replace(subject, language=own_language)
         parts = _summary_of_sentences(run, own, [words_at(document.text, passage) for passage in passages], extracts)
@@ -146,9 +148,7 @@ def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
     chars, pieces = len(subject.document.text), len(subject.spans)
     if not run.has_model:
         return WorkEstimate(0, pieces, chars, "extractive")
-    strategy = run.settings.prompt.chunking_strategy
-    is_merged = strategy == "mapreduce" and pieces > 1
-    return WorkEstimate(pieces + is_merged, pieces, chars, strategy)
+    return WorkEstimate(pieces, pieces, chars, "refine")
 
 
 def _joined(parts: Parts, extracts: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
@@ -208,40 +208,6 @@ def _refined(run: WorkRun, subject: Subject) -> Parts:
         yield Progress(GENERATION, number, total)
 
 
-def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
-    """Yield one summary of the summaries of all pieces, which are made in parallel."""
-    extracts = [extract for span in subject.spans if (extract := _extract_of(run, subject, span)) is not None]
-    total = len(extracts)
-    works = [
-        partial(_part_written, run, subject, extract, (number, total)) for number, extract in enumerate(extracts, 1)
-    ]
-    replies: list[ModelText] = []
-    with closing(run.dependencies.several(works, PARALLEL)) as results:
-        for number, reply in enumerate(results, 1):
-            replies.append(reply)
-            yield Progress(GENERATION, number, total + (total > 1))
-    summaries = [reply for reply in replies if reply.text.strip()]
-    if len(summaries) > 1:
-        # The model sees the summary of a part as it sees a document's own words: as data.
-        parts = tuple(
-            Extract(number, f"Part {number}", replace(subject.document, text=summary.text), (), summary.text)
-            for number, summary in enumerate(summaries, 1)
-        )
-        question = whole.merge_question(len(parts), SENTENCES[run.work.length])
-        summaries = [run.model_text(_prompt(run, subject, question, parts))]
-        yield Progress(GENERATION, total + 1, total + 1)
-    if summaries and summaries[0].text.strip():
-        yield from _parts(run, subject, summaries[0], tuple(extracts))
-
-
-def _part_written(
-    run: WorkRun, subject: Subject, extract: Extract, place: tuple[int, int], is_wanted: IsWanted
-) -> ModelText:
-    number, total = place
-    question = whole.part_question(number, total, _share(run, total))
-    return run.model_text(_prompt(run, subject, question, (extract,)), is_wanted)
-
-
 def _prompt(run: WorkRun, subject: Subject, question: str, extracts: tuple[Extract, ...]) -> Prompt:
     instructions = whole.instructed_in(whole.SUMMARY, run.ask.language, "the document")
     return run.prompt(question, extracts, instructions=instructions, language=subject.language)
@@ -273,12 +239,6 @@ def _parts(run: WorkRun, subject: Subject, reply: ModelText, extracts: tuple[Ext
     yield SummaryPart(summary, reply.finish_reason, reply.facts)
 
 
-STRATEGIES: Mapping[str, Callable[[WorkRun, Subject], Parts]] = {
-    "refine": _refined,
-    "mapreduce": _mapped_and_reduced,
-}
-
-
 RETRIEVAL = "retrieval"
 """The step in which the documents are read."""
 
@@ -296,8 +256,7 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         RagError: search, rights or model failed.
     """
     stopwatch = Stopwatch(run.dependencies.clock)
-    most = run.settings.synthesis.max_files
-    ids, over = run.ask.document_ids[:most], run.ask.document_ids[most:]
+    ids, over = run.ask.document_ids[:TOGETHER], run.ask.document_ids[TOGETHER:]
     documents: list[Document] = []
     skipped: list[SkippedDocument] = []
     for number, document_id in enumerate(ids, 1):
@@ -336,7 +295,7 @@ def _language(ask: Ask, documents: list[Document]) -> str:
 
 
 def _extracts(run: WorkRun, documents: list[Document]) -> tuple[Extract, ...]:
-    limit = run.limit(whole.SYNTHESIS, chars=run.settings.prompt.max_request_size // len(documents), pieces=1)
+    limit = run.limit(whole.SYNTHESIS, chars=REQUEST_CHARS // len(documents), pieces=1)
     limit = replace(limit, tokens=limit.tokens // len(documents))
     picked = [(document, _passages(run, document, limit)) for document in documents]
     extracts = extracts_for(picked, is_cleaned=run.settings.rag.clean, has_paths=False)
@@ -472,25 +431,16 @@ class WorkRun:
         output.end()
         return output.text
 
-    def model_text(self, prompt: Prompt, is_wanted: IsWanted = lambda: True) -> ModelText:
-        """
-        Return what the model writes to *prompt*, nothing when it is not wanted any more.
-
-        Raises:
-            ModelError: it failed.
-        """
+    def model_text(self, prompt: Prompt) -> ModelText:
+        """Return what the model writes to *prompt*. Raises: ModelError."""
         texts: list[str] = []
         ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
-        if not is_wanted():
-            return ModelText("")
         # A stream, so that an abandoned work closes the connection at the next word.
         with closing(self.dependencies.model.generate(prompt, is_streamed=True)) as pieces:
             for piece in pieces:
                 if isinstance(piece, Ending):
                     ending = piece
                     break
-                if not is_wanted():
-                    return ModelText("")
                 texts.append(piece.text)
         if ending.failure is not None:
             raise ending.failure

@@ -216,7 +216,7 @@ def floor(module: Sequence[str]) -> str:
         # Those of extras that the example's settings do not need: a service installed without them starts.
         pytest.param(
             "commands.serve bootstrap server",
-            "jwt opentelemetry onnxruntime tokenizers sentencepiece tiktoken docx rich aiohttp matplotlib",
+            "jwt opentelemetry onnxruntime tokenizers sentencepiece docx rich aiohttp matplotlib",
             id="serving: libraries of extras",
         ),
         # It reads files beside a server that starts, on the same cores.

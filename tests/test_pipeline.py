@@ -28,7 +28,6 @@ from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sou
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.search_request import Browse, Search
 from datafari_rag.core.settings.answers import SearchChoice
-from datafari_rag.core.settings.dialects import ChatClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started
@@ -225,18 +224,6 @@ def test_the_stages_add_up_to_the_time_of_the_line() -> None:
     assert isinstance(finished, Finished)
     assert [stage for stage, _ in finished.timings_ms] == ["search", "passages", "prompt", "model", "citations"]
     assert all(took >= 1 for _, took in finished.timings_ms)
-
-
-@pytest.mark.parametrize(("shown", "to_ann", "to_admin"), [("all", 4, 4), ("admins", 0, 4), ("none", 0, 0)])
-def test_thoughts_are_shown_to_those_whom_the_setting_names(shown: Any, to_ann: int, to_admin: int) -> None:
-    settings = settings_with(chat_client=ChatClient(thoughts=shown))
-    plain = events_of(settings=settings)[0]
-    admin = events_of(user=User("root", is_admin=True), settings=settings)[0]
-
-    assert isinstance(plain, Sources)
-    assert isinstance(admin, Sources)
-    assert len(plain.thoughts) == to_ann
-    assert len(admin.thoughts) == to_admin
 
 
 class Textless(FakeRetriever):

@@ -17,12 +17,11 @@ from __future__ import annotations
 import ctypes
 import logging
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import replace
-from threading import Event
 from typing import Any, Generic, TypeVar
 
 import gevent
@@ -35,7 +34,7 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import Overloaded, TooMuchWork
 from datafari_rag.core.search_request import Browse, Search, SearchResult
-from datafari_rag.ports import IsWanted, Offload, Retriever, inline
+from datafari_rag.ports import Offload, Retriever, inline
 
 T = TypeVar("T")
 
@@ -209,18 +208,6 @@ def side_by_side(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]
     with ThreadPoolExecutor(1) as pool:
         beside = pool.submit(copy_context().run, second)
         return first(), beside.result()
-
-
-def several_at_once(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
-    """Implement `ports.Several`; does not wait for work that is no longer needed."""
-    end = Event()
-    pool = ThreadPoolExecutor(min(most, max(1, len(works))))
-    try:
-        for future in [pool.submit(copy_context().run, work, lambda: not end.is_set()) for work in works]:
-            yield future.result()
-    finally:
-        end.set()
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Indexes:

@@ -20,6 +20,7 @@ from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.settings.file import SettingsSnapshot, StartRefused, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
+from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
 from datafari_rag.commands.terminal import CONF
@@ -275,7 +276,7 @@ def _searching(settings: Settings) -> Dependencies:
     return Dependencies(
         retriever=bootstrap.retriever_for(settings),
         model=ExtractiveModel(),
-        counter=bootstrap.counter_for(settings.token),
+        counter=EstimatedTokens(),
         instructions="",
         new_nonce=new_nonce,
         clock=time.monotonic,

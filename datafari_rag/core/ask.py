@@ -294,7 +294,6 @@ class Ask:
     max_tokens: int | None = None
     min_score: float | None = None
     model: str | None = None
-    prompt_template: str | None = None
     wants_captions: bool = False
     token_budget: TokenBudget | None = None
     has_whole_history: bool = False

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import SummaryLength
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
-from datafari_rag.core.errors import NoDocuments, NotAllowed
+from datafari_rag.core.errors import NoDocuments
 from datafari_rag.core.events import Support, UnsupportedPolicy
 from datafari_rag.core.model.prompt import LANGUAGES
 from datafari_rag.core.passages.extractive_answer import nothing_found
@@ -42,12 +42,6 @@ class EmptyDocument(NoDocuments):
     """The document is there, and has no text."""
 
     sentence = "The document has no text that could be read."
-
-
-class SwitchedOff(NotAllowed):
-    """A setting has switched the action off."""
-
-    sentence = "This action is switched off here."
 
 
 SUMMARY = (
@@ -84,14 +78,6 @@ def next_question(number: int, total: int, sentences: int, so_far: str) -> str:
     return (
         f"The summary so far:\n{so_far}\n\nSummarise part {number} of {total} of this document in "
         f"{_sentences(sentences)} that go on from there. Do not repeat the summary so far."
-    )
-
-
-def merge_question(total: int, sentences: int) -> str:
-    """Return what the model is asked about the summaries of *total* parts."""
-    return (
-        f"These are summaries of the {total} parts of one document, in order. Make one summary of them in "
-        f"{_sentences(sentences)}."
     )
 
 

@@ -23,7 +23,7 @@ from datafari_rag.core.errors import (
     QueryTooLong,
     RagError,
 )
-from datafari_rag.core.model.prompt import ESTIMATE, Window, checked
+from datafari_rag.core.model.prompt import Window, checked
 from datafari_rag.core.query.plan import earlier_text, question_language_for, search_text_for, within
 from datafari_rag.core.settings.dialects import ChatSettings
 from datafari_rag.core.settings.table import Settings
@@ -46,7 +46,7 @@ _STATE_FRAME_BYTES = 100
 HISTORY_SHARE = 4
 """History gets at most this part of the model's window, so that documents always have room."""
 
-_SYSTEM_LEFT_OUT = "Left out: chat.client.system is off, so the instructions are the service's own."
+_SYSTEM_LEFT_OUT = "Left out: the instructions are the service's own."
 
 
 class SentMessage(Struct, frozen=True):
@@ -112,7 +112,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         attachments=incoming.files,
         session_state=state,
     )
-    if not settings.chat.client.system and any(turn.role == "system" for turn in turns):
+    if any(turn.role == "system" for turn in turns):
         ask = replace(ask, overrides={"system message": _SYSTEM_LEFT_OUT})
     ask = applied(ask, overrides, settings)
     language = question_language_for(ask)
@@ -125,8 +125,8 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
 
 
 def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
-    """Return the failures that are answers on the chat paths (contract §4), none when the setting wants errors."""
-    return (NoDocuments, NoAnswer) if settings.chat.client.no_documents == "answer" else ()
+    """Return the failures that are answers on the chat paths (contract §4)."""
+    return NoDocuments, NoAnswer
 
 
 def body_of(incoming: Incoming) -> Mapping[str, object]:
@@ -187,10 +187,9 @@ def _history(
         remembered = session_state.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     if all(turn.role == "system" for turn in turns):
         turns = (*turns, *remembered)
-    if not settings.chat.client.system:
-        turns = [turn for turn in turns if turn.role != "system"]
+    turns = [turn for turn in turns if turn.role != "system"]
     tokens = incoming.count_tokens(question)
-    window = Window(settings.llm.context_window, is_estimated=settings.token.counter == ESTIMATE)
+    window = Window(settings.llm.context_window)
     budget = min(settings.chat.limits.history_tokens, checked(tokens, window) // HISTORY_SHARE)
     return within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
@@ -198,4 +197,4 @@ def _history(
 def memory_limits(chat: ChatSettings) -> session_state.StateLimits:
     """Return how much a memory may carry."""
     limits = chat.limits
-    return session_state.StateLimits(chat.memory_history_size, limits.memory_bytes, float(limits.memory_age_s))
+    return session_state.StateLimits(limits.messages, limits.memory_bytes, float(limits.memory_age_s))

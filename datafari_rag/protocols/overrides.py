@@ -83,7 +83,8 @@ class Overrides(SearchSteps, frozen=True, kw_only=True):
     use_gpt4v: Annotated[bool | None, about(_IMAGES)] = None
     gpt4v_input: Annotated[Literal["text", "texts", "textAndImages", "images"] | None, about(_IMAGES)] = None
     prompt_template: Annotated[
-        Annotated[str, Meta(max_length=MAX_TEMPLATE_CHARS)] | None, about("In use: changes the instructions.")
+        Annotated[str, Meta(max_length=MAX_TEMPLATE_CHARS)] | None,
+        about("Not in use here: the instructions are the service's own."),
     ] = None
     prompt_template_prefix: Annotated[Any, about("Not in use here.")] = None
     prompt_template_suffix: Annotated[Any, about("Not in use here.")] = None
@@ -205,15 +206,10 @@ _OPENAI = Need(
     lambda settings: settings.rag.template == "openai",
     "Not in use here: a Datafari External LLM service has no such parameter.",
 )
-_TEMPLATES = Need(
-    lambda settings: settings.chat.client.prompt_template,
-    "Not in use here: chat.client.prompt_template is off.",
-)
 
 NEEDS: Mapping[str, tuple[Need, ...]] = {
     "temperature": (_A_MODEL,),
     "suggest_followup_questions": (_A_MODEL, _INSTRUCTIONS),
-    "prompt_template": (_TEMPLATES, _A_MODEL, _INSTRUCTIONS),
     "language": (_A_MODEL, _INSTRUCTIONS),
     "seed": (_A_MODEL, _OPENAI),
 }
@@ -224,9 +220,6 @@ EFFECTS: Mapping[str, Effect] = {
     "temperature": _set("temperature"),
     "semantic_captions": _set("wants_captions"),
     "suggest_followup_questions": _set("wants_followups"),
-    "prompt_template": lambda ask, value, settings: (
-        replace(ask, prompt_template=value) if settings.chat.client.prompt_template else ask
-    ),
     "minimum_search_score": _set("min_score"),
     "include_category": _category(is_excluded=False),
     "exclude_category": _category(is_excluded=True),

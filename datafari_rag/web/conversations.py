@@ -75,7 +75,7 @@ class Talk:
             # What the client sends may come from every turn, one included that is not shown any more.
             self._turns = turns
             return ()
-        last = turns[-max(1, self._snapshot.settings.chat.memory_history_size // 2) :]
+        last = turns[-max(1, self._snapshot.settings.chat.limits.messages // 2) :]
         self._turns = readable_turns(last, documents_of(documents_behind(last), self._user(), self._snapshot))
         return tuple(message for turn in self._turns for message in turn.messages)
 

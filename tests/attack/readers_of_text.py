@@ -342,7 +342,6 @@ READERS: dict[str, Reader] = {
     "protocols.overrides.applied": lambda text: overrides.applied(
         Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
     ),
-    "core.query.plan.instructed": lambda text: plan.instructed(text, text),
     "core.query.plan.search_text_for": lambda text: plan.search_text_for(
         text, (ChatMessage("user", text),), language="en"
     ),

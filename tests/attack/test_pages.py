@@ -55,7 +55,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     conf = folder / "rag.properties"
     conf.write_text(
         f"solr.url={index}\nrag.api.endpoint=builtin:extractive\nsecurity.identity=header\nsecurity.admins=admin\n"
-        f"demo.folder.users=true\nfeedback.file={folder / 'feedback.jsonl'}\nrag.maxFiles=20\nchat.thoughts=all\n"
+        f"demo.folder.users=true\nfeedback.file={folder / 'feedback.jsonl'}\nrag.maxFiles=20\n"
     )
     yield create_app(conf).test_client()
 

@@ -70,7 +70,6 @@ BROKEN = [
     pytest.param("retrieval.method=dense", 1, 'Valid values are "hybrid" and "bm25".', id="no such search"),
     pytest.param("embeddings.endpoint=models/x", 1, "and onnx:FOLDER.", id="a model without a form"),
     pytest.param("embeddings.options.dimensions=0", 1, "A number between 1 and 8192 is expected.", id="no dimensions"),
-    pytest.param("token.counter=gpt", 1, "estimate and tiktoken:ENCODING", id="an unknown counter"),
     pytest.param("openai.indexes=a,a", 1, "each name once", id="an index twice"),
     pytest.param("solr.url=localhost:8983", 1, "Valid values are http(s)://HOST/solr/COLLECTION", id="half a Solr"),
     pytest.param('solr.fields={"title": "a b"}', 1, "A JSON object with names of fields", id="a field with a blank"),

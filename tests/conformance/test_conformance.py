@@ -30,7 +30,7 @@ from datafari_rag.core.errors import (
     leaves,
 )
 from datafari_rag.core.settings.answers import ReplyShape
-from datafari_rag.core.settings.dialects import ChatClient, OpenaiClient
+from datafari_rag.core.settings.dialects import OpenaiClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.routes import ROUTES
@@ -225,22 +225,6 @@ def test_no_documents(door: Door) -> None:
 def test_no_documents_in_french(door: Door) -> None:
     seen = see(door, line(retriever=FakeRetriever()), "Quand l'avion décolle-t-il de la piste ?")
     assert seen.text.startswith("Aucune réponse")
-
-
-CLOSED = settings_with(SETTINGS, chat_client=ChatClient(no_documents="error"))
-
-
-@pytest.mark.parametrize(
-    ("case", "error"),
-    [("no documents as an error", NoDocuments()), ("an empty answer as an error", NoAnswer())],
-    ids=["no documents", "empty answer"],
-)
-@promise
-def test_failure(door: Door, case: str, error: RagError) -> None:
-    retriever = FakeRetriever() if isinstance(error, NoDocuments) else None
-    response = ask(door, line(FakeModel(), retriever, CLOSED))
-    assert response.status_code == door.status(428)
-    assert door.said(response.get_json()) == error.reason
 
 
 @promise

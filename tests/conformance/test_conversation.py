@@ -9,7 +9,6 @@ import pytest
 from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.search_request import Search, SearchResult
-from datafari_rag.core.settings.dialects import ChatClient
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
 
@@ -126,23 +125,6 @@ def test_only_administrators_choose_by_score(user: str | None, least: float) -> 
     assert retriever.searches[0][0].min_score == least
     sentence = told["context"]["thoughts"][0]["props"]["overrides"]["minimum_search_score"]
     assert sentence.startswith("In use" if user == "root" else "Not in use")
-
-
-@pytest.mark.parametrize(
-    ("shown", "user", "count"),
-    [("all", None, 4), ("admins", None, 0), ("admins", "root", 4), ("none", "root", 0)],
-)
-def test_thoughts_follow_their_setting(shown: Any, user: str | None, count: int) -> None:
-    at = fake_snapshot(settings=settings_with(chat_client=ChatClient(thoughts=shown), security_admins=("root",)))
-    client = app_of(at).test_client()
-    body = {"messages": [{"role": "user", "content": "When?"}]}
-    told = client.post("/chat", json=body, headers={"X-User": user} if user else {}).get_json()
-    assert [one["title"] for one in told["context"]["thoughts"]] == [
-        "Original user query",
-        "Generated search query",
-        "Results",
-        "Prompt",
-    ][:count]
 
 
 def test_thoughts_are_there_when_nothing_was_found() -> None:

@@ -9,8 +9,6 @@ import pytest
 
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.query.plan import instructed
-from datafari_rag.core.settings.dialects import ChatClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.overrides import applied
 from tests.settings import settings_with
@@ -116,25 +114,6 @@ def test_no_override_can_widen_rights() -> None:
     assert replace(ask, overrides={}) == Ask("q")
 
 
-@pytest.mark.parametrize(
-    ("is_allowed", "template", "expected"),
-    [(True, "Be brief.", "Be brief."), (True, "", None), (False, "Be brief.", None)],
-)
-def test_the_template_needs_a_setting(is_allowed: bool, template: str, expected: str | None) -> None:
-    settings = settings_with(SETTINGS, chat_client=ChatClient(prompt_template=is_allowed))
-    ask = applied(Ask("q"), {"prompt_template": template}, settings)
-    assert ask.prompt_template == expected
-    assert is_allowed or "chat.client.prompt_template" in ask.overrides["prompt_template"]
-
-
-@pytest.mark.parametrize(
-    ("template", "expected"),
-    [(None, "ours"), ("theirs", "theirs"), (">>>and theirs", "ours\nand theirs")],
-)
-def test_a_template_replaces_the_instructions_or_adds_to_them(template: str | None, expected: str) -> None:
-    assert instructed(template, "ours") == expected
-
-
 DATAFARI = {"rag_template": "datafari"}
 BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
 
@@ -153,13 +132,7 @@ BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
         pytest.param("seed", 4, DATAFARI, False, id="no seed in the other one"),
         pytest.param("temperature", 0.2, DATAFARI, True, id="a temperature in either"),
         pytest.param("temperature", 0.2, BUILT_IN, False, id="no temperature of the built-in model"),
-        pytest.param(
-            "prompt_template",
-            "x",
-            {"chat_client": ChatClient(prompt_template=True), **BUILT_IN},
-            False,
-            id="no template for it",
-        ),
+        pytest.param("prompt_template", "x", {}, False, id="no template"),
     ],
 )
 def test_in_use_is_said_of_what_reaches_the_model(

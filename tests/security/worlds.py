@@ -65,7 +65,6 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
         "rag.enable.logs": "true",
         "chat.memory.enabled": "true",
         "server.secret": "a secret for the memory of the chats",
-        "chat.client.prompt_template": "true",
     },
 }
 """Settings of the three services over one index."""

@@ -31,9 +31,7 @@ def _ragapi(client: FlaskClient, steps: Steps) -> TestResponse:
 
 
 def _completions(client: FlaskClient, steps: Steps) -> TestResponse:
-    return client.post(
-        "/v1/chat/completions", json={"model": SETTINGS.openai.client.model, "messages": MESSAGES, **steps}
-    )
+    return client.post("/v1/chat/completions", json={"model": "datafari", "messages": MESSAGES, **steps})
 
 
 def _responses(client: FlaskClient, steps: Steps) -> TestResponse:

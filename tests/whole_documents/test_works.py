@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
 
+from datafari_rag import whole_documents
 from datafari_rag.adapters.worker_thread import LONG_UNITS
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.ask import Ask, DocumentWork
@@ -19,7 +20,7 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole import EmptyDocument
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Ending, IsWanted, TextChunk
+from datafari_rag.ports import Ending, TextChunk
 from datafari_rag.whole_documents import worked
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 from tests.settings import settings_with
@@ -33,9 +34,16 @@ CHAPTERS = [
 ]
 LONG = Document("long", "\n\n".join(CHAPTERS), title="Pumps")
 
-SETTINGS = settings_with(prompt_max_request_size=2_500, summarization_chunks_number=5)
+SETTINGS = Settings()
 EXTRACTIVE = settings_with(SETTINGS, rag_api_endpoint="builtin:extractive")
 SUMMARY, SYNTHESIS = DocumentWork("summarize"), DocumentWork("synthesize")
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Summarise in pieces of a page, at most five, so that a short document has several."""
+    monkeypatch.setattr(whole_documents, "REQUEST_CHARS", 2_500)
+    monkeypatch.setattr(whole_documents, "PIECES", 5)
 
 
 class PumpModel:
@@ -126,98 +134,45 @@ def peak_bytes(document: Document, settings: Settings) -> tuple[int, int, int]:
 
 
 @pytest.mark.slow
-def test_two_megabytes_take_memory_in_proportion_and_the_first_words_come_after_one_call() -> None:
+def test_two_megabytes_take_memory_in_proportion_and_the_first_words_come_after_one_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Slow, since 2 MB are weighed sentence by sentence. Ten pieces take no more memory than two."""
     text = "\n\n".join(CHAPTERS[number % 5].replace("Filling", f"Filling{number}") for number in range(1_200))[
         :2_000_000
     ]
     document = Document("huge", text, title="Pumps")
-    whole, first, calls = peak_bytes(document, settings_with(summarization_chunks_number=10))
+    monkeypatch.setattr(whole_documents, "PIECES", 10)
+    whole, first, calls = peak_bytes(document, SETTINGS)
     assert (first, calls) == (1, 10)
-    few, first, calls = peak_bytes(document, settings_with(summarization_chunks_number=2))
+    monkeypatch.setattr(whole_documents, "PIECES", 2)
+    few, first, calls = peak_bytes(document, SETTINGS)
     assert (first, calls) == (1, 2)
     assert whole < 1.1 * few
     assert whole < 40 * len(text)
 
 
-def test_parts_are_summarised_for_themselves_and_put_together_once() -> None:
-    model = PumpModel()
-    found = events(SUMMARY, "long", model=model, settings=settings_with(SETTINGS, prompt_chunking_strategy="mapreduce"))
-    assert len(model.prompts) == cost(found) == 6
-    merge = model.prompts[-1]
-    assert [extract.label for extract in merge.extracts] == [
-        f"Part {number}" for number in range(1, 5)
-    ]  # one piece has no pump
-    assert [(event.count, event.total) for event in found if isinstance(event, Progress)] == [
-        (n, 6) for n in range(1, 7)
-    ]
-    finished = ended(found)
-    assert [one.status for one in finished.citations] == ["verified"] * 5
-    assert all(LONG.text[one.start : one.end] == one.quote for one in finished.citations)
-
-
-@pytest.mark.parametrize("strategy", ["refine", "mapreduce"])
 @pytest.mark.parametrize("pieces", [1, 2, 3])
-def test_never_more_calls_than_were_told(strategy: str, pieces: int) -> None:
+def test_never_more_calls_than_were_told(pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_documents, "PIECES", pieces)
     model = PumpModel()
-    settings = settings_with(SETTINGS, summarization_chunks_number=pieces, prompt_chunking_strategy=strategy)
-    found = events(SUMMARY, "long", model=model, settings=settings)
-    assert len(model.prompts) == cost(found) <= pieces + 1
+    found = events(SUMMARY, "long", model=model)
+    assert len(model.prompts) == cost(found) <= pieces
     assert max(len(prompt.extracts[0].text) for prompt in model.prompts) <= 2_500
 
 
-def test_a_reader_who_leaves_ends_the_work() -> None:
-    class Counting:
-        def __init__(self) -> None:
-            self.begun, self.is_wanted = 0, True
-
-        def __call__(self, works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
-            assert most == 4
-            try:
-                for work in works:
-                    self.begun += 1
-                    yield work(lambda: self.is_wanted)
-            finally:
-                self.is_wanted = False
-
-    several, model = Counting(), PumpModel()
-    settings = settings_with(SETTINGS, prompt_chunking_strategy="mapreduce")
-    running = worked(
-        Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=settings,
-        dependencies=replace(parts(model), several=several),
-    )  # fmt: skip
+def test_a_reader_who_leaves_ends_the_call_of_the_model() -> None:
+    model = PumpModel()
+    running = worked(Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=SETTINGS, dependencies=parts(model))
     next(event for event in running if isinstance(event, Progress))
     running.close()
-    assert (several.begun, several.is_wanted, len(model.prompts)) == (1, False, 1)
+    assert len(model.prompts) == 1
 
 
-@pytest.mark.parametrize("wanted", [0, 1])
-def test_a_call_that_nobody_waits_for_closes_its_connection(wanted: int) -> None:
-    def impatient(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
-        for work in works:
-            left = iter([True] * wanted)
-            yield work(lambda left=left: next(left, False))  # type: ignore[misc]
-
-    model = PumpModel()
-    settings = settings_with(SETTINGS, prompt_chunking_strategy="mapreduce")
-    found = list(
-        worked(
-            Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=settings,
-            dependencies=replace(parts(model), several=impatient),
-        )
-    )  # fmt: skip
-    speaking = [prompt for prompt in model.prompts if "litres" in prompt.extracts[0].text]
-    assert (len(model.prompts), model.closed) == (5 * wanted, len(speaking))
-    assert len(speaking) == 4 * wanted
-    assert isinstance(found[-1], Failed) and isinstance(found[-1].error, NoAnswer)
-
-
-@pytest.mark.parametrize("strategy", ["refine", "mapreduce"])
-def test_a_model_that_fails_or_says_nothing_is_told(strategy: str) -> None:
-    settings = settings_with(SETTINGS, prompt_chunking_strategy=strategy)
-    failed = events(SUMMARY, "long", model=PumpModel(ModelBusy()), settings=settings)[-1]
+def test_a_model_that_fails_or_says_nothing_is_told() -> None:
+    failed = events(SUMMARY, "long", model=PumpModel(ModelBusy()))[-1]
     assert isinstance(failed, Failed) and isinstance(failed.error, ModelBusy)
-    silent = events(SUMMARY, "long", model=FakeModel(" "), settings=settings)[-1]
+    silent = events(SUMMARY, "long", model=FakeModel(" "))[-1]
     assert isinstance(silent, Failed) and isinstance(silent.error, NoAnswer)
 
 
@@ -233,7 +188,7 @@ def test_without_a_model_a_summary_has_sentences_of_the_document_in_its_order() 
 
 def test_what_is_sent_is_within_the_models_window() -> None:
     model = PumpModel()
-    settings = settings_with(SETTINGS, prompt_chunking_strategy="mapreduce", llm_context_window=700)
+    settings = settings_with(SETTINGS, llm_context_window=700)
     assert isinstance(events(SUMMARY, "long", model=model, settings=settings)[-1], Finished)
     count = parts(model).counter.count
     for prompt in model.prompts:
@@ -322,7 +277,6 @@ def test_a_search_that_fails_is_no_search_without_documents() -> None:
 TRUE, FALSE = "The flight takes off at 15h50, from terminal 2.", "Zyxian dragons cost 500 euros."
 
 
-@pytest.mark.parametrize("strategy", ["refine", "mapreduce"])
 @pytest.mark.parametrize(
     ("settings", "words", "wanted"),
     [
@@ -332,9 +286,9 @@ TRUE, FALSE = "The flight takes off at 15h50, from terminal 2.", "Zyxian dragons
     ],
 )
 def test_a_summary_has_the_policy_of_every_text_that_a_model_wrote(
-    settings: dict[str, Any], words: str, wanted: tuple[bool, bool, int, bool], strategy: str
+    settings: dict[str, Any], words: str, wanted: tuple[bool, bool, int, bool]
 ) -> None:
-    chosen = settings_with(SETTINGS, prompt_chunking_strategy=strategy, **settings)
+    chosen = settings_with(SETTINGS, **settings)
     found = ended(events(SUMMARY, FLIGHT.id, model=FakeModel(words), settings=chosen))
     support = found.support
     assert support is not None

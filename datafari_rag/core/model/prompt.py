@@ -23,21 +23,13 @@ RATIO_LOWEST, RATIO_HIGHEST = 0.2, 0.8
 LEAST_SHARE = 0.5
 """A text has at least this share of the tokens that are estimated (western languages and code, 0.51 to 0.95)."""
 
-ESTIMATE = "estimate"
-"""The value of `token.counter` under which tokens are estimated."""
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """
-    The room of one request in tokens: the model's *size*, and what of it is *reserved* for labels and fences.
-
-    *is_estimated* says that tokens are estimated, rather too many than too few.
-    """
+    """The room of one request in tokens: the model's *size*, and what of it is *reserved* for labels and fences."""
 
     size: int
     reserved: int = 150
-    is_estimated: bool = False
 
 
 def checked(prompt_tokens: int, window: Window) -> int:
@@ -45,10 +37,10 @@ def checked(prompt_tokens: int, window: Window) -> int:
     Return the tokens that remain next to a conversation of *prompt_tokens* tokens; 0 is allowed.
 
     Raises:
-        ContextTooLong: the conversation alone is larger than the window. An estimate refuses only what is sure not to
-            fit: the model's server knows better, and returns an error.
+        ContextTooLong: the conversation alone is larger than the window. Tokens are estimated, rather too many than
+            too few, so that only what is sure not to fit is refused.
     """
-    if (prompt_tokens * LEAST_SHARE if window.is_estimated else prompt_tokens) > window.size:
+    if prompt_tokens * LEAST_SHARE > window.size:
         raise ContextTooLong
     return max(0, window.size - prompt_tokens)
 

@@ -293,13 +293,6 @@ def _searches(ask: Ask, text: str, *, language: str, rag: RagSettings) -> Iterat
         )
 
 
-def instructed(template: str | None, instructions: str) -> str:
-    """Return *instructions* as a template of the request changes them: replaced, or with ">>>" in front added to."""
-    if template is None:
-        return instructions
-    return f"{instructions}\n{template[3:]}" if template.startswith(">>>") else template
-
-
 def prompt_for(
     ask: Ask, extracts: tuple[Extract, ...], *, language: str, rag: RagSettings, framing: tuple[str, str]
 ) -> Prompt:
@@ -309,9 +302,8 @@ def prompt_for(
     *framing* holds the text of the instructions file and the nonce of this request's fences.
     """
     instructions, nonce = framing
-    text = instructions_for(
-        instructed(ask.prompt_template, instructions), language=ask.language, answer_format=ask.answer_format
-    ) + (FOLLOWUP_INSTRUCTIONS if ask.wants_followups else "")
+    followups = FOLLOWUP_INSTRUCTIONS if ask.wants_followups else ""
+    text = instructions_for(instructions, language=ask.language, answer_format=ask.answer_format) + followups
     is_told = rag.template == "openai" or rag.add_instructions
     # On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is.
     is_asked = ask.max_tokens is not None or ask.token_budget is not None

@@ -26,7 +26,6 @@ from datafari_rag.core.settings.checks import (
     as_it_is,
     items,
     json_object,
-    matching,
     needed,
     one_of,
     places,
@@ -238,10 +237,3 @@ class LlmSettings(Group, frozen=True):
     limits: ModelLimits = ModelLimits()
     proxy: Annotated[str, Check(valid("http(s) addresses"), Url.__metadata__[0].read, is_secret=True)] = ""
     """HTTP proxy for the model, as http://user:password@host:3128. The environment's is never used."""
-
-
-class TokenSettings(Group, frozen=True):
-    """Token counting."""
-
-    counter: Annotated[str, matching(r"estimate|tiktoken:[\w.-]+", "estimate and tiktoken:ENCODING")] = "estimate"
-    """How tokens are counted: estimate, or tiktoken:o200k_base and similar (extra tokens, vocabulary on disk)."""

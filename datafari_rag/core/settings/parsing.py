@@ -13,6 +13,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
@@ -54,6 +55,12 @@ ELSEWHERE: Mapping[str, str] = {
 """Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
+    "ai.enable.*": "every action is answered here",
+    "chat.memory.history.size": "a memory carries 6 messages here",
+    "synthesis.maxFiles": "5 documents are put together here",
+    "summarization.chunks.number": "a summary is made of at most 10 pieces here",
+    "prompt.chunking.strategy": "a summary is refined piece after piece here",
+    "prompt.max.request.size": "40,000 characters of documents go into one request here",
     "agentic.*": "here, rag.effort says how many searches a question may take",
     "assistant.*": "Datafari's own page reads it; here, chat.store.folder stores conversations",
     "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
@@ -67,7 +74,7 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "solr.enable.acorn": "this service words its searches by meaning itself",
     "solr.filtered.search.threshold": "this service words its searches by meaning itself",
 }
-"""Keys of a rag.properties of Datafari 7 that change nothing here, and why; `.*` means all keys with this prefix."""
+"""Keys of a rag.properties of Datafari 7 that change nothing here, and why; `*` stands for anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,7 @@ def _quoted(text: str) -> str:
 
 def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterator[Problem]:
     """Yield what is to be said of the key of *entry*, which is *key* without aliases."""
-    why = WITHOUT_EFFECT.get(key) or WITHOUT_EFFECT.get(f"{key.partition('.')[0]}.*")
+    why = next((why for pattern, why in WITHOUT_EFFECT.items() if fnmatchcase(key, pattern)), None)
     if why is not None:
         yield Problem(key, f"{key} has no effect here: {why}.", "warning", line=entry.line, kind="advice")
     elif key not in BY_KEY:

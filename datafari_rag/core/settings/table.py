@@ -25,27 +25,18 @@ from datafari_rag.core.settings.answers import (
     RagSettings,
     RerankSettings,
     RetrievalSettings,
-    TokenSettings,
 )
 from datafari_rag.core.settings.checks import Fixed, Group, PathName, Row, items, matching, rows_of
 from datafari_rag.core.settings.dialects import (
-    AiSettings,
     ChatSettings,
-    McpSettings,
     OpenaiSettings,
-    PromptSettings,
-    SummarizationSettings,
-    SynthesisSettings,
 )
 from datafari_rag.core.settings.search import SecuritySettings, SolrSettings
 
 HIDDEN = "***"
 """Replaces a secret wherever a value is shown."""
 
-ANSWER_GROUPS = frozenset(
-    {"rag", "answer", "llm", "openai", "chat", "retrieval", "embeddings", "prompt", "token"}
-    | {"ai", "synthesis", "summarization", "rerank"}
-)
+ANSWER_GROUPS = frozenset({"rag", "answer", "llm", "openai", "chat", "retrieval", "embeddings", "rerank"})
 """Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""
 
 _KEYS = "keys of at least 16 characters without spaces"
@@ -180,15 +171,9 @@ class Settings(Group, frozen=True):
     embeddings: EmbeddingsSettings = EmbeddingsSettings()
     rerank: RerankSettings = RerankSettings()
     llm: LlmSettings = LlmSettings()
-    token: TokenSettings = TokenSettings()
     limits: LimitsSettings = LimitsSettings()
     openai: OpenaiSettings = OpenaiSettings()
     chat: ChatSettings = ChatSettings()
-    ai: AiSettings = AiSettings()
-    synthesis: SynthesisSettings = SynthesisSettings()
-    summarization: SummarizationSettings = SummarizationSettings()
-    prompt: PromptSettings = PromptSettings()
-    mcp: McpSettings = McpSettings()
     solr: SolrSettings = SolrSettings()
     security: SecuritySettings = SecuritySettings()
     server: ServerSettings = ServerSettings()

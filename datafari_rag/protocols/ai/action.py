@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -25,7 +24,6 @@ from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
-from datafari_rag.core.whole import SwitchedOff
 from datafari_rag.protocols.ai import replies
 from datafari_rag.protocols.ai.replies import (
     ANSWERING,
@@ -206,28 +204,19 @@ DEFAULT = "rag"
 
 @dataclass(frozen=True, slots=True)
 class AiAction:
-    """One action: its *name*, the *subject* of its labels, its phases, how it is read, and what switches it off."""
+    """One action: its *name*, the *subject* of its labels, its phases, and how it is read."""
 
     name: str
     subject: str
     phases: Phases
     read: Callable[[Incoming, Settings], Ask]
-    is_on: Callable[[Settings], bool] = lambda settings: True
 
     def accepts(self, incoming: Incoming) -> bool:
         """Say whether *incoming* asks for this action."""
         return action_of(incoming) == self.name
 
     def parse(self, incoming: Incoming, settings: Settings) -> Ask:
-        """
-        Read the ask.
-
-        Raises:
-            SwitchedOff: a setting has switched the action off.
-            BadRequest, NoQuery, QueryTooLong: the request does not fit; the reason names what.
-        """
-        if not self.is_on(settings):
-            raise SwitchedOff
+        """Read the ask. Raises: BadRequest, NoQuery, QueryTooLong: the request does not fit; the reason names what."""
         return self.read(incoming, settings)
 
     def reply(self, answer: Answer, context: ReplyContext) -> Json:
@@ -259,22 +248,10 @@ def _unknown(incoming: Incoming, settings: Settings) -> Ask:
 ACTIONS: Mapping[str, AiAction] = {
     action.name: action
     for action in (
-        AiAction("rag", "rag", ANSWERING, partial(question_ask, action="rag"), attrgetter("ai.enable_rag")),
-        AiAction("agentic", "agentic", ANSWERING, agentic_ask, attrgetter("ai.enable_agentic")),
-        AiAction(
-            "summarize",
-            "summarization",
-            SUMMARISING,
-            partial(work_ask, kind="summarize"),
-            attrgetter("ai.enable_summarization"),
-        ),
-        AiAction(
-            "synthesize",
-            "synthesis",
-            SYNTHESISING,
-            partial(work_ask, kind="synthesize"),
-            attrgetter("ai.enable_synthesis"),
-        ),
+        AiAction("rag", "rag", ANSWERING, partial(question_ask, action="rag")),
+        AiAction("agentic", "agentic", ANSWERING, agentic_ask),
+        AiAction("summarize", "summarization", SUMMARISING, partial(work_ask, kind="summarize")),
+        AiAction("synthesize", "synthesis", SYNTHESISING, partial(work_ask, kind="synthesize")),
         AiAction("search", "ai", SEARCHING, partial(work_ask, kind="search")),
     )
 }

@@ -35,7 +35,7 @@ from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.plan import is_rewritten
 from datafari_rag.core.settings.answers import RagSettings
-from datafari_rag.core.whole import EmptyDocument, SwitchedOff
+from datafari_rag.core.whole import EmptyDocument
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
     activity,
@@ -71,7 +71,6 @@ Label = tuple[str, str]
 """The end of a label, and its code in Datafari."""
 
 _OF_ANSWERS: Mapping[type[RagError], Label] = {
-    SwitchedOff: ("ErrorNotEnabled", "422"),
     NotFound: ("FileNotFound", "428"),
     NoDocuments: ("NoFileFound", "428"),
     NoAnswer: ("NoValidAnswer", "428"),
@@ -81,12 +80,10 @@ LABELS: Mapping[str, Mapping[type[RagError], Label]] = {
     "rag": _OF_ANSWERS,
     "agentic": _OF_ANSWERS,
     "summarization": {
-        SwitchedOff: ("ErrorNotEnabled", "422"),
         EmptyDocument: ("EmptyFile", "422"),
         NotFound: ("NoFileFound", "422"),
     },
     "synthesis": {
-        SwitchedOff: ("ErrorNotEnabled", "422"),
         NoDocuments: ("NoFileContent", "422"),
         NotFound: ("NoFileContent", "422"),
     },

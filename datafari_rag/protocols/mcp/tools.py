@@ -267,7 +267,7 @@ class _CostOfWork(TypedDict):
     calls: Annotated[int, about("Most calls of the language model.")]
     pieces: Annotated[int, about("Pieces that the documents were worked on in.")]
     characters: Annotated[int, about("Characters of the documents.")]
-    strategy: Annotated[str, about("refine, mapreduce, together, or extractive: without a model.")]
+    strategy: Annotated[str, about("refine, together, or extractive: without a model.")]
 
 
 class _WorkOutput(_AnswerOutput):

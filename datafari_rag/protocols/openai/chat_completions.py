@@ -245,8 +245,6 @@ def _parameters_of(body: Mapping[str, object], openai: OpenaiSettings) -> Parame
     if ours is not None:
         is_plain = index is None and body.get("context_token_ratio") is None
         return Parameters(index or ours.index, ratio, None, ours, is_plain)
-    if routed.model and openai.models and routed.model not in openai.models:
-        raise NoSuchModel.named(routed.model)
     return Parameters(index, ratio, routed.model or None)
 
 
@@ -441,8 +439,7 @@ def _ask(
     """Return the ask with its token budget, after the window was checked."""
     question, history = turns
     tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
-    is_estimated = settings.token.counter == token_budget.ESTIMATE
-    window = token_budget.Window(settings.llm.context_window, settings.openai.limits.reserve_tokens, is_estimated)
+    window = token_budget.Window(settings.llm.context_window, settings.openai.limits.reserve_tokens)
     token_budget.checked(tokens, window)
     if len(question) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field="messages")
@@ -459,7 +456,6 @@ def _ask(
         max_tokens=max_tokens,
         # A model of this service reads the same fields as in every other dialect, so that it gives the same answers.
         token_budget=None if parameters.is_plain else _budget(parameters, settings, window, (tokens, max_tokens)),
-        max_documents=settings.openai.limits.files or None if parameters.is_plain else None,
         has_whole_history=True,
         sampling=own.sampling,
         ignored=own.ignored,
@@ -483,7 +479,7 @@ def _budget(
             window, prompt_tokens=of_conversation, max_tokens=max_tokens, ratio=parameters.ratio
         ),
         settings.openai.limits.node_tokens,
-        settings.rag.max_files if settings.openai.limits.files is None else settings.openai.limits.files,
+        settings.rag.max_files,
     )
 
 
@@ -530,11 +526,9 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
         own = replace(own, ignored=tuple(dict.fromkeys((*_left_out(body, messages), *own.ignored))))
         messages = _readable(messages)
     turns = split(_turns_of(messages))
-    sources = settings.openai.client.sources
     style = CompletionStyle(
         None if parameters.ours is None else parameters.ours.name,
-        # By the setting, else where Open WebUI names a chat.
-        has_source_events=CHAT_HEADER in incoming.headers if sources == "auto" else sources == "openwebui",
+        has_source_events=CHAT_HEADER in incoming.headers,
     )
     return styled(ask_from(turns, parameters, own, incoming=incoming, settings=settings), style)
 

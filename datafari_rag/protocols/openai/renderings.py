@@ -23,6 +23,9 @@ from datafari_rag.protocols.chat_reply_parts import Json, status_of
 
 SNIPPET_CHARS = 300
 
+OUR_MODEL = "datafari"
+"""The model that answers from documents; clients are set up with this name, and OUR_MODEL/INDEX is another index."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cited:
@@ -179,7 +182,7 @@ def our_model(name: object, openai: OpenaiSettings) -> OurModel | None:
     if not isinstance(name, str):
         return None
     base, has_index, index = name.partition("/")
-    if base != openai.client.model:
+    if base != OUR_MODEL:
         return None
     if not has_index:
         return OurModel(name)
@@ -196,7 +199,7 @@ def may_pass_through(settings: Settings) -> bool:
 
 def upstream_names(settings: Settings) -> tuple[str, ...]:
     """Return the names that are known of the model's own server."""
-    return settings.openai.models or ((settings.rag.model,) if settings.rag.model else ())
+    return (settings.rag.model,) if settings.rag.model else ()
 
 
 def listed(settings: Settings, *, created_s: int) -> Json:
@@ -213,10 +216,9 @@ def model_row(name: str, settings: Settings, *, created_s: int) -> Json:
 
 
 def _names(settings: Settings) -> Iterator[str]:
-    ours = settings.openai.client.model
-    yield ours
+    yield OUR_MODEL
     main = next((name for name, address in settings.openai.indexes.items() if not address), None)
-    yield from (f"{ours}/{name}" for name in settings.openai.indexes if name != main)
+    yield from (f"{OUR_MODEL}/{name}" for name in settings.openai.indexes if name != main)
     if may_pass_through(settings):
         yield from upstream_names(settings)
 

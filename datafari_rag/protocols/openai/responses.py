@@ -41,7 +41,7 @@ from datafari_rag.protocols.openai.chat_completions import (
     split,
     styled,
 )
-from datafari_rag.protocols.openai.renderings import Cited, our_model, url_citations
+from datafari_rag.protocols.openai.renderings import OUR_MODEL, Cited, our_model, url_citations
 from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.overrides import read_steps
 from datafari_rag.protocols.records import about
@@ -247,7 +247,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     body = body_of(incoming)
     _check_served(body, has_memory=settings.chat.memory_enabled)
     record = _request_in(body)
-    name = record.model or settings.openai.client.model
+    name = record.model or OUR_MODEL
     ours = our_model(name, settings.openai)
     if ours is None:
         raise NoSuchModel.named(name)
@@ -451,7 +451,7 @@ def _id(context: ReplyContext, text: str | None) -> str:
 
 def _echo(context: ReplyContext) -> ResponseEcho:
     echo = context.ask.reply_as
-    return echo if isinstance(echo, ResponseEcho) else ResponseEcho(context.settings.openai.client.model)
+    return echo if isinstance(echo, ResponseEcho) else ResponseEcho(OUR_MODEL)
 
 
 def _usage(usage: object) -> Json | None:

@@ -111,11 +111,9 @@ export class Basket {
       box.disabled = count >= MOST && !box.checked;
     }
     this.dock.hidden = !count;
-    this.compare.hidden = most < 2;
     this.compare.disabled = count < 2 || count > most;
-    this.summarise.hidden = !most;
     this.summarise.disabled = count > most;
-    const sentence = count >= MOST ? words.basket_full : most && count > most ? counted(words.basket_over, most) : counted(words.basket_count, count);
+    const sentence = count >= MOST ? words.basket_full : count > most ? counted(words.basket_over, most) : counted(words.basket_count, count);
     this.count.textContent = filled(sentence, { count, most });
   }
 

@@ -90,16 +90,15 @@ def _as_page(worker: WorkerContext, document: Document, start: int | None, end: 
         "url": without_invisible(document.url or ""),
         "parts": parts_of(document.text, start or 0, end or 0),
         "place": _place(document, start, reader.language),
-        "summary": _summary(worker, document, reader),
+        "summary": _summary(document, reader),
         "date": (document.last_modified or "")[:10],
     }
     return page(worker, reader, "document.html", values)
 
 
-def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> Mapping[str, object] | None:
+def _summary(document: Document, reader: PageReader) -> Mapping[str, object] | None:
     """Return what the script of the page needs to offer a summary, None where there is none to be had."""
-    can_summarise = worker.snapshot().settings.ai.enable_summarization and document.text.strip()
-    return {"id": document.id, **summary_words(reader.translate)} if can_summarise else None
+    return {"id": document.id, **summary_words(reader.translate)} if document.text.strip() else None
 
 
 DOCUMENTS = DialectRoute("documents", Questionless(failure), NDJSON, page=failure_page, work=opened)

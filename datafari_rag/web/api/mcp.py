@@ -89,8 +89,6 @@ class Offered:
 
     tool: Tool
     run: Callable[[Call], Response]
-    is_on: Callable[[Settings], bool] = lambda settings: True
-    """Whether another setting leaves it on."""
 
 
 def answer(call: Call) -> Response:
@@ -105,14 +103,14 @@ def answer(call: Call) -> Response:
     return answer_of(exchange)
 
 
-def _work(tool: Tool, is_on: Callable[[Settings], bool]) -> Offered:
+def _work(tool: Tool) -> Offered:
     """Return *tool* as work on whole documents: streamed from its first step on, where the client wants that."""
 
     def run(call: Call) -> Response:
         call.exchange.row = DialectRoute(NAME, AnswerCall(call.message, call.room(), tool), EVENTS, begins_at_once=True)
         return answer_of(call.exchange)
 
-    return Offered(tool, run, is_on=is_on)
+    return Offered(tool, run)
 
 
 def _search(call: Call) -> ToolOutcome:
@@ -173,8 +171,8 @@ OFFERED: Mapping[str, Offered] = {
     "fetch": _run(TOOLS["fetch"], _fetch),
     "answer": Offered(TOOLS["answer"], answer),
     "check": _run(TOOLS["check"], _check),
-    "summarize": _work(TOOLS["summarize"], lambda settings: settings.ai.enable_summarization),
-    "compare": _work(TOOLS["compare"], lambda settings: settings.ai.enable_synthesis),
+    "summarize": _work(TOOLS["summarize"]),
+    "compare": _work(TOOLS["compare"]),
 }
 """Every tool with what runs it, in the order in which they are listed."""
 
@@ -199,12 +197,10 @@ _NO_AUDIENCE = (
 
 
 def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) -> Response:
-    """Return the reply to one message; *offered* are the tools, of which the settings may leave some out."""
+    """Return the reply to one message; *offered* are the tools."""
     snapshot = worker.snapshot()
 
     def read() -> Incoming:
-        if not snapshot.settings.mcp.enabled:
-            raise NotFound
         _check_origin(snapshot.settings.server)
         try:
             return incoming_from(request, takes=_JSON, now_s=worker.now())
@@ -222,8 +218,6 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
     settings = snapshot.settings
     if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
         parts = [f'resource_metadata="{origin_of(settings.server)}{RESOURCE_PATH}{PATH}"']
-        if settings.mcp.scopes:
-            parts.append(f'scope="{" ".join(settings.mcp.scopes)}"')
         if "Authorization" in request.headers:
             parts.append('error="invalid_token"')
         response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
@@ -242,8 +236,6 @@ def resource_view(worker: WorkerContext) -> Response:
     }
     if settings.security.jwt_issuer:
         about["authorization_servers"] = [settings.security.jwt_issuer]
-    if settings.mcp.scopes:
-        about["scopes_supported"] = list(settings.mcp.scopes)
     return Response(plain(about), mimetype="application/json")
 
 
@@ -274,18 +266,16 @@ def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
 
 
 def _replied(exchange: Exchange, message: RpcRequest, offered: Mapping[str, Offered]) -> Response:
-    settings = exchange.settings
-    tools = {name: row for name, row in offered.items() if row.is_on(settings)}
     if message.method != "tools/call":
-        listed = [row.tool for row in tools.values()]
+        listed = [row.tool for row in offered.values()]
         result = replies.listing(message, listed, exchange.user_name)
         exchange.finish("listed")
         return json_response(plain(succeeded(message, result)))
     name = message.params.get("name")
-    if not isinstance(name, str) or name not in tools:
+    if not isinstance(name, str) or name not in offered:
         raise replies.unknown_tool(message)
     exchange.take(replace(exchange.row, is_question=True))
-    return tools[name].run(Call(exchange, message, origin_of(settings.server)))
+    return offered[name].run(Call(exchange, message, origin_of(exchange.settings.server)))
 
 
 def _check_origin(server: ServerSettings) -> None:
@@ -317,4 +307,4 @@ def _is_fixed(authority: str) -> bool:
 
 
 def _takes_tokens(settings: Settings) -> bool:
-    return settings.mcp.enabled and settings.security.identity == "jwt"
+    return settings.security.identity == "jwt"

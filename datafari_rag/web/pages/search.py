@@ -52,6 +52,7 @@ from datafari_rag.web.pages.results import (
 )
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import NDJSON
+from datafari_rag.whole_documents import TOGETHER
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
 
@@ -102,7 +103,7 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "token": worker.signer.form_token(reader.name or ""),
         "hasFeedback": bool(settings.feedback.file),
         "hasFeedbackText": settings.feedback.text,
-        "most": settings.synthesis.max_files if settings.ai.enable_synthesis else int(settings.ai.enable_summarization),
+        "most": TOGETHER,
     }
     return {
         "question": arguments.get("q", [""])[0],

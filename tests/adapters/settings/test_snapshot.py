@@ -113,7 +113,7 @@ STARTS = [
     pytest.param("rag.solrField=x", True, id="a bad answer setting starts"),
     pytest.param("llm.limits.retries=x", True, id="a bad model setting starts"),
     pytest.param("openai.client.passthrough=x", True, id="a bad /v1 setting starts"),
-    pytest.param("chat.client.thoughts=x", True, id="a bad chat setting starts"),
+    pytest.param("chat.memory.enabled=x", True, id="a bad chat setting starts"),
     pytest.param("retrieval.method=x", True, id="a bad retrieval setting starts"),
     pytest.param("server.port=x", False, id="a bad server setting does not"),
     pytest.param("solr.url=x", False, id="a bad search setting does not"),

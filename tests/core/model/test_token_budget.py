@@ -35,22 +35,15 @@ def test_documents_get_their_share(said: int, max_tokens: int | None, ratio: flo
     assert for_documents(Window(8192), prompt_tokens=said, max_tokens=max_tokens, ratio=ratio) == expected
 
 
-def test_a_conversation_as_large_as_the_window_is_allowed_and_one_token_more_is_not() -> None:
-    assert checked(8192, Window(8192)) == 0
-    with pytest.raises(ContextTooLong, match=r"^Prompt length exceeds context window\.$"):
-        checked(8193, Window(8192))
-
-
 def test_absent_max_tokens_stay_absent() -> None:
     assert clamped(None, 500, Window(8192)) is None
 
 
 def test_an_estimate_refuses_only_what_is_sure_not_to_fit() -> None:
-    estimated = Window(8192, is_estimated=True)
-    assert checked(16_384, estimated) == 0
-    with pytest.raises(ContextTooLong):
-        checked(16_385, estimated)
+    assert checked(16_384, Window(8192)) == 0
+    with pytest.raises(ContextTooLong, match=r"^Prompt length exceeds context window\.$"):
+        checked(16_385, Window(8192))
 
 
 def test_an_answer_has_one_token_at_least() -> None:
-    assert clamped(100, 9000, Window(8192, is_estimated=True)) == 1
+    assert clamped(100, 9000, Window(8192)) == 1

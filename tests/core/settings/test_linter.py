@@ -111,9 +111,6 @@ def test_a_file_of_datafari_7_has_no_error_and_every_key_is_used_or_explained() 
     assert all(problem.message.endswith(".") and len(problem.message) > 40 for problem in problems)
     for key, _ in pairs:
         assert (row_for(ALIASES.get(key, key)) is None) == (key in told), key
-    assert (settings.ai.enable_agentic, settings.ai.enable_synthesis) == (False, False)
-    assert (settings.synthesis.max_files, settings.summarization.chunks_number) == (4, 9)
-    assert (settings.prompt.chunking_strategy, settings.prompt.max_request_size) == ("mapreduce", 30_000)
     assert (settings.rag.max_files, settings.rag.operator, settings.chat.query_rewriting_enabled) == (3, "OR", True)
 
 

@@ -9,7 +9,7 @@ from datafari_rag.core.settings.table import Settings, row_for
 from tests.settings import parsed, settings_with
 
 TAKEN = [
-    pytest.param("mcp.enabled", "FALSE", False, id="a flag is read in any case"),
+    pytest.param("rag.enable.logs", "FALSE", False, id="a flag is read in any case"),
     pytest.param("rag.operator", "OR", "OR", id="a choice is one of its names"),
     pytest.param("retrieval.method", "rrf", "hybrid", id="Datafari's other methods are hybrid"),
     pytest.param("rag.maxFiles", " 5 ", 5, id="an integer, blanks around it left out"),
@@ -95,8 +95,8 @@ EVIDENCE = '"auto" or a number between 0 and 1 is expected.'
 BODY = "A JSON object without the keys model, messages, stream is expected."
 
 REFUSED = [
-    pytest.param("mcp.enabled", "yes", FLAGS, id="yes is no flag"),
-    pytest.param("mcp.enabled", "1", FLAGS, id="nor is one"),
+    pytest.param("rag.enable.logs", "yes", FLAGS, id="yes is no flag"),
+    pytest.param("rag.enable.logs", "1", FLAGS, id="nor is one"),
     pytest.param("rag.operator", "and", 'Valid values are "AND" and "OR".', id="another case"),
     pytest.param("security.identity", "", 'Valid values are "anonymous", "header" and "jwt".', id="emptied security"),
     pytest.param("rag.maxFiles", "3.5", "An integer is expected.", id="a fraction is no integer"),

@@ -16,8 +16,7 @@ def test_a_document_of_one_piece_is_not_called_a_part() -> None:
     assert whole.part_question(2, 3, 1) == "Summarise part 2 of 3 of this document in one sentence."
 
 
-def test_a_later_part_is_told_what_was_said_and_a_merge_how_many_parts_there_are() -> None:
+def test_a_later_part_is_told_what_was_said() -> None:
     assert whole.next_question(2, 3, 2, "So {far}.").startswith(
         "The summary so far:\nSo {far}.\n\nSummarise part 2 of 3"
     )
-    assert "summaries of the 4 parts" in whole.merge_question(4, 6)

@@ -18,7 +18,7 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole import EmptyDocument, SwitchedOff
+from datafari_rag.core.whole import EmptyDocument
 from datafari_rag.protocols.ai.action import ACTIONS
 
 SETTINGS = Settings()
@@ -30,7 +30,6 @@ SETTINGS = Settings()
         ("rag", NoDocuments(), 200, "428", "ragNoFileFound"),
         ("rag", NotFound(), 200, "428", "ragFileNotFound"),
         ("rag", NoAnswer(), 200, "428", "ragNoValidAnswer"),
-        ("rag", SwitchedOff(), 200, "422", "ragErrorNotEnabled"),
         ("rag", NoQuery(), 400, "400", "aiBadRequest"),
         ("rag", ModelTimeout(), 200, "504", "ragTechnicalError"),
         ("rag", RefusedByModel(), 200, "400", "ragTechnicalError"),
@@ -39,7 +38,6 @@ SETTINGS = Settings()
         ("agentic", ModelBusy(), 200, "503", "agenticTechnicalError"),
         ("summarize", NotFound(), 200, "422", "summarizationNoFileFound"),
         ("summarize", EmptyDocument(), 200, "422", "summarizationEmptyFile"),
-        ("summarize", SwitchedOff(), 200, "422", "summarizationErrorNotEnabled"),
         ("synthesize", NotFound(), 200, "422", "synthesisNoFileContent"),
         ("synthesize", EmptyDocument(), 200, "422", "synthesisNoFileContent"),
         ("search", SearchUnavailable(), 200, "502", "aiTechnicalError"),

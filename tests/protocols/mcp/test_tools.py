@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
 from datafari_rag.core.proof.checking import checked
-from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.protocols.mcp.replies import answer_result, check_result, fetched, search_result
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room
@@ -39,10 +38,6 @@ TAKEN: dict[str, dict[str, object]] = {
     "summarize": {"id": "doc-1", "length": "short", "language": "fr"},
     "compare": {"ids": ["doc-1", "doc-2"], "question": "When?", "language": "fr"},
 }
-
-
-def test_the_settings_name_these_tools_and_no_others() -> None:
-    assert set(TOOLS) == set(MCP_TOOLS)
 
 
 @pytest.mark.parametrize("name", TOOLS)

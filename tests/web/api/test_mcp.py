@@ -12,7 +12,6 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
-from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import ServerLimits
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -89,12 +88,11 @@ def test_a_token_is_asked_for_as_the_standard_says() -> None:
         security_anonymous="refuse",
         security_jwt_issuer="https://idp.example/",
         server_public_url="https://search.example/rag/",
-        mcp_scopes=("search", "openid"),
     )
     client = client_of(fake_snapshot(settings=settings, identity=FakeIdentity(NotAuthenticated())))
     response = post(client, "tools/list", Authorization="Bearer wrong")
     resource = "https://search.example/rag/.well-known/oauth-protected-resource/mcp"
-    expected = f'Bearer resource_metadata="{resource}", scope="search openid", error="invalid_token"'
+    expected = f'Bearer resource_metadata="{resource}", error="invalid_token"'
     assert (response.status_code, response.headers["WWW-Authenticate"]) == (401, expected)
     assert "invalid_token" not in post(client, "tools/list").headers["WWW-Authenticate"]
     for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
@@ -103,7 +101,6 @@ def test_a_token_is_asked_for_as_the_standard_says() -> None:
             "resource_name": "datafari_rag",
             "authorization_servers": ["https://idp.example/"],
             "bearer_methods_supported": ["header"],
-            "scopes_supported": ["search", "openid"],
         }
 
 
@@ -131,12 +128,6 @@ def test_without_an_audience_no_token_is_believed() -> None:
     response = post(client_of(replace(fake_snapshot(), agent_identity=None)), "tools/list", **{"X-User": "ann"})
     assert response.status_code == 500
     assert "security.jwt.audience" in response.get_json()["error"]["message"]
-
-
-def test_the_service_can_be_turned_off() -> None:
-    client = client_of(fake_snapshot(settings=settings_with(mcp_enabled=False, security_identity="jwt")))
-    assert post(client, "tools/list").status_code == 404
-    assert client.get("/.well-known/oauth-protected-resource").status_code == 404
 
 
 # What is refused
@@ -253,13 +244,6 @@ def test_a_work_that_cannot_be_done_is_a_result_with_its_reason(
     else:
         error = said(response)
     assert (error["label"], error.get("argument")) == (label, argument)
-
-
-def test_works_that_are_switched_off_are_no_tools() -> None:
-    off = settings_with(ai_enable_summarization=False, ai_enable_synthesis=False)
-    client = client_of(fake_snapshot(settings=off))
-    assert [tool["name"] for tool in result(post(client, "tools/list"))["tools"]] == list(MCP_TOOLS)[:4]
-    assert called(client, "summarize", {"id": FLIGHT.id}).get_json()["error"]["message"] == "Unknown tool: summarize"
 
 
 def test_a_defect_is_an_error_with_an_id_in_the_log() -> None:

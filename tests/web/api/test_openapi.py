@@ -260,7 +260,7 @@ def test_agents_requests_and_replies_keep_it(document: Any) -> None:
     _checked(document, "McpRequest", sent)
     for body in (sent, {**sent, "method": "nothing"}, {**sent, "jsonrpc": "1"}):
         _checked(document, "McpReply", APP.test_client().post("/mcp", json=body).get_json())
-    client = app_of(fake_snapshot(settings=settings_with(security_identity="jwt", mcp_scopes=("a",)))).test_client()
+    client = app_of(fake_snapshot(settings=settings_with(security_identity="jwt"))).test_client()
     _checked(document, "ProtectedResource", client.get("/.well-known/oauth-protected-resource").get_json())
 
 

@@ -11,6 +11,7 @@ import pytest
 from datafari_rag.core.ask import NamedDocuments
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.settings.table import RequestRates, Settings
+from datafari_rag.whole_documents import TOGETHER
 from tests.fakes import FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
 
@@ -22,17 +23,8 @@ def setup(settings: Settings, language: str = "en") -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("settings", "most"),
-    [
-        pytest.param(Settings(), 5, id="as shipped"),
-        pytest.param(settings_with(synthesis_max_files=3), 3, id="fewer"),
-        pytest.param(settings_with(ai_enable_synthesis=False), 1, id="summaries alone"),
-        pytest.param(settings_with(ai_enable_synthesis=False, ai_enable_summarization=False), 0, id="nothing"),
-    ],
-)
-def test_as_many_documents_are_compared_as_the_service_takes(settings: Settings, most: int) -> None:
-    assert setup(settings)["most"] == most
+def test_as_many_documents_are_compared_as_the_service_takes() -> None:
+    assert setup(Settings())["most"] == TOGETHER
 
 
 def test_every_reason_to_leave_a_document_out_has_its_sentence() -> None:

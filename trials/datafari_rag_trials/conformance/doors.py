@@ -461,7 +461,7 @@ _AI_STREAM = {
     _LEFT: "has sent its first lines before there is a model to free",
 }
 _AGENTS = {**_NO_STATE, **_EMPTY, **dict.fromkeys(_NOTHING, "is an error that a model can act on")}
-_PASSED = dict.fromkeys((*_NOTHING, "no documents as an error"), "passes the request through when nothing was found")
+_PASSED = dict.fromkeys(_NOTHING, "passes the request through when nothing was found")
 _OPENAI = {**_NO_STATE, **_EMPTY, **_PASSED}
 _OUR_MODEL = {**_NO_STATE, **_SENTENCE}
 _RESPONSES = {**_NO_STATE, **_SENTENCE, "unknown fields": "refuses what it does not serve, by its name"}
