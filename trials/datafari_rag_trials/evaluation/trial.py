@@ -27,8 +27,9 @@ from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.settings.file import snapshot_of
+from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.adapters.vectors.factory import meaning_for
-from datafari_rag.bootstrap import counter_for, model_for, retriever_for
+from datafari_rag.bootstrap import model_for, retriever_for
 from datafari_rag.core.access import ANONYMOUS, Filter, User, is_visible
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
@@ -117,7 +118,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
         meaning=meaning_for(settings, retriever),
         reranker=EndpointReranker(settings, time.monotonic) if settings.rerank.endpoint else None,
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
-        counter=counter_for(settings.token),
+        counter=EstimatedTokens(),
         instructions=snapshot.instructions,
         new_nonce=new_nonce,
         clock=time.monotonic,
