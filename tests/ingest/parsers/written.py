@@ -17,6 +17,7 @@ from pptx.util import Inches
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, FloatObject, NameObject
 
+DATA = Path(__file__).parents[2] / "data" / "files"
 Rows = Sequence[Sequence[str]]
 
 TABLE: Rows = (("Region", "Gateway"), ("Europe", "eu.vpn.example.org"), ("South Asia", "sg.vpn.example.org"))
