@@ -12,12 +12,15 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WrongMethod
+from werkzeug.routing import Map
 
 from datafari_rag.core.errors import (
     BadRequest,
@@ -76,6 +79,29 @@ def _row_of(path: str) -> DialectRoute | None:
         return route.row_for(bodyless())
     # Clients of OpenAI's API try other paths of it, and read its errors alone.
     return OPENAI if path == "/v1" or path.startswith("/v1/") else None
+
+
+class BelowPath:
+    """
+    The application below the path of `server.public_url`, behind a proxy that strips that path or passes it on.
+
+    A path that is one of ours as it came was stripped. No header of a request decides: anybody can send one.
+    """
+
+    def __init__(self, app: Callable[..., Iterable[bytes]], urls: Map, public_url: Callable[[], str]) -> None:
+        """Wrap *app*, whose paths are in *urls*; *public_url* gives the setting of the moment."""
+        self._app, self._urls, self._public_url = app, urls, public_url
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request."""
+        # PATH_INFO has the bytes of the path, each as a character.
+        root = unquote(urlsplit(self._public_url()).path.rstrip("/"), "latin-1")
+        if root:
+            path = str(environ["PATH_INFO"])
+            if f"{path}/".startswith(f"{root}/") and not self._urls.bind("").allowed_methods(path):
+                environ["PATH_INFO"] = path[len(root) :] or "/"
+            environ["SCRIPT_NAME"] = root
+        return self._app(environ, start_response)
 
 
 MAX_TARGET_BYTES = 65_536
@@ -198,6 +224,8 @@ def register(app: Flask, service: Service, signer: Signer | None = None) -> Work
     app.add_url_rule("/static/<name>", "static", lambda name: static_file(worker, name), methods=["GET"])
     app.add_url_rule("/openapi.json", "openapi", _plain_view(worker, OpenApiView(app.url_map)), methods=["GET"])
     _add_edges(app, worker)
+    below = BelowPath(app.wsgi_app, app.url_map, lambda: worker.service.snapshot().settings.server.public_url)
+    app.wsgi_app = below  # type: ignore[method-assign] # as Flask's documentation has it
     return worker
 
 

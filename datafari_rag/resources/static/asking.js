@@ -1,6 +1,8 @@
 // @ts-check
 /** Asks the service and reads its stream; knows nothing of the page. */
 
+import { ROOT } from "./element.js";
+
 /** @typedef {import("./types.js").Answer} Answer */
 /** @typedef {import("./types.js").Source} Source */
 
@@ -17,7 +19,7 @@ export class Failure extends Error {
 /**
  * @typedef {object} Wish
  * @property {string} question
- * @property {string} [base] where the service is; the page's own origin when absent
+ * @property {string} [base] where the service is; as this file when absent
  * @property {string[]} [filters]
  * @property {string[] | undefined} [documents] the only ones that are searched
  * @property {string} [format]
@@ -45,7 +47,7 @@ export async function* asked(wish) {
 export async function* worked(wish, signal) {
   const begun = performance.now();
   const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(wish), signal: signal ?? null };
-  yield* grown(await opened("/rest/v2.0/ai/stream", options), begun, signal);
+  yield* grown(await opened(`${ROOT}/rest/v2.0/ai/stream`, options), begun, signal);
 }
 
 /**
@@ -94,7 +96,7 @@ async function sent(wish) {
     for (const id of wish.documents ?? []) wanted.append("documents", id);
     options.body = new URLSearchParams([["action", "rag"], ["linebreaks", "newline"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
   }
-  return opened((wish.base ?? "") + path, options);
+  return opened((wish.base ?? ROOT) + path, options);
 }
 
 /** @param {string} address @param {RequestInit} options */

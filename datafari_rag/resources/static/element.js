@@ -1,4 +1,8 @@
 // @ts-check
+
+/** The path below which the service is, "" at the root of its host: these files are in a folder of it. */
+export const ROOT = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
+
 /**
  * Makes one element; texts become text nodes, never markup.
  * @param {string} name

@@ -1,6 +1,6 @@
 // @ts-check
 /** The first page over a folder of files: how far they are read, and the page again when something new was read. */
-import { filled } from "./element.js";
+import { filled, ROOT } from "./element.js";
 
 const EVERY_MS = 1000;
 const place = /** @type {HTMLElement} */ (document.getElementById("progress"));
@@ -11,7 +11,7 @@ async function look() {
   // A hidden page sends no requests; a page with a question is a different page.
   if (!document.hidden && !new URLSearchParams(location.search).get("q")) {
     try {
-      const response = await fetch("/demo/progress");
+      const response = await fetch(`${ROOT}/demo/progress`);
       const { isReading, reading, percent, runs } = await response.json();
       if (String(runs) !== place.dataset.runs && !box.value) return location.reload();
       state.hidden = !isReading;

@@ -5,7 +5,7 @@ import { Basket } from "./basket.js";
 import { Card, noticeOf } from "./card.js";
 import { Conversation } from "./conversation.js";
 import { Earlier } from "./earlier.js";
-import { counted, element, filled, own } from "./element.js";
+import { counted, element, filled, own, ROOT } from "./element.js";
 import { openPassage } from "./passage.js";
 import { straight } from "./prose.js";
 import { proposalsOf } from "./proposals.js";
@@ -180,11 +180,11 @@ function wayOut(label) {
   const wanted = new URLSearchParams(location.search);
   if (label === "noDocuments" && (wanted.has("fq") || basket.ids())) {
     for (const name of ["fq", "basket"]) wanted.delete(name);
-    return element("a", { class: "button", href: `/?${wanted}` }, words.without_filters);
+    return element("a", { class: "button", href: `${ROOT}/?${wanted}` }, words.without_filters);
   }
-  const settings = document.querySelector('.top a[href="/admin"]');
+  const settings = document.querySelector('.top a[href$="/admin"]');
   const isOurs = /^(badSetting|model(?!Busy|Timeout|Garbled)|searchUnavailable|authorityUnavailable)/.test(label);
-  return settings && isOurs ? element("a", { class: "button", href: "/admin" }, settings.textContent) : null;
+  return settings && isOurs ? element("a", { class: "button", href: `${ROOT}/admin` }, settings.textContent) : null;
 }
 
 /** @param {Card} card @param {unknown} error @param {AbortController} mine */
@@ -213,7 +213,7 @@ async function showFound(wanted) {
   const found = byId("found");
   found.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(`/found?${wanted}`, { method: "POST", body: new URLSearchParams(basket.ids()?.map((id) => ["documents", id])) });
+    const response = await fetch(`${ROOT}/found?${wanted}`, { method: "POST", body: new URLSearchParams(basket.ids()?.map((id) => ["documents", id])) });
     const made = new DOMParser().parseFromString(response.ok ? await response.text() : "", "text/html");
     found.replaceChildren(...made.body.childNodes);
   } catch {
@@ -241,7 +241,7 @@ function ofBasket() {
   const wanted = new URLSearchParams(location.search);
   if (wanted.has("basket") && !basket.documents.size) {
     wanted.delete("basket");
-    history.replaceState(null, "", `/?${wanted}`);
+    history.replaceState(null, "", `${ROOT}/?${wanted}`);
   }
   only.checked = wanted.has("basket");
 }
@@ -297,7 +297,7 @@ form.addEventListener("submit", (event) => {
   for (const [name, value] of new FormData(form)) if (usual.get(name) !== value) wanted.append(name, String(value));
   const ui = new URLSearchParams(location.search).get("ui");
   if (ui) wanted.set("ui", ui);
-  history.pushState(null, "", `/?${wanted}`);
+  history.pushState(null, "", `${ROOT}/?${wanted}`);
   remember(question);
   box.scrollLeft = 0;
   show(true);
@@ -310,7 +310,7 @@ clear.addEventListener("click", () => {
   clear.hidden = true;
   box.value = "";
   say(words.cleared);
-  history.pushState(null, "", "/");
+  history.pushState(null, "", `${ROOT}/`);
   show(false);
   box.focus();
 });

@@ -3,7 +3,7 @@
  * The answer's Markdown as elements, built node by node: no markup of the answer is ever parsed by the browser.
  * `web/pages/results.py` makes the same for pages without script.
  */
-import { element, own } from "./element.js";
+import { element, own, ROOT } from "./element.js";
 
 /** @typedef {import("./types.js").Citation} Citation */
 /** @typedef {import("./types.js").Source} Source */
@@ -88,7 +88,7 @@ export class Marks {
    * @param {(citation: Citation, badge: HTMLElement) => void} [open] shows a passage
    * @param {string} [base] where the service is, when that is not this page's own server
    */
-  constructor(documents, citations, words, open, base = "") {
+  constructor(documents, citations, words, open, base = ROOT) {
     this.base = base;
     this.documents = documents;
     this.citations = citations ?? [];
@@ -138,7 +138,7 @@ export class Marks {
 }
 
 /** @param {{document_id: string | null, field?: string | null, start?: number | null, end?: number | null}} citation @param {string} [base] */
-export function addressOf(citation, base = "") {
+export function addressOf(citation, base = ROOT) {
   const query = new URLSearchParams({ id: citation.document_id ?? "" });
   if (citation.field) query.set("field", citation.field);
   const hasPlace = typeof citation.start === "number" && typeof citation.end === "number";
@@ -150,7 +150,10 @@ export function addressOf(citation, base = "") {
 }
 
 /** A page of another site opens our document beside itself. @param {Parameters<typeof addressOf>[0]} citation @param {string} [base] */
-export const linkTo = (citation, base = "") => ({ href: addressOf(citation, base), target: base ? "_blank" : null, rel: base ? "noopener" : null });
+export function linkTo(citation, base = ROOT) {
+  const isElsewhere = base !== ROOT;
+  return { href: addressOf(citation, base), target: isElsewhere ? "_blank" : null, rel: isElsewhere ? "noopener" : null };
+}
 
 /** Fills *parent* with the answer's text. @param {HTMLElement} parent @param {string} text @param {Marks} marks */
 export function proseInto(parent, text, marks) {

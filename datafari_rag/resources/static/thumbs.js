@@ -1,6 +1,6 @@
 // @ts-check
 /** Thumbs up and down, with a reason; only ids are sent, and texts where the service says that it keeps them. */
-import { element } from "./element.js";
+import { element, ROOT } from "./element.js";
 
 /**
  * @param {import("./types.js").Answer} answer
@@ -23,7 +23,7 @@ export function thumbsOf(answer, question, setup) {
       ...texts,
     };
     const headers = { "Content-Type": "application/json", "X-CSRF-Token": setup.token };
-    const response = await fetch("/feedback", { method: "POST", headers, body: JSON.stringify(body) }).catch(() => null);
+    const response = await fetch(`${ROOT}/feedback`, { method: "POST", headers, body: JSON.stringify(body) }).catch(() => null);
     const said = element("span", { role: "status", tabindex: "-1" }, response?.ok ? words.thanks : words.failures.network[0]);
     place.replaceChildren(said);
     said.focus();

@@ -73,6 +73,7 @@ def description(rules: Map, settings: Settings) -> Json:
             "version": version("datafari-rag"),
             "description": "Answers from documents that the user may see, with citations that can be checked.",
         },
+        **({"servers": [{"url": settings.server.public_url}]} if settings.server.public_url else {}),
         "tags": source()["tags"],
         "paths": paths,
         "components": {"schemas": _schemas(settings), "securitySchemes": _schemes(settings.security)},

@@ -43,7 +43,9 @@ def choose(exchange: Exchange) -> Response:
     """Set or clear the cookie, and go back to the page that was open. Raises: RagError."""
     worker = exchange.worker
     name = _chosen(worker)
-    response = Response(status=303, headers={"Location": _own_address(request.form.get("here", "/"))})
+    response = Response(
+        status=303, headers={"Location": _own_address(request.form.get("here", ""), request.script_root)}
+    )
     if name is None:
         response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
         return response
@@ -63,10 +65,10 @@ def _chosen(worker: WorkerContext) -> str | None:
     return name if name in DEMO_USERS else None
 
 
-def _own_address(text: str) -> str:
-    """Return *text* when it is a path of this server, else the first page: no form leads elsewhere."""
+def _own_address(text: str, root: str) -> str:
+    """Return *text* when it is a path of this server, else the first page below *root*: no form leads elsewhere."""
     is_own = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable() and "\\" not in text
-    return text if is_own else "/"
+    return text if is_own else f"{root}/"
 
 
 MAX_PROGRESS_BYTES = 10_000

@@ -105,7 +105,8 @@ def page(
         reader=reader,
         users=DEMO_USERS if has_users else (),
         form_token=worker.signer.form_token(reader.name or ""),
-        here=request.full_path if request.path in WITH_PARAMETERS and request.query_string else request.path,
+        root=request.script_root,
+        here=request.script_root + _path_shown(),
         languages=[(code, _with(PARAMETER, code)) for code in LANGUAGES],
         static_version=static_version(),
         **values,
@@ -114,6 +115,11 @@ def page(
     response.headers["Cache-Control"] = "no-store"
     response.headers["Vary"] = "Cookie, Accept-Language"
     return response
+
+
+def _path_shown() -> str:
+    has_parameters = request.path in WITH_PARAMETERS and request.query_string
+    return request.full_path if has_parameters else request.path
 
 
 def failure_page(worker: WorkerContext, error: RagError) -> Response:
@@ -135,7 +141,11 @@ def _with(name: str, value: str) -> str:
     """Return the current address with one parameter replaced."""
     arguments = MultiDict(request.args if request.path in WITH_PARAMETERS else {})
     arguments[name] = value
-    return iri_to_uri(request.path) + "?" + urlencode([(key, text) for key, text in arguments.items(multi=True)])
+    return (
+        iri_to_uri(request.script_root + request.path)
+        + "?"
+        + urlencode([(key, text) for key, text in arguments.items(multi=True)])
+    )
 
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}

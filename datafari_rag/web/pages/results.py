@@ -201,11 +201,12 @@ _LISTS = {"bullet": "ul", "number": "ol"}
 
 @dataclass
 class PlacedCitations:
-    """The citations of an answer by the place of their marks; *documents* are those of the reply."""
+    """The citations of an answer by their marks; *documents* are those of the reply, our links begin with *root*."""
 
     citations: Sequence[Json]
     documents: Sequence[Json]
     words: Mapping[str, str]
+    root: str = ""
     _by_start: dict[int, list[Json]] = field(default_factory=dict, init=False)
     _numbers: dict[object, int] = field(default_factory=dict, init=False)
 
@@ -247,7 +248,9 @@ class PlacedCitations:
         inner = _joined((number, shape, _element("span", escape(said), ' class="said"')))
         if is_unknown:
             return _element("span", inner, f' class="badge {escape(status)}" tabindex="0"')
-        return _element("a", inner, f' class="badge {escape(status)}" href="{escape(address_of(citation))}"')
+        return _element(
+            "a", inner, f' class="badge {escape(status)}" href="{escape(self.root + address_of(citation))}"'
+        )
 
     def said(self, citation: Json) -> str:
         """Return what a badge says: its status in words, and how a near place differs."""

@@ -142,7 +142,8 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
         failure = {"label": error["label"], "title": title, "hint": hint, "reason": error["reason"]}
         return {"failure": failure, "answer_json": orjson.dumps(body).decode()}
     content = body["content"]
-    marks = PlacedCitations(content["citations"], content["documents"], statuses(reader.translate))
+    words = statuses(reader.translate)
+    marks = PlacedCitations(content["citations"], content["documents"], words, request.script_root)
     reply = {
         "content": content,
         "model": response.headers.get("X-RAG-Model", ""),

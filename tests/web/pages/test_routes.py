@@ -279,7 +279,7 @@ def test_pages_and_forms_are_never_open_to_other_sites(path: str) -> None:
     ],
 )
 def test_the_menu_leads_back_to_our_own_pages_alone(text: str, address: str) -> None:
-    assert _own_address(text) == address
+    assert _own_address(text, "") == address
 
 
 def test_the_menu_exists_only_in_the_demo() -> None:
