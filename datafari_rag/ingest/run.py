@@ -17,8 +17,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
-from functools import partial
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePath
 from typing import Protocol
 
@@ -27,7 +26,7 @@ from datafari_rag.ingest.files import HIDDEN, File, NotTaken, PassedOver, files_
 from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
-from datafari_rag.ingest.parsers.registry import ending_of, is_jsonl, is_known, is_readable, is_text, lacking
+from datafari_rag.ingest.parsers.registry import Inside, ending_of, is_jsonl, is_known, is_readable, is_text, lacking
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
@@ -54,6 +53,19 @@ NO_READER = "file in it without a reader"
 
 FIRST_S = 5.0
 """A file that takes longer is read when all others have been."""
+
+MAX_DEPTH = 3
+"""Files in files that are looked into: a ZIP file in a mail in a ZIP file."""
+
+MAX_MEMBERS = 1000
+"""Most files that are read of one file, those in its files included."""
+
+CONTAINER_SHARE = 10
+"""All files in one file together may take this many times the limit of one file."""
+
+TOO_DEEP = f"Its files are nested more than {MAX_DEPTH} levels deep."
+TOO_MANY = f"It contains more than {MAX_MEMBERS:,} files; the others are left out."
+TOO_LONG = "Reading the files in it takes too long; the others are left out."
 
 MAX_REPORTED_LINES = 20
 """Bad lines of one file that are reported one by one."""
@@ -101,17 +113,7 @@ class RunOutcome:
 
     def __add__(self, other: RunOutcome) -> RunOutcome:
         """Return both as one."""
-        return RunOutcome(
-            self.documents + other.documents,
-            self.removed + other.removed,
-            self.unchanged + other.unchanged,
-            self.problems + other.problems,
-            self.read + other.read,
-            self.unreadable + other.unreadable,
-            self.left_out + other.left_out,
-            self.notes + other.notes,
-            self.passed_over + other.passed_over,
-        )
+        return RunOutcome(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ class IndexRun:
         """Return why *file* is passed over, "" when it is read: by its name, or because it is text."""
         if file.path == self.order.root:
             return ""
-        if OF_PROGRAMS.fullmatch(file.path.name):
+        if _is_own(file.path.name):
             return OWN
         if is_known(file.path):
             return ""
@@ -327,17 +329,62 @@ class IndexRun:
         document = from_file(file.path, result, modified_s=file.modified_s, source=source, rights=self.order.rights)
         yield TakenDocument(document if result.text else None, file.size_bytes)
         if result.members:
-            reader = MemberReader(self.reader, self.manifest, self.order.clock)
-            for inner in reader.documents(Container(file, number, seconds, self._refusal(file)), document, result):
-                if inner.problem:
-                    self._problem(inner.where, inner.problem)
-                if inner.content is not None:
-                    self._note_left_out(inner.where, inner.content)
-                yield TakenDocument(inner.document, 0)
+            yield from self._members(file, number, seconds, document, result)
+
+    def _members(
+        self, file: File, number: int, seconds: float, parent: Document, root: Parsed
+    ) -> Iterator[TakenDocument]:
+        """
+        Yield what is in the files in *file*, of which *parent* and *root* were made, containers before what is in them.
+
+        A bound that is reached is a problem of the container that is too large. Raises: TimeExceeded: one needs more
+        than *seconds*, which are less than the limit.
+        """
+        end_s, refusal, count = (
+            self.order.clock() + CONTAINER_SHARE * self.reader.limits.seconds,
+            self._refusal(file),
+            0,
+        )
+        waiting: list[tuple[tuple[str, ...], Inside, Parsed]] = [((), (), root)]
+        while waiting:
+            names, inside, holder = waiting.pop()
+            inner: list[tuple[tuple[str, ...], Inside, Parsed]] = []
+            counts: Counter[str] = Counter()
+            for place, name in enumerate(holder.members):
+                if not _is_taken(name):
+                    continue
+                count += 1
+                counts[name] += 1
+                is_late = self.order.clock() > end_s
+                why = TOO_MANY if count > MAX_MEMBERS else TOO_LONG if is_late else ""
+                if why or len(names) == MAX_DEPTH:
+                    self._problem("#".join((str(file.path), *names)), why or TOO_DEEP)
+                    if why:
+                        return
+                    break
+                own = (*names, name if counts[name] == 1 else f"{name} ({counts[name]})")
+                way = (*inside, (place, ending_of(name)))
+                where, key = ("#".join((start, *own)) for start in (str(file.path), file.key))
+                try:
+                    if known := self.manifest.refusal_of(key, refusal):
+                        raise Unreadable(known)
+                    found = self.reader.parse(number, file.path.name, seconds, way)
+                    document = from_member(parent, own, found) if found.text else None
+                except (Unreadable, BadDocument) as error:
+                    if isinstance(error, TimeExceeded) and seconds < self.reader.limits.seconds:
+                        raise
+                    if isinstance(error, MemoryExceeded):
+                        self.manifest.refuse(key, refusal, f"{error} {NOT_AGAIN}")
+                    self._problem(where, str(error))
+                    continue
+                self._note_left_out(where, found)
+                inner.append((own, way, found))
+                yield TakenDocument(document, 0)
+            waiting += reversed(inner)
 
     def _note_left_out(self, where: str, result: Parsed) -> None:
         left_out = Counter(result.left_out)
-        left_out[NO_READER] += sum(not (is_readable(name) or OF_PROGRAMS.fullmatch(name)) for name in result.members)
+        left_out[NO_READER] += sum(not is_readable(name) and not _is_own(name) for name in result.members)
         if left_out := +left_out:
             self.outcome.left_out += left_out
             self.outcome.notes.append((where, f"left out: {in_words(left_out)}"))
@@ -433,6 +480,16 @@ def in_words(left_out: Mapping[str, int]) -> str:
     return ", ".join(f"{number} × {kind}" for kind, number in Counter(left_out).most_common())
 
 
+def _is_own(name: str) -> bool:
+    """Say whether a program keeps the file of this *name* for itself."""
+    return OF_PROGRAMS.fullmatch(PurePath(name).name) is not None
+
+
+def _is_taken(name: str) -> bool:
+    """Say whether a file in a file is read: as in a folder, where a parser knows its *name*."""
+    return is_readable(name) and not _is_own(name)
+
+
 def _document_of(line: JsonlLine, rights: Rights) -> tuple[Document | None, str]:
     if line.fields is None:
         return None, line.problem
@@ -463,155 +520,3 @@ def _why(error: OSError | Unreadable) -> str:
     if isinstance(error, Unreadable):
         return str(error)
     return error.strerror or "The file system returned an error."
-
-
-MAX_DEPTH = 3
-"""Files in files that are looked into: a ZIP file in a mail in a ZIP file."""
-
-MAX_MEMBERS = 1000
-"""Most files that are read of one file, those in its files included."""
-
-TOO_DEEP = f"Its files are nested more than {MAX_DEPTH} levels deep."
-TOO_MANY = f"It contains more than {MAX_MEMBERS:,} files; the others are left out."
-TOO_LONG = "Reading the files in it takes too long; the others are left out."
-
-
-@dataclass(frozen=True, slots=True)
-class MemberPlace:
-    """Where a file in a file is: the *names* from outside in, and the way that `registry.parse` takes."""
-
-    names: tuple[str, ...] = ()
-    inside: tuple[tuple[int, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One file in a file: the *content* read from it, or None and the *problem*."""
-
-    names: tuple[str, ...]
-    content: Parsed | None
-    problem: str = ""
-
-
-Read = Callable[[MemberPlace], Parsed | str]
-"""Reads the file at a place; returns why not when it cannot."""
-
-
-@dataclass(slots=True)
-class Members:
-    """Reads the files in one file, until *is_over*."""
-
-    read: Read
-    is_over: Callable[[], bool]
-    _count: int = 0
-
-    def of(self, root: Parsed) -> Iterator[Member]:
-        """
-        Yield what is in the members of *root*, in their order, each container before its own members.
-
-        Members without a parser are passed over, as they are in a folder. A bound that is reached is a problem of the
-        container that is too large; the last one yielded.
-        """
-        waiting = [(MemberPlace(), root)]
-        while waiting:
-            outer, holder = waiting.pop()
-            inner: list[tuple[MemberPlace, Parsed]] = []
-            for place in _places(outer, holder):
-                why = self._bound(place)
-                if why:
-                    yield Member(outer.names, None, why)
-                    if why != TOO_DEEP:
-                        return
-                    break
-                content = self.read(place)
-                if isinstance(content, str):
-                    yield Member(place.names, None, content)
-                    continue
-                yield Member(place.names, content)
-                inner.append((place, content))
-            waiting += reversed(inner)
-
-    def _bound(self, place: MemberPlace) -> str:
-        if len(place.names) > MAX_DEPTH:
-            return TOO_DEEP
-        self._count += 1
-        if self._count > MAX_MEMBERS:
-            return TOO_MANY
-        return TOO_LONG if self.is_over() else ""
-
-
-def _places(outer: MemberPlace, holder: Parsed) -> Iterator[MemberPlace]:
-    counts: Counter[str] = Counter()
-    for number, name in enumerate(holder.members):
-        if is_readable(name) and not OF_PROGRAMS.fullmatch(PurePath(name).name):
-            counts[name] += 1
-            own = name if counts[name] == 1 else f"{name} ({counts[name]})"
-            yield MemberPlace((*outer.names, own), (*outer.inside, (number, ending_of(name))))
-
-
-CONTAINER_SHARE = 10
-"""All files in one file together may take this many times the limit of one file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A file that holds files, open as *number*; *seconds* are for each of them, *refusal* is its stamp in the list."""
-
-    file: File
-    number: int
-    seconds: float
-    refusal: str
-
-
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """What became of one file in a file: its *document* (None: no text, or no document), else the *problem*."""
-
-    where: str
-    document: Document | None
-    problem: str = ""
-    content: Parsed | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MemberReader:
-    """Reads the files in the files of one run."""
-
-    reader: Sandbox
-    manifest: Manifest
-    clock: Callable[[], float]
-
-    def documents(self, container: Container, parent: Document, holder: Parsed) -> Iterator[Inner]:
-        """
-        Yield what is in the members of *container*, of which *parent* and *holder* were made.
-
-        Raises:
-            TimeExceeded: a member needs more than the seconds, which are less than the limit.
-        """
-        end_s = self.clock() + CONTAINER_SHARE * self.reader.limits.seconds
-        for member in Members(partial(self._read, container), lambda: self.clock() > end_s).of(holder):
-            yield _inner(container, parent, member)
-
-    def _read(self, container: Container, place: MemberPlace) -> Parsed | str:
-        key = "#".join((container.file.key, *place.names))
-        if why := self.manifest.refusal_of(key, container.refusal):
-            return why
-        try:
-            return self.reader.parse(container.number, container.file.path.name, container.seconds, place.inside)
-        except Unreadable as error:
-            if isinstance(error, TimeExceeded) and container.seconds < self.reader.limits.seconds:
-                raise
-            if isinstance(error, MemoryExceeded):
-                self.manifest.refuse(key, container.refusal, f"{error} {NOT_AGAIN}")
-            return str(error)
-
-
-def _inner(container: Container, parent: Document, member: Member) -> Inner:
-    where = "#".join((str(container.file.path), *member.names))
-    if member.content is None:
-        return Inner(where, None, member.problem)
-    try:
-        document = from_member(parent, member.names, member.content) if member.content.text else None
-        return Inner(where, document, content=member.content)
-    except BadDocument as error:
-        return Inner(where, None, str(error))

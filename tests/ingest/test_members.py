@@ -10,62 +10,29 @@ import pytest
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.ingest import run
 from datafari_rag.ingest.documents import Rights
-from datafari_rag.ingest.parsers.parsed import Parsed
-from datafari_rag.ingest.run import Member, MemberPlace, Members
 from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 from tests.ingest.house import House, lines
 from tests.ingest.parsers.written import WRITERS, loop_zip, mail, zip_of
 
-TEXT = Parsed("text")
+
+def test_members_of_one_name_are_told_apart_and_come_after_their_container(house: House) -> None:
+    inner = zip_of(house.root / "in.zip", ("c.txt", b"c"), ("d.exe", b"MZ"))
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        zip_of(house.root / "a.zip", ("in.zip", inner.read_bytes()), ("b.txt", b"one"), ("b.txt", b"two"))
+    inner.unlink()
+    house.run()
+    assert [name.rpartition("#")[2] for name in house.writer.written] == ["b.txt", "b.txt%20%282%29", "in.zip!/c.txt"]
+    assert house.heard.failures == []
 
 
-def walked(tree: dict[tuple[str, ...], Parsed | str], top: Parsed, *, over_after: int = 10**6) -> list[Member]:
-    count = iter(range(10**6))
-    return [*Members(lambda place: tree[place.names], lambda: next(count) >= over_after).of(top)]
-
-
-def test_each_member_comes_once_containers_before_what_is_in_them() -> None:
-    inner = Parsed("", members=("c.txt", "d.exe"))
-    tree = {("a.zip",): inner, ("b.txt",): TEXT, ("a.zip", "c.txt"): TEXT}
-    found = walked(tree, Parsed("", members=("a.zip", "b.txt")))
-    assert [one.names for one in found] == [("a.zip",), ("b.txt",), ("a.zip", "c.txt")]
-
-
-def test_members_of_one_name_are_told_apart() -> None:
-    tree = {("a.txt",): TEXT, ("a.txt (2)",): Parsed("other")}
-    assert [one.content for one in walked(tree, Parsed("", members=("a.txt", "a.txt")))] == [TEXT, Parsed("other")]
-
-
-def test_a_member_that_cannot_be_read_stops_no_other() -> None:
-    tree: dict[tuple[str, ...], Parsed | str] = {("a.pdf",): "It is broken.", ("b.txt",): TEXT}
-    assert walked(tree, Parsed("", members=("a.pdf", "b.txt"))) == [
-        Member(("a.pdf",), None, "It is broken."),
-        Member(("b.txt",), TEXT),
-    ]
-
-
-def test_depth_number_and_time_have_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Parsed("", members=("a.zip",))
-    found = [*Members(lambda place: loop, lambda: False).of(loop)]
-    assert (len(found), found[-1].problem) == (run.MAX_DEPTH + 1, run.TOO_DEEP)
-
-    many = Parsed("", members=tuple(f"{n}.txt" for n in range(run.MAX_MEMBERS + 5)))
-    found = [*Members(lambda place: TEXT, lambda: False).of(many)]
-    assert (len(found), found[-1]) == (run.MAX_MEMBERS + 1, Member((), None, run.TOO_MANY))
-
-    found = walked({(f"{n}.txt",): TEXT for n in range(9)}, many, over_after=2)
-    assert [one.problem for one in found] == ["", "", run.TOO_LONG]
-
-
-def test_the_way_in_tells_the_parsers_endings_alone() -> None:
-    places: list[MemberPlace] = []
-
-    def read(place: MemberPlace) -> Parsed:
-        places.append(place)
-        return TEXT
-
-    assert len([*Members(read, lambda: False).of(Parsed("", members=("x.exe", "../../A.TXT")))]) == 1
-    assert places == [MemberPlace(("../../A.TXT",), ((1, ".txt"),))]
+@pytest.mark.parametrize(("bound", "why"), [("MAX_MEMBERS", run.TOO_MANY), ("CONTAINER_SHARE", run.TOO_LONG)])
+def test_number_and_time_have_bounds(house: House, monkeypatch: pytest.MonkeyPatch, bound: str, why: str) -> None:
+    monkeypatch.setattr(run, bound, 2)
+    zip_of(house.root / "a.zip", *((f"{number}.txt", b"words") for number in range(5)))
+    ticks = iter(range(0, 10_000, 50))
+    house.run(**({} if bound == "MAX_MEMBERS" else {"clock": lambda: float(next(ticks))}))
+    assert house.names == ["a.zip#0.txt", "a.zip#1.txt"]
+    assert [(Path(where).name, what) for where, what in house.heard.failures] == [("a.zip", why)]
 
 
 def test_attachments_and_members_are_documents_under_the_outer_file(house: House) -> None:
