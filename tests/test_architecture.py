@@ -88,7 +88,7 @@ BESIDES: dict[str, set[str]] = {
     },
     "server": {"gunicorn", "gevent"},
     "connection": {"gunicorn", "gevent"},
-    "commands": {"click"},
+    "commands": {"click", "watchfiles"},
 }
 # What one module, or the modules of one folder, may import beyond their package's row.
 OF_ONE_PLACE: dict[str, set[str]] = {

@@ -196,7 +196,9 @@ def indexed(
     """
     total, how = RunOutcome(), how or IndexOptions()
     with closing(writer_for(settings)) as writer, Sandbox(how.limits) as reader:
-        vectors = writer.form if isinstance(writer, EmbeddingWriter) else ""
+        vectors = ""
+        if isinstance(writer, EmbeddingWriter):
+            vectors, writer.heard = writer.form, listener.within
         for path in paths:
             root = path.resolve()
             with closing(Manifest(manifest_of(settings.solr.url), key_of(root))) as manifest:

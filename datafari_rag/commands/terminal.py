@@ -93,12 +93,19 @@ class ProblemListener:
     def reading(self, path: str) -> None:
         """Print nothing."""
 
+    def within(self, share: float) -> None:
+        """Print nothing."""
+
     def advanced(self, size: int, count: int) -> None:
         """Print nothing."""
 
     def failed(self, where: str, why: str) -> None:
         """Print one line."""
         click.echo(printable(f"{where}: {why}"), err=True)
+
+
+MAX_NAME_CHARS = 40
+"""Most of the name of a file that is shown beside a bar."""
 
 
 class ProgressListener(ProblemListener):
@@ -109,6 +116,7 @@ class ProgressListener(ProblemListener):
         self._label, self._noun = label, noun
         self._bar: ProgressBar[int] | None = None
         self._count = 0
+        self._name = self._within = ""
 
     def started(self, total: int) -> None:
         """Begin a new bar."""
@@ -122,6 +130,18 @@ class ProgressListener(ProblemListener):
             file=sys.stderr,
         )
         self._bar.render_progress()
+
+    def reading(self, path: str) -> None:
+        """Name the file beside the bar."""
+        self._name, self._within = printable(path.rpartition("/")[2])[:MAX_NAME_CHARS], ""
+        if self._bar is not None:
+            self._bar.render_progress()
+
+    def within(self, share: float) -> None:
+        """Say beside the bar how far the file is."""
+        self._within = f" ({share:.0%})"
+        if self._bar is not None:
+            self._bar.render_progress()
 
     def advanced(self, size: int, count: int) -> None:
         """Move the bar by *size*, a part of the total, and add *count* to what is shown beside it."""
@@ -139,7 +159,8 @@ class ProgressListener(ProblemListener):
             return ""
         elapsed_s = time.time() - self._bar.start
         rate = self._count / elapsed_s if elapsed_s else 0.0
-        return f"{self._count} {self._noun}, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
+        text = f"{self._count} {self._noun}, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
+        return f"{text}, {self._name}{self._within}" if self._name else text
 
 
 LINE_S = 30.0
@@ -154,20 +175,32 @@ class LineListener(ProblemListener):
         self._label, self._noun, self._clock = label, noun, clock
         self._total = self._progress = self._count = 0
         self._began_s = self._printed_s = clock()
+        self._name = ""
 
     def started(self, total: int) -> None:
         """Count from the beginning."""
         self._total, self._progress, self._count = total, 0, 0
 
+    def reading(self, path: str) -> None:
+        """Keep the name of the file."""
+        self._name = printable(path.rpartition("/")[2])[:MAX_NAME_CHARS]
+
+    def within(self, share: float) -> None:
+        """Say how far a file is that takes long."""
+        self._say(f", {self._name} {share:.0%}")
+
     def advanced(self, size: int, count: int) -> None:
         """Add up, and print a line where the last one is old."""
         self._progress, self._count = self._progress + size, self._count + count
+        self._say("")
+
+    def _say(self, within: str) -> None:
         now_s = self._clock()
         if now_s - self._printed_s >= LINE_S:
             self._printed_s = now_s
             share = 100 * self._progress / self._total if self._total else 0.0
             took_s = now_s - self._began_s
-            click.echo(f"{self._label}: {self._count} {self._noun}, {share:.0f} %, {took_s:.0f} s", err=True)
+            click.echo(f"{self._label}: {self._count} {self._noun}, {share:.0f} %, {took_s:.0f} s{within}", err=True)
 
 
 @contextmanager

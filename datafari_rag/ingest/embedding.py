@@ -7,15 +7,19 @@ questions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from datafari_rag.core.meaning.near_search import Piece, PieceVector, context_of, pieces_of
 from datafari_rag.core.passages.reranking import spread_of
+from datafari_rag.core.vectors import Vector
 from datafari_rag.ports import Embedder, PassageWriter
 
 FORM = 2
 """Counts changes of how pieces are cut and kept, after which documents are taken again though they did not change."""
+
+TEXTS = 64
+"""Pieces in one call of the model, after which it is said how far the documents are."""
 
 
 class EmbeddingWriter:
@@ -25,6 +29,8 @@ class EmbeddingWriter:
         """Write to *writer* with the vectors of *embedder*; nothing is embedded yet."""
         self._writer, self._embedder = writer, embedder
         self._spread: float | None = None
+        self.heard: Callable[[float], None] = lambda share: None
+        """Is called with the share of the pieces in hand that have vectors."""
 
     @property
     def form(self) -> str:
@@ -41,12 +47,18 @@ class EmbeddingWriter:
         if self._spread is None:
             self._spread = spread_of(self._embedder.embed)
         model = replace(self._embedder.model, spread=self._spread)
-        vectors = iter(self._embedder.embed(texts, "passage"))
+        vectors = self._vectors(texts)
         embedded = {
             document_id: [PieceVector(piece.start, piece.end, next(vectors)) for piece, _ in pieces]
             for document_id, pieces in cut.items()
         }
         self._writer.add_embedded(documents, embedded, model)
+
+    def _vectors(self, texts: Sequence[str]) -> Iterator[Vector]:
+        for start in range(0, len(texts), TEXTS):
+            some = self._embedder.embed(texts[start : start + TEXTS], "passage")
+            self.heard(min((start + TEXTS) / len(texts), 1.0))
+            yield from some
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""

@@ -82,6 +82,10 @@ class RunListener(Protocol):
         """Say that *path* is read now, since it is new or has changed."""
         ...
 
+    def within(self, share: float) -> None:
+        """Say how much of what was read has its vectors, from 0 to 1: of a long file they take minutes."""
+        ...
+
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Report the bytes that were read and the documents that were written since the last call."""
         ...

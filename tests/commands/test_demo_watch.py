@@ -16,8 +16,10 @@ from datafari_rag.adapters.embedded.schema import VERSION_FILE, created, exists
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.commands.demo import command
-from datafari_rag.commands.demo.watch import TOLD_EVERY_S, ProgressFile, demo_watch, state_of
+from datafari_rag.commands.demo.watch import TOLD_EVERY_S, ProgressFile, demo_watch
 from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_progress_says_what_is_read_and_ends(tmp_path: Path) -> None:
@@ -35,6 +37,9 @@ def test_progress_says_what_is_read_and_ends(tmp_path: Path) -> None:
     told = json.loads(path.read_text())
     known |= {"problems": []}
     assert told == known
+    now[0] += TOLD_EVERY_S
+    listener.within(0.4)
+    assert json.loads(path.read_text()) == known | {"reading": "travel.md (40%)"}
     listener.ended()
     assert json.loads(path.read_text()) == known | {"isReading": False, "reading": "", "runs": 1}
 
@@ -61,16 +66,36 @@ def test_what_still_fails_is_printed_once(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().err.splitlines() == ["a.pdf: Broken.", "b.pdf: Broken.", "a.pdf: Broken."]
 
 
-def test_a_file_that_comes_changes_or_goes_is_noticed(tmp_path: Path) -> None:
-    states = [state_of(tmp_path)]
-    note = tmp_path / "note.md"
-    for text in ("one", "another"):
-        note.write_text(text)
-        states.append(state_of(tmp_path))
-    note.unlink()
+def test_a_file_that_comes_changes_or_goes_is_read(tmp_path: Path) -> None:
+    """While the watcher runs, as it is started."""
+    folder, place = tmp_path / "files", tmp_path / "p.json"
+    folder.mkdir()
+    (tmp_path / "rag.properties").write_text(f"solr.url=embedded:{tmp_path / 'index'}\n")
+    options = ["--conf", str(tmp_path / "rag.properties"), "--progress", str(place), "--parent", str(os.getpid())]
+    command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), *options]
 
-    assert len(set(states)) == 3
-    assert state_of(tmp_path) == states[0]
+    def runs() -> int:
+        return int(json.loads(place.read_text())["runs"]) if place.exists() else 0
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as watcher:
+        try:
+            until(lambda: runs() == 1)
+            (folder / "deep").mkdir()
+            (folder / "deep" / "note.md").write_text("one")
+            until(lambda: runs() == 2)
+            (folder / "deep" / "note.md").write_text("another")
+            until(lambda: runs() == 3)
+            (folder / "deep" / "note.md").unlink()
+            until(lambda: runs() == 4)
+        finally:
+            watcher.terminate()
+        assert watcher.stderr is not None
+        told = [line.partition(": ")[2] for line in watcher.stderr.read().splitlines()]
+    assert [line[:30] for line in told if "written" in line][1:] == [
+        "1 document written, 0 removed,",
+        "1 document written, 0 removed,",
+        "0 documents written, 1 removed",
+    ]
 
 
 def test_without_its_parent_it_reads_nothing(tmp_path: Path) -> None:
@@ -82,8 +107,6 @@ def test_without_its_parent_it_reads_nothing(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert not exists(tmp_path / "index") and not (tmp_path / "p.json").exists()
 
-
-ROOT = Path(__file__).parents[2]
 
 PARENT = """
 import os, subprocess, sys

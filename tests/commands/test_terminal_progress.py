@@ -72,3 +72,18 @@ def test_where_nobody_watches_a_line_is_printed_each_half_minute(capsys: pytest.
         listener.advanced(200, 3)
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["Indexing: 6 documents, 40 %, 31 s", "Indexing: 12 documents, 80 %, 62 s"]
+
+
+def test_how_far_a_long_file_is_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter((0.0, 31.0, 32.0))
+    lines = LineListener("Indexing", "documents", clock=lambda: next(times))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    bar = ProgressListener("Indexing", "documents")
+    for listener in (lines, bar):
+        listener.started(1000)
+        listener.reading("/home/big\n log.txt")
+        listener.within(0.25)
+        listener.within(0.5)
+    printed = capsys.readouterr().err
+    assert printed.startswith("Indexing: 0 documents, 0 %, 31 s, big\\n log.txt 25%\n")
+    assert ", big\\n log.txt (50%)" in printed

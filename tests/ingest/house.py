@@ -68,6 +68,9 @@ class Heard:
     def reading(self, path: str) -> None:
         pass
 
+    def within(self, share: float) -> None:
+        pass
+
     def advanced(self, size_bytes: int, documents: int) -> None:
         self.done_bytes += size_bytes
         self.documents += documents

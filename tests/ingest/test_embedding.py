@@ -60,6 +60,14 @@ def document(name: str, text: object = TEXT, language: str = "en") -> Mapping[st
     return {"id": name, "exactContent": text, "language": language, "title": "Handbook"}
 
 
+def test_how_far_a_long_text_is_is_heard() -> None:
+    shares: list[float] = []
+    into = EmbeddingWriter(Embedded(), Lengths())
+    into.heard = shares.append
+    into.add([document("a", TEXT * 200)])
+    assert len(shares) > 2 and shares == sorted(shares) and shares[-1] == 1.0
+
+
 def test_every_piece_has_the_vector_of_its_words_under_the_title() -> None:
     engine, model = Embedded(), Lengths()
     EmbeddingWriter(engine, model).add([document("a"), document("b", "A short text.")])

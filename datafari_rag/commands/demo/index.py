@@ -36,6 +36,9 @@ class SilentListener:
     def reading(self, path: str) -> None:
         """Say nothing."""
 
+    def within(self, share: float) -> None:
+        """Say nothing."""
+
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Say nothing."""
 

@@ -1,8 +1,8 @@
 """
 The watcher of `datafari-rag demo FOLDER`: reads the folder, then takes up what changes in it, until its parent ends.
 
-A separate process: the server's first page does not wait for it. It polls, since notices of changes do not come from
-network drives; a look costs one status of each file, at most `MAX_LOOKED_AT` of them and a tenth of its time.
+A separate process: the server's first page does not wait for it. The system tells of changes where it can; of network
+drives it cannot, and WATCHFILES_FORCE_POLLING=true has the folder looked at instead.
 """
 
 from __future__ import annotations
@@ -12,21 +12,24 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
+import watchfiles
 
 from datafari_rag.adapters.embedded.schema import write_whole
 from datafari_rag.commands.index import indexed, settings_for, summary_of
 from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import RagError
 from datafari_rag.ingest.documents import Rights
-from datafari_rag.ingest.files import File, files_of
 from datafari_rag.ingest.manifest import ManifestError
 
 EVERY_S = 1.0
-MAX_LOOKED_AT = 20_000
+SETTLED_MS = 1000
+"""Changes that follow each other faster are one: programs write a file in several steps."""
+
 TOLD_EVERY_S = 0.2
 NICE = 5
 MAX_PROBLEMS = 5
@@ -40,7 +43,7 @@ class ProgressFile(ProblemListener):
         """Say nothing yet. *clock* gives seconds."""
         self._path, self._folder, self._clock = path, folder, clock
         self._total = self._progress = self._runs = 0
-        self._told_s = 0.0
+        self._told_s, self._name = 0.0, ""
         self._problems: list[dict[str, str]] = []
         self._failures: frozenset[tuple[str, str]] = frozenset()
         self._said_before = self._failures
@@ -52,8 +55,14 @@ class ProgressFile(ProblemListener):
 
     def reading(self, path: str) -> None:
         """Name the file that is being read, but not more often than the page reads it."""
+        self._name = path.rpartition("/")[2]
         if self._clock() - self._told_s >= TOLD_EVERY_S:
-            self._write_state(path.rpartition("/")[2], is_reading=True)
+            self._write_state(self._name, is_reading=True)
+
+    def within(self, share: float) -> None:
+        """Say how far the file is that is being read."""
+        if self._clock() - self._told_s >= TOLD_EVERY_S:
+            self._write_state(f"{self._name[:190]} ({share:.0%})", is_reading=True)
 
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Count."""
@@ -94,18 +103,14 @@ def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
     """Read FOLDER, again whenever it changes; `demo FOLDER` starts this."""
     # Users wait for the server that runs beside this process.
     os.nice(NICE)
-    listener, last = ProgressFile(progress, folder), None
+    listener, is_done = ProgressFile(progress, folder), False
     if os.getppid() != parent:
         return
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
-        while os.getppid() == parent:
-            began = time.monotonic()
-            state = state_of(folder)
-            looked_s = time.monotonic() - began
-            if state != last:
-                last = state if _is_read(folder, conf, listener) else None
-            time.sleep(max(EVERY_S, 10 * looked_s))
+        for changes in _changes(folder):
+            if changes or not is_done:
+                is_done = _is_read(folder, conf, listener)
     except KeyboardInterrupt:
         return
 
@@ -117,10 +122,23 @@ def _end_with(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def state_of(folder: Path) -> int:
-    """Return a number that changes with any of the first `MAX_LOOKED_AT` files of *folder*."""
-    files = (entry for entry in files_of(folder.resolve()) if isinstance(entry, File))
-    return hash(tuple((file.key, file.stamp) for _, file in zip(range(MAX_LOOKED_AT), files, strict=False)))
+def _changes(folder: Path) -> Iterator[bool]:
+    """Yield whether something in *folder* has changed, each time that it has and about each `EVERY_S`."""
+    how: dict[str, Any] = {
+        "watch_filter": None,
+        "debounce": SETTLED_MS,
+        "rust_timeout": round(1000 * EVERY_S),
+        "yield_on_timeout": True,
+        "raise_interrupt": True,
+        "ignore_permission_denied": True,
+    }
+    try:
+        for changes in watchfiles.watch(folder, **how):
+            yield bool(changes)
+    except OSError:
+        # The system watches no more folders.
+        for changes in watchfiles.watch(folder, **how, force_polling=True, poll_delay_ms=round(1000 * EVERY_S)):
+            yield bool(changes)
 
 
 def _is_read(folder: Path, conf: Path, listener: ProgressFile) -> bool:
