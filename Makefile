@@ -33,7 +33,7 @@ test-long:
 	@echo "PROPERTY_SEED=$(PROPERTY_SEED)"
 	$(call timed,long,-m "slow and not trials")
 
-# What concerns one module, in seconds: make test-for FILE=datafari_rag/core/passages/selection.py
+# What concerns one module, in seconds: make test-for FILE=datafari_rag/core/evidence/choice.py
 test-for:
 	@.ci/setup dev
 	@$(BIN)/python -m pytest -q $$($(BIN)/python -m tests.concerning "$(FILE)" || echo no/test/of/FILE=$(FILE))

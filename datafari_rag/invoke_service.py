@@ -34,8 +34,8 @@ from datafari_rag.core.errors import (
     NotFound,
     RagError,
 )
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.model.prompt import Prompt, instructions_for
-from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.sentences import spans
 from datafari_rag.ports import Ending, Model

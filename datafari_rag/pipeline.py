@@ -46,10 +46,11 @@ from datafari_rag.core.events import (
     Stopwatch,
     taken_until,
 )
+from datafari_rag.core.evidence.budget import Selected, answering_for
+from datafari_rag.core.evidence.gate import FEW
 from datafari_rag.core.meaning.reranker import Reranker
 from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.model.replies import header_value
-from datafari_rag.core.passages.budget_fitting import FEW, Selected, answering_for
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
 from datafari_rag.core.settings.answers import LlmSettings, RagSettings

@@ -18,6 +18,7 @@ from datafari_rag.core.answer.reasoning_steps import SearchAttempt
 from datafari_rag.core.documents import Document, Reranking
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.events import NOT_FOUND, SkippedDocument
+from datafari_rag.core.evidence.parts import in_parts
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.reranker import (
     MAX_PASSAGES,
@@ -47,8 +48,7 @@ from datafari_rag.core.meaning.result_list import (
     uses_meaning,
     widened,
 )
-from datafari_rag.core.passages.reranking import scaled
-from datafari_rag.core.passages.stored_parts import in_parts
+from datafari_rag.core.meaning.spread import scaled
 from datafari_rag.core.query.plan import content_words, steps_for
 from datafari_rag.core.query.proposals import (
     Relaxation,

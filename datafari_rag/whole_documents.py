@@ -37,11 +37,11 @@ from datafari_rag.core.events import (
     WorkEstimate,
     WorkEvent,
 )
+from datafari_rag.core.evidence.answer import pieces
+from datafari_rag.core.evidence.budget import Selected, evidence_for
+from datafari_rag.core.evidence.extracts import extracts_for
+from datafari_rag.core.evidence.parts import in_parts
 from datafari_rag.core.model.prompt import Prompt, fitted
-from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
-from datafari_rag.core.passages.extractive_answer import pieces
-from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.passages.stored_parts import in_parts
 from datafari_rag.core.proof.checking import resolve
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.search_request import STORED

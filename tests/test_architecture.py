@@ -46,20 +46,7 @@ OURS: dict[str, set[str]] = {
 # The packages of core from the lowest to the highest; all other modules that lie in core itself are the values below.
 FLOORS = (
     "",
-    *[
-        "text",
-        "model",
-        "settings",
-        "query",
-        "proof",
-        "evidence",
-        "passages",
-        "meaning",
-        "answer",
-        "steps",
-        "whole",
-        "solr",
-    ],
+    *["text", "model", "settings", "query", "proof", "evidence", "meaning", "answer", "steps", "whole", "solr"],
 )
 FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
 

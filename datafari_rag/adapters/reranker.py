@@ -9,7 +9,7 @@ from statistics import pstdev
 
 from datafari_rag.adapters.http.exchange import JsonEndpoint, NoReply
 from datafari_rag.core.meaning.reranker import RerankFailure
-from datafari_rag.core.passages.reranking import PAIRS
+from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.settings.table import Settings
 
 log = logging.getLogger(__name__)

@@ -38,9 +38,9 @@ from datafari_rag.core.errors import (
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.meaning.reranker import RerankFailure
+from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.model.prompt import Prompt, instructions_for, texts_of
 from datafari_rag.core.model.servers import ServerNeeds, advice_for, words_of
-from datafari_rag.core.passages.reranking import PAIRS
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document
+from datafari_rag.core.evidence.choice import Limit, select
+from datafari_rag.core.evidence.matching import hits_in, terms_of
+from datafari_rag.core.evidence.scoring import Ranked, Weighed, rare_among, weigh
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.passages.reranking import Ranked, ranked, rarity_of
-from datafari_rag.core.passages.selection import Limit, WeighedDocuments, choose, weigh
-from datafari_rag.core.passages.term_matching import terms_of, traces_of
 from datafari_rag.core.query.plan import content_words
 from datafari_rag.core.text.folding import visible
 from datafari_rag.core.text.words import is_empty_word
@@ -50,16 +50,15 @@ class Lead:
 
 def lead_from(question: str, document: Document, *, language: str) -> Lead:
     """Return what *document* leads to."""
-    alone = weigh(question, (document,), language=language)
     text = " ".join(
         document.text[passage.start : passage.end]
-        for _, passages in choose(alone, Limit(PASSAGE_CHARS, 1)).chosen
+        for _, passages in select(question, (document,), limit=Limit(PASSAGE_CHARS, 1), language=language).chosen
         for passage in passages
     )
     of_question = {word.casefold() for word in _WORD.findall(question)}
     whole = f"{document.title or ''}\n{text}"
     words = content_words(question, language)
-    lacks = tuple(word for word in words if not any(traces_of(terms_of(word, language), whole, language).hits))
+    lacks = tuple(word for word in words if not any(hits_in(whole, terms_of(word, language), language)))
     return Lead(document, tuple(_names(text, of_question, language))[:MAX_NAMES], lacks)
 
 
@@ -195,8 +194,9 @@ def pooled(
         return tuple(result.document for result in weighed.order)
     first = weighed.order[0]
     docs = {document.id: document for hits in reversed((own, *further)) for document in hits}
-    order = ranked(question, [replace(doc, score=0.0) for doc in docs.values()], language=language, terms=weighed.terms)
-    rarity = rarity_of(weighed.terms, [result.traces for result in order])
+    plain = [replace(doc, score=0.0) for doc in docs.values()]
+    order = weigh(question, plain, language=language, keeps_repetitions=True).order
+    rarity = rare_among(weighed.terms, [result.hits for result in order])
     worths = {result.document.id: _worth(result, weighed, language) for result in order}
     for document_id, value in _values(question, docs, further, leads=leads, language=language).items():
         former = worths[document_id]
@@ -250,10 +250,10 @@ def _spaced(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def _worth(result: Ranked, weighed: WeighedDocuments, language: str) -> Worth:
+def _worth(result: Ranked, weighed: Weighed, language: str) -> Worth:
     """Return what *result* is worth by what it says of the question."""
-    title = traces_of(weighed.terms, result.document.title or "", language).hits
-    places = enumerate(zip(result.traces.hits, title, strict=True))
+    title = hits_in(result.document.title or "", weighed.terms, language)
+    places = enumerate(zip(result.hits, title, strict=True))
     return Worth(result.document, result.score, frozenset(place for place, (text, head) in places if text or head))
 
 

@@ -20,10 +20,10 @@ from datafari_rag.core.ask import SummaryLength
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments
 from datafari_rag.core.events import Support, UnsupportedPolicy
+from datafari_rag.core.evidence.answer import nothing_found
+from datafari_rag.core.evidence.extracts import extracts_for
+from datafari_rag.core.evidence.passages import is_heading
 from datafari_rag.core.model.prompt import LANGUAGES
-from datafari_rag.core.passages.extractive_answer import nothing_found
-from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.passages.term_matching import is_heading
 from datafari_rag.core.proof.checking import CheckedSentence, checked
 from datafari_rag.core.proof.judging import NEAR, QUOTED, UNSUPPORTED, VERIFIED
 from datafari_rag.core.proof.labels import MAX_TITLE_CHARS, DocumentLabels

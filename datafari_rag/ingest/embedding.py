@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from datafari_rag.core.meaning.near_search import Piece, PieceVector, context_of, pieces_of
-from datafari_rag.core.passages.reranking import spread_of
+from datafari_rag.core.meaning.spread import spread_of
 from datafari_rag.core.vectors import Vector
 from datafari_rag.ports import Embedder, PassageWriter
 

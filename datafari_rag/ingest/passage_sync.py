@@ -13,7 +13,7 @@ from typing import Protocol
 
 from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.meaning.near_search import Cut, ParentText, StoredPassage, cuts_of, plain_cuts_of, stamp_of
-from datafari_rag.core.passages.reranking import spread_of
+from datafari_rag.core.meaning.spread import spread_of
 from datafari_rag.core.vectors import EmbeddingModel, Vector, unit_vector
 from datafari_rag.ports import Embedder, PassageStore
 

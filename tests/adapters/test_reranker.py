@@ -13,7 +13,7 @@ import pytest
 from datafari_rag.adapters.http.exchange import MAX_REPLY_BYTES
 from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.core.meaning.reranker import RerankFailure
-from datafari_rag.core.passages.reranking import PAIRS
+from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls, TlsByServer
 from datafari_rag.core.settings.answers import RerankOptions
 from tests.loopback import Asked, Reply, serving

@@ -16,20 +16,11 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessa
 from datafari_rag.core.documents import HIGHLIGHTING, Citation, Document, Extract, Passage
 from datafari_rag.core.errors import Rejection
 from datafari_rag.core.events import UnsupportedPolicy
-from datafari_rag.core.evidence import choice, gate, matching, passages, scoring
+from datafari_rag.core.evidence import answer, budget, choice, extracts, gate, matching, parts, passages, scoring
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.meaning import near_search
 from datafari_rag.core.model import prompt, replies, servers, streams
 from datafari_rag.core.model.servers import ServerNeeds
-from datafari_rag.core.passages import (
-    budget_fitting,
-    extractive_answer,
-    extracts,
-    reranking,
-    selection,
-    stored_parts,
-    term_matching,
-)
-from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.proof import checking, labels, links, marks, statements
 from datafari_rag.core.proof import words as proof_words
 from datafari_rag.core.query import dates, filter_queries, plan, proposals, select_parameters
@@ -54,7 +45,7 @@ Reader = Callable[[str], object]
 QUESTION = "What does the common report say about nine?"
 PLAIN = "The common report says that the ferry leaves at nine. It is blue. “Quoted words here” he said. "
 CLAIM = "The common report says that the ferry leaves at nine [1]. “Quoted words here” [1]. "
-TERMS = term_matching.terms_of(QUESTION, "en")
+TERMS = matching.terms_of(QUESTION, "en")
 SETTINGS = settings_with(rag_max_json_length=6000)
 LARGE = settings_with(rag_max_json_length=40_000)
 
@@ -105,13 +96,13 @@ def new_voice() -> output_filter.OutputFilter:
 
 
 def signals_in(question: str, text: str) -> object:
-    weighed = selection.weigh(question, [document(text)], language="en")
-    return budget_fitting.signals_in(weighed, language="en", most=0)
+    weighed = scoring.weigh(question, [document(text)], language="en")
+    return gate.signals_in(weighed, language="en", most=0)
 
 
 def evidence_for(text: str, *, ask: Ask | None = None, settings: Settings = SETTINGS) -> object:
     found = [document(text + PLAIN), document(PLAIN)]
-    return budget_fitting.evidence_for(
+    return budget.evidence_for(
         ask or Ask(question=QUESTION), found, language="en", settings=settings, count=sizes.estimate
     )
 
@@ -149,14 +140,8 @@ def events_of(text: str) -> object:
 
 
 def scored(text: str) -> object:
-    traces = term_matching.traces_of(TERMS, text, "en")
-    weights = term_matching.weights_in(TERMS, traces)
-    return term_matching.sentence_scores(bounds_of(text), traces, weights, text=text)
-
-
-def bounds_of(text: str) -> list[tuple[int, int]]:
-    """Return the sentences of *text*, as whoever reads them gets them: in blocks where there are very many."""
-    return extracts.bounds_in(text, 3000)
+    pieces = passages.pieces_of(text, 20)
+    return scoring.piece_scores(pieces, matching.hits_in(text, TERMS, "en"), TERMS)
 
 
 def refusal_of(text: str) -> Rejection:
@@ -257,42 +242,30 @@ READERS: dict[str, Reader] = {
     "core.query.proposals.topics_of": lambda text: proposals.topics_of([(text, text), (text, f"## {text}")]),
     "core.query.proposals.documents_on": lambda text: proposals.documents_on(hits_with(text)),
     "core.query.plan.content_words": lambda text: plan.content_words(text, "en"),
-    "core.passages.term_matching.CUES": lambda text: [
-        sum(1 for _ in cue.finditer(text)) for _, cue in term_matching.CUES
-    ],
-    "core.passages.term_matching.cue_of": term_matching.cue_of,
-    "core.passages.budget_fitting.evidence_for, a document": evidence_for,
-    "core.passages.budget_fitting.evidence_for, a token budget": lambda text: evidence_for(
+    "core.evidence.budget.evidence_for, a document": evidence_for,
+    "core.evidence.budget.evidence_for, a token budget": lambda text: evidence_for(
         text, ask=Ask(question=QUESTION, token_budget=TokenBudget(4000, 500, 3))
     ),
-    "core.passages.budget_fitting.evidence_for, an attachment": lambda text: evidence_for(
+    "core.evidence.budget.evidence_for, an attachment": lambda text: evidence_for(
         PLAIN, ask=Ask(question=QUESTION, attachments=(Attachment("a", text),))
     ),
-    "core.passages.budget_fitting.evidence_for, its beginning": lambda text: evidence_for(
+    "core.evidence.budget.evidence_for, its beginning": lambda text: evidence_for(
         text, settings=settings_with(rag_extract="head")
     ),
-    "core.passages.budget_fitting.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
-    "core.passages.budget_fitting.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
-    "core.passages.extracts.bounds_in": bounds_of,
-    "core.passages.budget_fitting.signals_in": lambda text: signals_in(QUESTION, text + PLAIN),
-    "core.passages.budget_fitting.signals_in, the question": lambda text: signals_in(text, PLAIN),
-    "core.passages.extractive_answer.answer, both": lambda text: extractive_answer.answer(
-        text[:4000], seen(text), language="en"
-    ),
-    "core.passages.extractive_answer.answer, the document": lambda text: extractive_answer.answer(
+    "core.evidence.budget.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
+    "core.evidence.budget.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
+    "core.evidence.gate.signals_in": lambda text: signals_in(QUESTION, text + PLAIN),
+    "core.evidence.gate.signals_in, the question": lambda text: signals_in(text, PLAIN),
+    "core.evidence.answer.answer, both": lambda text: answer.answer(text[:4000], seen(text), language="en"),
+    "core.evidence.answer.answer, the document": lambda text: answer.answer(
         QUESTION, seen(text + PLAIN), language="en"
     ),
-    "core.passages.extractive_answer.answer, the question": lambda text: extractive_answer.answer(
-        text, SMALL, language="en"
-    ),
-    "core.passages.extracts.extracts_for": seen,
-    "core.passages.extracts.extracts_for, snippets": lambda text: extracts_for(
+    "core.evidence.answer.answer, the question": lambda text: answer.answer(text, SMALL, language="en"),
+    "core.evidence.extracts.extracts_for": seen,
+    "core.evidence.extracts.extracts_for, snippets": lambda text: extracts_for(
         [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
     ),
-    "core.evidence.matching.terms_of": lambda text: [matching.terms_of(text, code) for code in ("en", "fr")],
-    "core.evidence.matching.hits_in": lambda text: [
-        matching.hits_in(text, matching.terms_of(QUESTION, code), code) for code in ("en", "ar")
-    ],
+    "core.evidence.matching.hits_in": lambda text: [matching.hits_in(text, TERMS, code) for code in ("en", "ar")],
     "core.evidence.matching.hits_in, its own words": lambda text: matching.hits_in(
         text, matching.terms_of(text[:300], "en"), "en"
     ),
@@ -301,44 +274,15 @@ READERS: dict[str, Reader] = {
     "core.evidence.scoring.weigh, by title": lambda text: scoring.weigh(
         QUESTION, [document(PLAIN + text), document(PLAIN, title=text)], language="en"
     ),
+    "core.evidence.extracts.resolved": extracts.resolved,
     "core.evidence.choice.nodes": lambda text: choice.nodes(
-        QUESTION, [document(text)], language="en", node_size=40, size_of=sizes.estimate
+        QUESTION, [document(text)], language="en", node_size=300, size_of=sizes.estimate
     ),
     "core.evidence.choice.select": lambda text: choice.select(
         QUESTION, [document(text), document(text + "x")], limit=choice.Limit(3000, 2), language="en"
     ),
-    "core.evidence.gate.signals_in": lambda text: gate.signals_in(
-        scoring.weigh(QUESTION, [document(text + PLAIN)], language="en"), language="en", most=0
-    ),
-    "core.evidence.gate.signals_in, the question": lambda text: gate.signals_in(
-        scoring.weigh(text, [document(PLAIN)], language="en"), language="en", most=0
-    ),
-    "core.passages.extracts.resolved": extracts.resolved,
-    "core.passages.term_matching.heading_at": lambda text: term_matching.heading_at(
-        term_matching.letters_of(QUESTION), text, term_matching.traces_of(TERMS, text, "en")
-    ),
-    "core.passages.term_matching.phrases_of": lambda text: term_matching.phrases_of(text, "en"),
-    "core.passages.reranking.ranked": lambda text: reranking.ranked(
-        QUESTION, [document(text)] * 3, language="en", terms=TERMS
-    ),
-    "core.passages.reranking.ranked, by title": lambda text: reranking.ranked(
-        QUESTION, [document(PLAIN + text), document(PLAIN, title=text)], language="en", terms=TERMS
-    ),
-    "core.passages.selection.nodes": lambda text: selection.nodes(
-        QUESTION, [document(text)], language="en", node_size=300, size_of=sizes.estimate
-    ),
-    "core.passages.selection.select": lambda text: selection.select(
-        QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
-    ),
-    "core.passages.term_matching.gains_under": lambda text: term_matching.gains_under(0, bounds_of(text), text),
-    "core.passages.term_matching.sentence_scores": scored,
-    "core.passages.term_matching.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
-    "core.passages.term_matching.traces_of": lambda text: [
-        term_matching.traces_of(TERMS, text, code) for code in ("en", "ar")
-    ],
-    "core.passages.term_matching.traces_of, its own words": lambda text: term_matching.traces_of(
-        term_matching.terms_of(text[:300], "en"), text, "en"
-    ),
+    "core.evidence.scoring.piece_scores": scored,
+    "core.evidence.matching.terms_of": lambda text: [matching.terms_of(text, code) for code in ("en", "fr")],
     "protocols.overrides.applied": lambda text: overrides.applied(
         Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
     ),
@@ -377,16 +321,15 @@ READERS: dict[str, Reader] = {
     "core.meaning.near_search.pieces_of": near_search.pieces_of,
     "core.meaning.near_search.plain_cuts_of": near_search.plain_cuts_of,
     "core.meaning.near_search.cuts_of": lambda text: near_search.cuts_of(text, text, "model"),
-    "core.passages.stored_parts.with_parts": lambda text: stored_parts.with_parts(
+    "core.evidence.parts.with_parts": lambda text: parts.with_parts(
         Document(id="a", text=""),
-        [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
+        [parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
     ),
-    "core.passages.stored_parts.passages_in": stored_parts.passages_in,
-    "core.passages.stored_parts.in_parts": lambda text: stored_parts.in_parts(
+    "core.evidence.parts.passages_in": parts.passages_in,
+    "core.evidence.parts.in_parts": lambda text: parts.in_parts(
         [Document("a", text), Document("b", text)], text[:400], "en"
     ),
     "core.solr.parameters.numbered": parameters.numbered,
-    "core.passages.term_matching.leads_of": lambda text: term_matching.leads_of(text, bounds_of(text)),
     "core.text.folding.unescaped": folding.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
     "core.text.structure.cells_of": lambda text: structure.cells_of(text, 0, len(text)),

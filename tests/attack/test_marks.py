@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from datafari_rag.core.documents import Document, Passage
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 from tests.attack.report import Record, judge
 

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from datafari_rag.bootstrap import create_app, writer_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.documents import Document, Passage
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 from tests.attack.report import Record, judge
 from tests.model_server import model_server

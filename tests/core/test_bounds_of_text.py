@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datafari_rag.core.documents import Document
+from datafari_rag.core.evidence.passages import MAX_PIECES, pieces_of
 from datafari_rag.core.meaning.near_search import BLOCK_CHARS, FEW_UNITS, units_of
-from datafari_rag.core.passages.extracts import MAX_SENTENCES, bounds_in
 from datafari_rag.core.proof.labels import MAX_MARK_CHARS, MAX_TITLE_CHARS, DocumentLabels, title_of
 from datafari_rag.core.proof.marks import MAX_BRACKETS, MAX_MARKS, marks_in
 from datafari_rag.core.text.folding import fold, folded
@@ -39,10 +39,9 @@ def test_a_title_is_read_up_to_its_bound() -> None:
     assert title_of(Document(id="d", text="", title="a" * 9 * MAX_TITLE_CHARS)) == "a" * MAX_TITLE_CHARS
 
 
-def test_a_text_of_nothing_but_crumbs_is_cut_into_blocks() -> None:
-    few, many = "a\n\n" * MAX_SENTENCES, "a\n\n" * (MAX_SENTENCES + 1)
-    assert len(bounds_in(few, 3000)) == MAX_SENTENCES
-    assert len(bounds_in(many, 3000)) < 50
+def test_a_text_of_nothing_but_letters_is_cut_into_larger_pieces() -> None:
+    assert len(pieces_of("a\n\n" * MAX_PIECES, 1)) <= MAX_PIECES
+    assert len(pieces_of("a\n\n" * (10 * MAX_PIECES), 1)) <= MAX_PIECES
 
 
 def test_thousands_of_different_characters_fold_as_each_of_them_does() -> None:

@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 from datafari_rag.core.documents import Document, Passage
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 from tests.core.hostile_claims import FILES, PROVED, Case, generated, table, written
 

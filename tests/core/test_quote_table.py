@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from datafari_rag.core.documents import Citation, Document, Passage
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 from tests.core.quote_table import Case, Text, cases
 from tests.hostile_texts import pages

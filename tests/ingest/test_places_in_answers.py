@@ -11,8 +11,8 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.documents import Place, PlaceMark, mark_text
-from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.passages.selection import Limit, select
+from datafari_rag.core.evidence.choice import Limit, select
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.ingest.documents import Rights, from_file, from_line

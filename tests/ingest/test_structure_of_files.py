@@ -8,9 +8,9 @@ import docx
 import pytest
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.passages.extractive_answer import answer
-from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.passages.selection import Limit, select
+from datafari_rag.core.evidence.answer import answer
+from datafari_rag.core.evidence.choice import Limit, select
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 from tests.ingest.parsers.test_registry import parse
 

@@ -40,7 +40,7 @@ from datafari_rag.adapters.embedded.schema import (
 )
 from datafari_rag.core.documents import PLACES_FIELD
 from datafari_rag.core.errors import EmbeddingsGarbled
-from datafari_rag.core.passages.stored_parts import (
+from datafari_rag.core.evidence.parts import (
     MAX_CHARS,
     MAX_NUMBER,
     MAX_PARTS,

@@ -39,8 +39,8 @@ from datafari_rag.adapters.embedded.vector_files import (
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
+from datafari_rag.core.evidence.parts import MAX_PARTS, SPREAD_WORTH, favourites, key_of
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.passages.stored_parts import MAX_PARTS, SPREAD_WORTH, favourites, key_of
 from datafari_rag.core.search_request import Search
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.core.vectors import EmbeddingModel

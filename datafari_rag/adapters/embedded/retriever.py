@@ -48,8 +48,8 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Narrowing
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.evidence.parts import with_parts
 from datafari_rag.core.messages import message
-from datafari_rag.core.passages.stored_parts import with_parts
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 

@@ -32,8 +32,8 @@ from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.documents import PLACES_FIELD, with_rows_at
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.evidence.parts import held_ends, passages_in
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.passages.stored_parts import held_ends, passages_in
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.text.folding import encodable, is_unicode
 from datafari_rag.core.vectors import EmbeddingModel

@@ -30,9 +30,9 @@ from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.evidence.answer import pieces
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import completed
-from datafari_rag.core.passages.extractive_answer import pieces
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.answers import ModelLimits
 from datafari_rag.core.settings.table import Settings

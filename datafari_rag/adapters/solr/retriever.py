@@ -27,10 +27,8 @@ from datafari_rag.adapters.solr.client import DescribedCollection, Nodes, Reques
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import PLACES_FIELD, Document, Nearness, first_value
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable, UnfitValue
-from datafari_rag.core.meaning.near_search import NearSearch, model_mark, words_search_for
-from datafari_rag.core.messages import message
-from datafari_rag.core.passages.extracts import JOINT
-from datafari_rag.core.passages.stored_parts import (
+from datafari_rag.core.evidence.extracts import JOINT
+from datafari_rag.core.evidence.parts import (
     FAVOUR,
     FAVOURED,
     PARTS,
@@ -40,6 +38,8 @@ from datafari_rag.core.passages.stored_parts import (
     with_parts,
     within_budget,
 )
+from datafari_rag.core.meaning.near_search import NearSearch, model_mark, words_search_for
+from datafari_rag.core.messages import message
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.handler_parameters import SENT_PARAMETERS
 from datafari_rag.core.solr.parameters import (

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from datafari_rag.core.text.sentences import blocks
-from datafari_rag.core.text.structure import Table, tables_in
+from datafari_rag.core.text.structure import Table, is_row, tables_in
 
 PIECES = 160
 """
@@ -26,6 +26,12 @@ MAX_LEAD_CHARS = 200
 
 ITEM = re.compile(r"(?:[-*•·▪●○◦■□►➢✓–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?=\S)")
 """The beginning of an item of a list, or of a step."""
+
+HEADING_CHARS = 90
+"""A longer line is no heading."""
+
+_KEY_AND_VALUE = re.compile(r"[^\s:][^:\n]{0,59}: \S")
+_BULLETS = frozenset("-*•·▪●○◦■□►➢✓–")
 
 
 class Piece(NamedTuple):
@@ -62,6 +68,17 @@ def pieces_of(text: str, least_chars: int) -> list[Piece]:
         is_led = is_item and 0 <= lead < place and _introduces(text, pieces[lead])
         pieces.append(Piece(start, end, lead if is_led else -1))
     return pieces
+
+
+def is_heading(text: str, start: int, end: int) -> bool:
+    """Say whether *start* to *end* is a short line of its own that ends like a title, or asks something."""
+    if end - start > HEADING_CHARS or text[end - 1] in ",;:.!…" or text.find("\n", start, end) >= 0:
+        return False
+    if is_row(text[start:end]) or text[start] in _BULLETS or _KEY_AND_VALUE.match(text, start, end):
+        return False
+    before = text[max(0, start - 8) : start].rstrip(" \t")
+    after = text[end : end + 8].lstrip(" \t")
+    return (start == 0 or before.endswith("\n")) and (not after or after.startswith("\n"))
 
 
 def _introduces(text: str, piece: Piece) -> bool:

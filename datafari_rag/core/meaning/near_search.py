@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from datafari_rag.core.ask import Narrowing
-from datafari_rag.core.passages.stored_parts import held_ends, passages_in
-from datafari_rag.core.passages.term_matching import is_heading
+from datafari_rag.core.evidence.parts import held_ends, passages_in
+from datafari_rag.core.evidence.passages import is_heading
 from datafari_rag.core.search_request import Search
 from datafari_rag.core.text.sentences import blocks, first_spans
 from datafari_rag.core.vectors import EmbeddingModel, Vector

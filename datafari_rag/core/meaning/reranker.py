@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from typing import Protocol
 
 from datafari_rag.core.documents import Document, Nearness, Passage
-from datafari_rag.core.passages.selection import nodes
+from datafari_rag.core.evidence.choice import nodes
 
 MAX_PASSAGES = 32
 """Passages of one request: the default of text-embeddings-inference (`--max-client-batch-size`)."""

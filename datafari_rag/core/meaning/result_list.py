@@ -14,7 +14,6 @@ from typing import Any
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.passages.reranking import by_ranks
 from datafari_rag.core.query.plan import plain_step
 from datafari_rag.core.search_request import Browse, Search
 from datafari_rag.core.settings.table import Settings
@@ -69,6 +68,18 @@ def joined(
     by_words = {document.id for document in results}
     # A least score applies to hits by words; other hits have no such score.
     return [*results, *(doc for doc in nearest if doc.id not in by_words and settings.rag.search.min_score <= 0)]
+
+
+def by_ranks(words: Sequence[Document], near: Sequence[Document], *, constant: int, most: int) -> list[Document]:
+    """Return the *most* best documents of two lists by the sum of 1 / (*constant* + rank); of equals by id."""
+    scores: dict[str, float] = {}
+    by_id: dict[str, Document] = {}
+    for documents in (words, near):
+        for rank, document in enumerate(documents, 1):
+            scores[document.id] = scores.get(document.id, 0.0) + 1 / (constant + rank)
+            by_id.setdefault(document.id, document)
+    order = sorted(scores, key=lambda document_id: (-scores[document_id], document_id))[:most]
+    return [replace(by_id[document_id], score=scores[document_id], near=()) for document_id in order]
 
 
 WINDOW = 30

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.access import Filter
+from datafari_rag.core.evidence.parts import PARTS, SPREAD_WORTH
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.passages.stored_parts import PARTS, SPREAD_WORTH
 from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT_PARAMETERS, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,

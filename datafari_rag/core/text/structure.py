@@ -2,7 +2,7 @@
 The structure of a stored text: headings with their levels, the path of headings to a place, and tables row by row.
 
 Everything is read from the plain text alone, in time linear in what is looked at, and every unit is a stretch of that
-text: code points, nothing normalised. What introduces what is `passages.term_matching`'s.
+text: code points, nothing normalised. What introduces what is `evidence.passages`'s.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
+from datafari_rag.core.evidence.parts import MAX_CHARS
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector, pieces_of
-from datafari_rag.core.passages.stored_parts import MAX_CHARS
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.core.documents import Document, Passage
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.ports import Ending, TextChunk
 

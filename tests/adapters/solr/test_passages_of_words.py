@@ -10,7 +10,7 @@ import pytest
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.documents import GAP, NO_ORIGINS, Document
-from datafari_rag.core.passages.stored_parts import MAX_CHARS
+from datafari_rag.core.evidence.parts import MAX_CHARS
 from datafari_rag.core.search_request import Search, Step
 from tests.adapters.embedded.test_passages import random_acl
 from tests.passages_in_solr import TwoCollections

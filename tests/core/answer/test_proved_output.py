@@ -8,8 +8,8 @@ from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.proved_output import ProvedOutput
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import UnsupportedPolicy
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.passages.extracts import extracts_for
 
 TRUE, FALSE = "The ferry to the island leaves at nine [1].", "Smoking is free everywhere [1]."
 DOCUMENT = Document("d", "The ferry to the island leaves at nine.", title="Ferry")

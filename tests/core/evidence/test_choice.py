@@ -5,7 +5,7 @@ import pytest
 
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.evidence.choice import BUDGET, CHOSEN, DUPLICATE, RANK, Limit, Selection, head, nodes, select
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 
 QUESTION = "What is the fare of the island ferry?"
 FILLER = "Nothing of interest is said in this sentence at all. "

@@ -5,11 +5,13 @@ from math import log
 
 import pytest
 
+from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Nearness
-from datafari_rag.core.evidence.gate import AUTO, Signals, evidence_of, least_evidence, signals_in
+from datafari_rag.core.evidence.budget import NO_EVIDENCE, Selected, answering_for
+from datafari_rag.core.evidence.gate import AUTO, FEW, Signals, evidence_of, least_evidence, signals_in
 from datafari_rag.core.evidence.scoring import weigh
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from tests.settings import parsed
+from tests.settings import parsed, settings_with
 
 QUESTION = "What is the fare of the island ferry?"
 TOGETHER = "The fare of the ferry to the island is nine euros."
@@ -17,6 +19,7 @@ APART = "The ferry is blue." + " Nothing is said." * 40 + " The fare is due. It 
 OTHERS = tuple(
     Document(f"o{number}", f"The garden has {number} roses and a wall of old bricks.") for number in range(5)
 )
+WORDLESS = settings_with(rag_api_endpoint=BUILTIN_MODEL)
 
 
 def signals(*documents: Document, question: str = QUESTION, language: str = "en", most: int = 0) -> Signals | None:
@@ -154,3 +157,56 @@ def test_the_threshold_is_the_measured_one_without_a_model_and_off_with_one(
 ) -> None:
     settings, problems = parsed({"rag.evidence.min": text, "rag.api.endpoint": endpoint})
     assert (least_evidence(settings.rag), problems) == (least, ())
+
+
+@pytest.mark.parametrize("text", ["automatic", "1.1", "-1", "nan", "AUTO"])
+def test_what_is_neither_a_number_nor_auto_is_refused(text: str) -> None:
+    settings, problems = parsed({"rag.evidence.min": text})
+    assert [one.key for one in problems] == ["rag.evidence.min"]
+    assert problems[0].sentence.endswith('"auto" or a number between 0 and 1 is expected.')
+    assert settings.rag.evidence_min is None
+
+
+def test_a_shut_gate_leaves_all_out_and_says_why() -> None:
+    selected = answering_for(Ask("Who won the cup?"), OTHERS, language="en", settings=WORDLESS, count=len)
+    assert selected.extracts == () and selected.evidence is not None and selected.evidence < AUTO <= FEW
+    assert {one.verdict for one in selected.candidates} == {NO_EVIDENCE}
+    assert [one.rank for one in selected.candidates] == [1, 2, 3, 4, 5]
+
+
+def test_an_open_gate_changes_nothing_of_what_is_chosen() -> None:
+    documents = (Document("d", TOGETHER, language="en"), *OTHERS)
+    gated, free = (
+        answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
+        for settings in (WORDLESS, settings_with(WORDLESS, rag_evidence_min=0.0))
+    )
+    assert gated.extracts == free.extracts and gated.candidates == free.candidates
+    assert gated.evidence is not None and free.evidence is None
+
+
+@pytest.mark.parametrize("is_pooled", [pytest.param(False, id="one search"), pytest.param(True, id="in steps")])
+def test_a_reranker_that_turns_the_order_round_takes_no_evidence_away(is_pooled: bool) -> None:
+    documents = (Document("d", TOGETHER, score=9.0, language="en"), *OTHERS)
+    turned = [
+        replace(one, reranked=(Nearness(0, len(one.text), 90.0 * place),), rated=90.0 * place if is_pooled else None)
+        for place, one in enumerate(documents)
+    ]
+    settings = settings_with(WORDLESS, rag_max_files=1)
+    plain, after = (
+        answering_for(Ask(QUESTION), found, language="en", settings=settings, count=len)
+        for found in (documents, turned)
+    )
+    assert after.evidence == plain.evidence and after.evidence is not None and after.evidence > FEW
+    assert [one.document.id for one in after.extracts] == [documents[-1].id], "the order is the reranker's"
+
+
+def test_just_as_much_evidence_as_is_wanted_is_enough() -> None:
+    documents = (Document("d", APART, language="en"), *OTHERS)
+
+    def selected(least: float) -> Selected:
+        settings = settings_with(WORDLESS, rag_evidence_min=least)
+        return answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
+
+    there = selected(0.0001).evidence or 0.0
+    enough, short = selected(there), selected(there + 0.0001)
+    assert enough.extracts != () and short.extracts == ()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from datafari_rag.core.documents import Document, Nearness, Passage
+from datafari_rag.core.evidence.choice import Limit, select
 from datafari_rag.core.meaning.reranker import PASSAGE_CHARS, passages_in_order, sent_text, with_scores
-from datafari_rag.core.passages.reranking import gains_of
-from datafari_rag.core.passages.selection import Limit, select
 
 FERRY = Document("ferry", "The ferry leaves at nine. " * 60, title="Timetable", score=3.0)
 BOAT = Document("boat", "Boats depart in the morning.", score=2.0)
@@ -45,14 +42,3 @@ def test_a_passage_that_was_not_sent_counts_as_the_worst_that_was() -> None:
     (scored,) = with_scores([document], parts, [2.0, 3.0])
     assert scored.reranked == (Nearness(0, 10, 2.0), Nearness(10, 20, 2.0), Nearness(20, 30, 3.0))
     assert scored.near == near
-
-
-def test_scores_take_the_place_of_nearness_and_evidence_keeps_it() -> None:
-    documents = [
-        Document("a", "x", near=(Nearness(0, 1, 9.0),), reranked=(Nearness(0, 1, 1.0),)),
-        Document("b", "y", near=(Nearness(0, 1, 1.0),), reranked=(Nearness(0, 1, 2.0),)),
-        Document("c", "z", near=(Nearness(0, 1, 9.0),)),
-    ]
-    gains = gains_of(documents, 1.0)
-    assert gains is not None
-    assert [one.score for one in gains] == pytest.approx([-1.75, 0.0, -1.75])

@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import MAX_SENTENCES, Proof, checked_against, resolve
 
 LEAVE = "Employees get 30 days of leave, with the exception of interns."

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from datafari_rag.core.documents import Document, Nearness
-from datafari_rag.core.passages.selection import weigh
+from datafari_rag.core.evidence.scoring import weigh
 from datafari_rag.core.steps import CHOSEN, Lead, lead_from, pooled
 
 QUESTION = "When was the singer of Diamond Cut born?"

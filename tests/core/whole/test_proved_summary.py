@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.whole import MARK, provable, proved
 
 TEXT = "The ferry leaves Brest at nine. It takes 42 minutes. A ticket costs 18 euros and is sold on board."

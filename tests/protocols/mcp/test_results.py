@@ -10,7 +10,7 @@ import pytest
 
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.events import Finished, Sources
-from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import checked
 from datafari_rag.protocols.mcp.replies import (
     Room,

@@ -1,4 +1,4 @@
-"""`python -m datafari_rag_trials.evaluation.calibrate` measures what `core/passages/budget_fitting.py` has."""
+"""`python -m datafari_rag_trials.evaluation.calibrate` measures what `core/evidence/gate.py` has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
 from importlib import resources
 from itertools import chain
 from multiprocessing import get_context
@@ -21,8 +21,8 @@ import numpy
 from datafari_rag.commands.demo.index import CORPUS
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import NoAnswer, NoDocuments
-from datafari_rag.core.passages.budget_fitting import Signals, Weights, evidence_of, parts_of, signals_in
-from datafari_rag.core.passages.selection import weigh
+from datafari_rag.core.evidence.gate import Signals, evidence_of, signals_in
+from datafari_rag.core.evidence.scoring import weigh
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.pipeline import answer, collect, found_for
 from datafari_rag_trials.evaluation.measures import holds, quantile, share
@@ -111,7 +111,7 @@ def calibrate(folder: Path, models: Sequence[str], out: Path, page: Path | None,
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         samples = list(chain.from_iterable(pool.map(_samples, places)))
     chosen_on = [place.name for place in places if place.name.partition(",")[0] in CHOSEN_ON]
-    weights = levelled([sample for sample in samples if sample.place in chosen_on])
+    weights = fitted([sample for sample in samples if sample.place in chosen_on])
     least, few = thresholds(samples, weights, chosen_on)
     click.echo(f"WEIGHTS = {weights}\nAUTO, FEW = {least}, {few}")
     text = table(samples, weights, least)
@@ -186,10 +186,10 @@ def _is_right(question: Question, setup: TrialSetup) -> bool:
         return False
 
 
-def fitted(samples: Sequence[Sample]) -> Weights:
+def fitted(samples: Sequence[Sample]) -> Signals:
     """Return the weights under which right answers and questions of other subjects differ most; each place as much."""
     rows = [sample for sample in samples if sample.signals is not None and (sample.is_right or sample.kind == FOREIGN)]
-    parts = numpy.array([parts_of(sample.signals) for sample in rows if sample.signals is not None])
+    parts = numpy.array([astuple(sample.signals) for sample in rows if sample.signals is not None])
     targets = numpy.array([float(sample.is_right) for sample in rows])
     sizes = Counter((sample.place, sample.is_right) for sample in rows)
     counts = numpy.array([1 / sizes[sample.place, sample.is_right] for sample in rows])
@@ -200,31 +200,17 @@ def fitted(samples: Sequence[Sample]) -> Weights:
         chance = 1 / (1 + numpy.exp(-parts @ solution))
         slope = parts.T @ (counts * (chance - targets)) + ridge @ solution
         solution = solution - numpy.linalg.solve((parts.T * (counts * chance * (1 - chance))) @ parts + ridge, slope)
-    return Weights(*(round(float(weight), 2) for weight in solution))
+    return Signals(*(round(float(weight), 2) for weight in solution))
 
 
-def levelled(samples: Sequence[Sample]) -> Weights:
-    """Return the fitted weights, with that of comparing by meaning so that one threshold keeps as much with it."""
-    weights = fitted(samples)
-    compared = {row.place for row in samples if row.signals is not None and row.signals.outstanding is not None}
-    levels = [
-        _least([sample for sample in samples if (sample.place in compared) == is_compared], weights)
-        for is_compared in (0, 1)
-    ]
-    if not all(levels):
-        return weights
-    by_words, by_meaning = (math.log(level / (1 - level)) for level in levels)
-    return replace(weights, compared=round(weights.compared + by_words - by_meaning, 2))
-
-
-def thresholds(samples: Sequence[Sample], weights: Weights, chosen_on: Sequence[str]) -> tuple[float, float]:
+def thresholds(samples: Sequence[Sample], weights: Signals, chosen_on: Sequence[str]) -> tuple[float, float]:
     """Return the threshold that keeps `KEPT` on each of the places *chosen_on*, and the one of the warning."""
     least = math.floor(_least([sample for sample in samples if sample.place in chosen_on], weights) * 100) / 100
     few = quantile([evidence_of(row.signals, weights) for row in samples if row.is_right], 1 - ALMOST_ALL) or 0.0
     return least, round(max(least, few), 2)
 
 
-def _least(samples: Sequence[Sample], weights: Weights) -> float:
+def _least(samples: Sequence[Sample], weights: Signals) -> float:
     """Return the highest evidence that `KEPT` of the right answers of each place have; 0 without any."""
     of_places: dict[str, list[float]] = {}
     for sample in samples:
@@ -233,12 +219,12 @@ def _least(samples: Sequence[Sample], weights: Weights) -> float:
     return min((quantile(evidence, 1 - RIGHT_SHARE) or 0.0 for evidence in of_places.values()), default=0.0)
 
 
-def table(samples: Sequence[Sample], weights: Weights, least: float) -> str:
+def table(samples: Sequence[Sample], weights: Signals, least: float) -> str:
     """Return as Markdown what *least* keeps and answers of each place, in percent."""
     return "\n".join(_rows(samples, weights, least))
 
 
-def _rows(samples: Sequence[Sample], weights: Weights, least: float) -> Iterator[str]:
+def _rows(samples: Sequence[Sample], weights: Signals, least: float) -> Iterator[str]:
     yield "| documents | right answers | kept, % | foreign | answered, % | same subject, unanswered | answered, % |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for place in dict.fromkeys(sample.place for sample in samples):
@@ -249,7 +235,7 @@ def _rows(samples: Sequence[Sample], weights: Weights, least: float) -> Iterator
         yield f"| {place} | {' | '.join(cells)} |"
 
 
-def _passed(samples: Sequence[Sample], weights: Weights, least: float) -> str:
+def _passed(samples: Sequence[Sample], weights: Signals, least: float) -> str:
     passed = share([evidence_of(sample.signals, weights) >= least for sample in samples])
     return "–" if passed is None else f"{passed:.1f}"
 

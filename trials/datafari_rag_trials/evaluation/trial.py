@@ -35,9 +35,10 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import NoAnswer, NoDocuments, RagError
 from datafari_rag.core.events import Answer, Failed, Sources
-from datafari_rag.core.passages.budget_fitting import evidence_of, signals_in
-from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, weigh
+from datafari_rag.core.evidence.choice import Limit, Selection, choose, head
+from datafari_rag.core.evidence.extracts import extracts_for
+from datafari_rag.core.evidence.gate import evidence_of, signals_in
+from datafari_rag.core.evidence.scoring import Weighed, weigh
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
@@ -210,7 +211,6 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     extracts = whole.sources.extracts if whole else ()
     language = detect(question.text)
     weighed = weigh(question.text, documents, language=language)
-    signals = signals_in(weighed, language=language, most=setup.settings.rag.max_files)
     citations = whole.finished.citations if whole else ()
     return Trial(
         group=question.group,
@@ -225,7 +225,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         citations=len(citations),
         proved=sum(_is_proved(citation) for citation in citations),
         right=sum(_is_proved(citation) and citation.document_id in question.document_ids for citation in citations),
-        evidence=evidence_of(signals),
+        evidence=evidence_of(signals_in(weighed, language=language, most=setup.settings.rag.max_files)),
         leaks=_leaks(question, setup),
         is_whole=_is_whole(question, whole if replied else None),
         needs_all=question.needs_all,
@@ -280,7 +280,7 @@ def _is_proved(citation: Citation) -> bool:
 
 
 def _hits(
-    question: Question, setup: TrialSetup, weighed: WeighedDocuments, dependencies: Dependencies
+    question: Question, setup: TrialSetup, weighed: Weighed, dependencies: Dependencies
 ) -> dict[str, tuple[bool, ...]]:
     """
     Return for each way whether the answer is in the context at each budget, the window being no limit.

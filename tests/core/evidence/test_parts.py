@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from datafari_rag.core.documents import GAP, Document, Nearness, Passage, stored_span
-from datafari_rag.core.passages.extracts import JOINT, extracts_for
-from datafari_rag.core.passages.stored_parts import (
+from datafari_rag.core.evidence.extracts import JOINT, extracts_for
+from datafari_rag.core.evidence.parts import (
     MAX_CHARS,
     MAX_PARTS,
     MAX_PASSAGES,

@@ -8,7 +8,7 @@ import pytest
 
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.documents import Document
-from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
+from datafari_rag.core.evidence.budget import Selected, evidence_for
 from tests.settings import settings_with
 
 SENTENCES = "The ferry leaves at nine. " + "Nothing else is said of it here at all. " * 200

@@ -1,8 +1,4 @@
-"""
-From chosen passages to what the model sees of each document: number, label, cleaned text, and the way back.
-
-Before that, which sentences of a long text are looked at at all.
-"""
+"""From chosen passages to what the model sees of each document: number, label, cleaned text, and the way back."""
 
 from __future__ import annotations
 
@@ -24,61 +20,17 @@ from datafari_rag.core.documents import (
 )
 from datafari_rag.core.proof.labels import labels_for
 from datafari_rag.core.text.folding import clean, unescaped
-from datafari_rag.core.text.sentences import blocks, spans_or_blocks
 from datafari_rag.core.text.structure import (
     MAX_DEPTH,
     REACH_CHARS,
     Heading,
-    Table,
     begins_with_row,
     ends_with_row,
     has_tables,
     headings_in,
     is_in_table,
-    is_row,
     path_among,
 )
-from datafari_rag.core.text.words import is_unspaced
-
-LARGE_BUDGET_CHARS = 16_000
-BLOCK_CHARS, BLOCKS = 350, 50
-"""
-From this budget on a text is cut into blocks of sentences: what is around an answer is in it anyway. A block has at
-least so many characters, and so many of them fill the budget.
-"""
-
-MAX_SENTENCES = 3000
-"""A text that has more, which are a word or less each, is cut into blocks as well."""
-
-CRUMB_CHARS, LEAST_LETTERS = 25, 3
-"""
-A shorter sentence with fewer letters is the number of a page or of a section. They were 8 % of all passages chosen, in
-contracts 23 %.
-"""
-
-
-def bounds_in(text: str, budget_chars: int, tables: Sequence[Table] | None = None) -> list[tuple[int, int]]:
-    """
-    Return the sentences of *text* in order, as (start, end).
-
-    Where *budget_chars* is many pages, sentences that follow each other are given together. Numbers and signs alone are
-    left out. *tables* are those of *text*, where they are known.
-    """
-    if budget_chars < LARGE_BUDGET_CHARS:
-        stretches = spans_or_blocks(text, most=MAX_SENTENCES, block_chars=BLOCK_CHARS, tables=tables)
-    else:
-        stretches = blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS), tables)
-    sentences = [
-        (start, end)
-        for start, end in stretches
-        if end - start >= CRUMB_CHARS
-        or sum(map(str.isalpha, line := text[start:end])) >= LEAST_LETTERS
-        # Few letters are enough for a row of a table, and for a word of a script without spaces.
-        or is_unspaced(line)
-        or is_row(line)
-    ]
-    return sentences or stretches
-
 
 JOINT = " … "
 """Separates passages that do not touch."""

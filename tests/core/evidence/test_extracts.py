@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.documents import Document, Passage
-from datafari_rag.core.passages.extracts import extracts_for, resolved
+from datafari_rag.core.evidence.extracts import extracts_for, resolved
 
 
 def texts(text: str, *spans: tuple[int, int], field: str = "exactContent", is_cleaned: bool = True) -> list[str]:

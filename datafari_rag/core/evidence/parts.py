@@ -16,7 +16,7 @@ from math import log
 from typing import NamedTuple, TypeVar
 
 from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, Nearness, OffsetMap, OffsetRun
-from datafari_rag.core.passages.term_matching import Term, terms_of
+from datafari_rag.core.evidence.matching import Term, terms_of
 from datafari_rag.core.text.folding import lowered
 from datafari_rag.core.text.sentences import blocks, bounds_around
 

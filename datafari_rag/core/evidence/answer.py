@@ -1,0 +1,187 @@
+"""
+An answer without a model: the whole statements of the documents that most likely answer, word for word and cited.
+
+It says nothing of its own but that it found nothing. A heading, a question, and a line of one or two words are no
+answer: they name what is said elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+
+from datafari_rag.core.ask import AnswerFormat
+from datafari_rag.core.documents import HIGHLIGHTING, Extract
+from datafari_rag.core.evidence.matching import hits_in, terms_of
+from datafari_rag.core.evidence.passages import Piece
+from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, near_of, nearness_of, piece_scores
+from datafari_rag.core.proof.sources import Source, Work
+from datafari_rag.core.text.folding import clean
+from datafari_rag.core.text.language import detect, sentence_in
+
+MAX_CHARS, MAX_WHOLE_CHARS = 400, 700
+"""Longest answer, marks and all; and longest where no statement fits: nothing is said in part."""
+
+MAX_STATEMENTS = 3
+
+LEAST_WORDS = 3
+
+COVERED, DOCUMENT, LENGTH = 0.35, 0.09, 0.11
+"""
+Weights of the share of the question's words that a statement itself has, of each place that its document is farther
+down, and of being e times as long, beside what it and what stands around it hold of the question.
+"""
+
+NEARNESS = 0.04
+"""Weight of one spread that a statement is nearer in meaning, as far as the words of the question are missing."""
+
+SHORT_CHARS = 40
+"""What is shorter gains nothing by that."""
+
+FAR = 0.4
+"""How far below the best statement another one may be: what is farther below only fills the answer."""
+
+_QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
+_PLAIN_QUOTES = ("“", "”")
+_QUOTATION_MARK = re.compile('[«»„“”"]')
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """The statements *first* to *last* of the source with that *place*, and how likely they answer."""
+
+    place: int
+    first: int
+    last: int
+    chance: float
+
+
+def nothing_found(language: str) -> str:
+    """Return the sentence that says, in the *language* of the answer, that the documents do not answer."""
+    return sentence_in(language, "nothing_found")
+
+
+def answer(
+    question: str, extracts: Sequence[Extract], *, language: str, answer_format: AnswerFormat | None = None
+) -> str:
+    """Return at most 400 characters: verbatim statements with the mark of their document, or that there are none."""
+    return "".join(pieces(question, extracts, language=language, answer_format=answer_format))
+
+
+def pieces(
+    question: str, extracts: Sequence[Extract], *, language: str, answer_format: AnswerFormat | None = None
+) -> tuple[str, ...]:
+    """
+    Return the answer quotation by quotation; joined they are `answer`. Never empty.
+
+    *language* is the answer's: how it quotes, and how it says that there is nothing. Statements are chosen by the
+    words of the question in the question's own language.
+    """
+    code = language.lower().split("-")[0]
+    sources = [Source(extract, Work()) for extract in extracts]
+    likeliest = sorted(_quotations(question, sources, detect(question) or code), key=lambda one: -one.chance)
+    chosen = _chosen(likeliest, sources, code, MAX_CHARS) or _chosen(likeliest, sources, code, MAX_WHOLE_CHARS)[:1]
+    if not chosen:
+        return (nothing_found(code),)
+    joined = _joined([quotation for quotation, _ in chosen], sources)
+    return tuple(
+        _formatted(*_said(sources[one.place], one, code), number, answer_format) for number, one in enumerate(joined, 1)
+    )
+
+
+def _quotations(question: str, sources: Sequence[Source], language: str) -> Iterator[Quotation]:
+    """Yield the statements that were seen and that may answer, each with its chance."""
+    terms = terms_of(question, language)
+    total = sum(term.share for term in terms) or 1.0
+    hits = [hits_in(source.text, terms, language) for source in sources]
+    worth = [term.share for term in terms]
+    covered = max((fullest(own, worth) for own in hits), default=0.0) / total
+    # As far as words find the place, nearness has no say: it finds the statement that names the subject.
+    weight = NEARNESS * (max(covered, LEAST_COVERAGE) ** -2 - 1)
+    near = [near_of(source.extract.document) for source in sources]
+    nearest = max((part.cosine for own in near for part in own), default=0.0)
+    for place, source in enumerate(sources):
+        cut = [Piece(one.start, one.end, (one.context or (-1,))[0], one.kind == "row") for one in source.statements]
+        for number, score in enumerate(piece_scores(cut, hits[place], terms)):
+            one = source.statements[number]
+            if not _may_answer(source, number):
+                continue
+            opened = [cut[other] for other in (*one.context, number)]
+            own = sum(
+                value
+                for value, places in zip(worth, hits[place], strict=True)
+                if any(each.start <= at < each.end for each in opened for at in places)
+            )
+            distance = nearest - nearness_of(near[place], cut[number]) if near[place] else 0.0
+            if own or (weight and near[place]):
+                length = log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS) / SHORT_CHARS)
+                chance = score + COVERED * own / total - DOCUMENT * place - LENGTH * length - weight * distance
+                yield Quotation(place, number, number, chance)
+
+
+def _may_answer(source: Source, number: int) -> bool:
+    """Say whether the model would have seen the statement with *number*, and whether it states anything."""
+    one, extract = source.statements[number], source.extract
+    seen = ((0, len(source.text)),) if extract.document.field == HIGHLIGHTING else extract.origins.stretches()
+    is_seen = any(start < one.end and one.start < end for start, end in seen)
+    return is_seen and one.kind != "heading" and not one.is_question and len(source.tokens(number)) >= LEAST_WORDS
+
+
+def _chosen(
+    likeliest: Sequence[Quotation], sources: Sequence[Source], language: str, room: int
+) -> list[tuple[Quotation, str]]:
+    chosen: list[tuple[Quotation, str]] = []
+    for one in likeliest:
+        if len(chosen) == MAX_STATEMENTS or one.chance < likeliest[0].chance - FAR:
+            break
+        said = _said(sources[one.place], one, language)[0]
+        if len(said) <= room and said.rpartition(" [")[0] not in [other.rpartition(" [")[0] for _, other in chosen]:
+            chosen.append((one, said))
+            room -= len(said)
+    return chosen
+
+
+def _joined(chosen: Sequence[Quotation], sources: Sequence[Source]) -> list[Quotation]:
+    """Return *chosen* with neighbouring sentences of one paragraph made one, in the place of the better of them."""
+    joined: list[Quotation] = []
+    for one in chosen:
+        for at, other in enumerate(joined):
+            first, last = min(one.first, other.first), max(one.last, other.last)
+            is_next = one.place == other.place and last - first == one.last - one.first + other.last - other.first + 1
+            if is_next and sources[one.place].is_prose(first, last):
+                joined[at] = Quotation(one.place, first, last, other.chance)
+                break
+        else:
+            joined.append(one)
+    return joined
+
+
+def _said(source: Source, one: Quotation, language: str) -> tuple[str, bool]:
+    """Return how *one* is said with its mark, and whether it begins a paragraph: a row and what has an introduction."""
+    mark = f"[{source.extract.number}]"
+    cells = source.named_cells(one.first)
+    if cells:
+        return f"{'; '.join(f'{_words(name)}: {_words(cell)}' for name, cell in cells)} {mark}.", True
+    opening, closing = _QUOTES.get(language, _PLAIN_QUOTES)
+    words = _words(" ".join(source.text_of(number) for number in range(one.first, one.last + 1)))
+    # A quotation mark among the words does not end the quotation.
+    quoted = f"{opening}{_QUOTATION_MARK.sub(chr(34), words)}{closing} {mark}"
+    context = _words(source.context(one.first))
+    return (f"{context} {quoted}" if context else quoted), not source.is_prose(one.first, one.last)
+
+
+def _words(text: str) -> str:
+    return " ".join(clean(text, is_full=False)[0].split())
+
+
+def _formatted(said: str, is_alone: bool, number: int, answer_format: AnswerFormat | None) -> str:
+    match answer_format:
+        case "bulletpoint":
+            return f"{'' if number == 1 else chr(10)}- {said}"
+        case "stepbystep":
+            return f"{'' if number == 1 else chr(10)}{number}. {said}"
+        case _:
+            # What stands alone begins a paragraph: behind the mark before it, it would be one sentence with that.
+            return f"{'' if number == 1 else (chr(10) * 2) if is_alone else ' '}{said}"

@@ -1,1 +1,0 @@
-"""From documents to what the model sees: evidence, selection, budgets."""
