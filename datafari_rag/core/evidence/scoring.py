@@ -2,9 +2,9 @@
 Which documents come first, which of their passages, and whether that is evidence: one score for each.
 
 The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
-together, words in their order and the title can speak. Rarity is counted among the candidates, and within a document
-among its passages, so no score depends on the engine. The weights are measured (docs/quality.md). Nearness by meaning
-counts the more, the less the words of the question find.
+together, words in their order, what is said word for word and the title can speak. Rarity is counted among the
+candidates, and within a document among its passages, so no score depends on the engine. The weights are measured
+(docs/quality.md). Nearness by meaning counts the more, the less the words of the question find.
 """
 
 from __future__ import annotations
@@ -16,12 +16,20 @@ from dataclasses import dataclass
 from math import exp
 from typing import NamedTuple
 
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Document, Nearness
-from datafari_rag.core.evidence.matching import Hits, Term, hits_in, rarity, terms_of
+from datafari_rag.core.evidence.matching import MAX_TERMS, Hits, Term, hits_in, rarity, terms_of
 from datafari_rag.core.evidence.passages import Piece, pieces_of
+from datafari_rag.core.text.folding import lowered
 
-ENGINE, BEST, PAIRS, TITLE, LANGUAGE = 6.0, 4.0, 3.5, 1.2, 3.0
-"""Weights of: the engine's score, the best stretch, words in their order, title and file name, the same language."""
+ENGINE, BEST, PAIRS, WORDED, TITLE, LANGUAGE = 6.0, 4.0, 3.5, 5.0, 1.2, 3.0
+"""
+Weights of: the engine's score, the best stretch, words in their order, a part of the question word for word, title and
+file name, the same language.
+"""
+
+FEW_WORDS = 3
+"""Stretches of so many words, "of the hut", stand in any text."""
 
 CELL_CHARS = 125
 """A stretch is two neighbouring cells of so many characters."""
@@ -32,6 +40,7 @@ PAIR_CHARS = 14
 SATURATION = 1.0
 """How soon a word that is there again says nothing more."""
 
+_PUNCTUATION = "?!.,;:¿¡\"'“”«»’()？！。、"
 
 BEFORE_CHARS, AFTER_CHARS, REACH = 140.0, 60.0, 4
 """How far a word speaks for the pieces after it and for those before it: the scales of the decay, and where it ends."""
@@ -102,7 +111,7 @@ def weigh(question: str, documents: Sequence[Document], *, language: str, keeps_
                 min(rare[at : at + 2]) * _saturated(followed(own, at, terms)) for at in range(len(terms) - 1)
             )
             in_title = sum(worth for worth, there in zip(rare, titled, strict=True) if there)
-            score = (
+            score = WORDED * worded(question, document.text) + (
                 ENGINE * document.score / best
                 + (BEST * fullest(own, rare, is_repeated=True) + PAIRS * in_order + TITLE * in_title) / total
                 + LANGUAGE * (document.language == language)
@@ -188,6 +197,17 @@ def fullest(hits: Hits, worth: Sequence[float], *, is_repeated: bool = False) ->
         for cell, number in Counter(at // CELL_CHARS - back for at in own for back in (0, 1)).items():
             cells[cell] = cells.get(cell, 0.0) + value * (_saturated(number) if is_repeated else 1.0)
     return max(cells.values(), default=0.0)
+
+
+def worded(question: str, text: str) -> float:
+    """Return which share of *question* the longest stretch of it is that stands word for word in *text*: 0 to 1."""
+    words = [word.strip(_PUNCTUATION) for word in lowered(question[:MAX_QUESTION_CHARS]).split()[:MAX_TERMS]]
+    said = " ".join(lowered(text).split())
+    longest = FEW_WORDS
+    for start in range(len(words) - FEW_WORDS):
+        while start + longest < len(words) and " ".join(words[start : start + longest + 1]) in said:
+            longest += 1
+    return (longest - FEW_WORDS) / max(1, len(words) - FEW_WORDS)
 
 
 def followed(hits: Hits, at: int, terms: Sequence[Term]) -> int:
