@@ -114,7 +114,7 @@ def weigh(question: str, documents: Sequence[Document], *, language: str, keeps_
             score = WORDED * worded(question, document.text) + (
                 ENGINE * document.score / best
                 + (BEST * fullest(own, rare, is_repeated=True) + PAIRS * in_order + TITLE * in_title) / total
-                + LANGUAGE * (document.language == language)
+                + LANGUAGE * (document.language in (None, language))
             )
         results.append(Ranked(document, score, own, coverage))
     results.sort(key=lambda result: -result.score)
