@@ -130,7 +130,10 @@ def admit(request: Request, worker: WorkerContext) -> None:
     if settings.server.hosts and not is_known(_hosts_of(request), settings.server.hosts):
         raise UnknownHost
     if cors.is_foreign(request, settings.server, OPEN_PATHS):
-        raise NotAllowed("Pages of other web sites are not allowed to send this request.")
+        raise NotAllowed(
+            "Pages of other web sites are not allowed to send this request.",
+            log=f"origin {request.headers.get('Origin')!r:.200}, which server.cors.origins does not name",
+        )
     query = str(request.environ.get("QUERY_STRING", ""))
     if len(query) + len(request.path) > MAX_TARGET_BYTES:
         raise BadRequest("The request line is longer than 64 KiB.")

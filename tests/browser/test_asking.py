@@ -57,6 +57,18 @@ def test_words_come_one_by_one_and_stop_keeps_them(zoo_service: Zoo, come: Come)
     assert "word10" not in page.locator(".prose").inner_text()
 
 
+def test_who_waits_for_the_model_is_told_so(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("first-60000ms")
+    reader = come(zoo_service.url)
+    page = reader.open()
+    page.fill("#q", "giraffe fence")
+    page.press("#q", "Enter")
+    expect(page.locator(".busy .phase")).to_have_text("Documents found. Waiting for the language model…")
+    page.get_by_role("button", name="Stop").click()
+    reader.ended()
+    zoo_service.behave("cite")
+
+
 def test_a_badge_opens_the_passage_with_the_quote_marked(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("quote")
     page = come(zoo_service.url).ask("giraffe fence metres")

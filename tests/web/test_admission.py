@@ -149,3 +149,13 @@ def test_a_page_of_another_site_asks_only_where_it_may(
 ) -> None:
     body = {"messages": [{"role": "user", "content": "when"}]}
     assert client_of(settings).post("/chat", json=body, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "POST"])
+def test_a_refused_origin_is_named_in_the_log_with_the_setting_that_lets_it_in(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    with caplog.at_level("INFO"):
+        client_of(FRIEND).open("/chat", method=method, json={}, headers=headers)
+    assert any("https://evil.example" in line and "server.cors.origins" in line for line in caplog.messages)

@@ -51,6 +51,11 @@ export class Card {
     });
   }
 
+  /** Says that the documents are there and the model is not; a stream begins with the model's first words. */
+  waits() {
+    if (this.root.classList.contains("busy") && !this.answer) this.phase.textContent = this.words.waiting;
+  }
+
   /** @param {Answer} answer */
   finish(answer) {
     this.answer = answer;

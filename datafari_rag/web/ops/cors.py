@@ -7,6 +7,7 @@ service knows them; any origin (`*`) may not. Every response has the headers tha
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
@@ -14,6 +15,8 @@ from flask import Request, Response
 
 from datafari_rag.core.identity import authority_of, is_same
 from datafari_rag.core.settings.table import ServerSettings
+
+log = logging.getLogger(__name__)
 
 ALLOWED = {
     "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
@@ -51,7 +54,9 @@ def preflight(request: Request, server: ServerSettings, paths: Collection[str]) 
     if not is_preflight(request):
         return None
     response = Response(status=204)
-    if _origin(request, server, paths) is not None:
+    if _origin(request, server, paths) is None:
+        log.warning("origin refused, server.cors.origins does not name it: %.200r", request.headers.get("Origin"))
+    else:
         methods = (request.url_rule.methods or set()) if request.url_rule is not None else set()
         response.headers["Access-Control-Allow-Methods"] = ", ".join(sorted(methods - {"HEAD", "OPTIONS"}))
         response.headers.update(ALLOWED)

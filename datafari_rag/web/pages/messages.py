@@ -190,6 +190,7 @@ def summary_words(_: Translate) -> Mapping[str, object]:
 def _card_words(_: Translate) -> Mapping[str, object]:
     return {
         "searching": _("Searching the documents…"),
+        "waiting": _("Documents found. Waiting for the language model…"),
         "writing": _("Writing the answer…"),
         "done": _("Answer complete"),
         "stopped": _("Stopped. The text received so far is kept."),
