@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,9 +17,14 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.bootstrap import create_app
+from tests.end_to_end.processes import free_port
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
+PORT = free_port()
+"""In place of 8080, which another program may have."""
+
+SHOWN, OURS = "127.0.0.1:8080", f"127.0.0.1:{PORT}"
 README = ROOT / "README.md"
 FENCE = re.compile(r"^```shell\n(.*?)^```\n(?:\n```(?:text|json)\n(.*?)^```\n)?", re.M | re.S)
 MASKS = (
@@ -67,13 +71,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(checkout: Path) -> Iterator[Path]:
     """Run the first block, `make run`, until the tests of this module are over."""
-    with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", 8080)) == 0:
-            pytest.fail("port 8080 of this machine is taken; the README's commands need it")
     log = checkout.parent / "run.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["bash", "-euc", blocks()[0].command],
+            ["bash", "-euc", f"{blocks()[0].command.strip()} PORT={PORT}"],
             cwd=checkout,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -112,10 +113,14 @@ def test_make_run_prints_lines_that_work_as_they_stand(served: Path) -> None:
 
 def run(block: Block, place: Path) -> str:
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.command], cwd=place, capture_output=True, text=True, timeout=120
+        ["bash", "-euo", "pipefail", "-c", block.command.replace(SHOWN, OURS)],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, f"{block.command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout.replace(str(place), "/home/you/datafari_rag")
+    return done.stdout.replace(str(place), "/home/you/datafari_rag").replace(OURS, SHOWN)
 
 
 @pytest.mark.slow

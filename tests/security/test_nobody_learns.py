@@ -145,6 +145,7 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
     if case.dialect == "documents":
         assert (status == 200) is (target in visible), f"{status} for {case.user}"
         assert (target.canary in body) is (target in visible)
+        SEEN[case.dialect] += target in visible
         return
     if case.dialect == "grounding":
         missing = '"notFound":["nothing"]' if target in visible else f'"notFound":["{target.id}","nothing"]'
@@ -224,6 +225,7 @@ def run(running: World, number: int) -> str:
     counts = {dialect: COUNTED[(running.engine, dialect)] for dialect in DIALECTS}
     assert CORPORA[running.engine] >= number // (A_CORPUS * len(DIALECTS))
     assert min(counts.values()) >= number // len(DIALECTS)
+    assert [dialect for dialect in DIALECTS if not SEEN[dialect]] == [], "no reader found a document: it proves nothing"
     return (
         f"PROPERTY {running.engine}: {sum(counts.values())} cases over {CORPORA[running.engine]} corpora, "
         + ", ".join(f"{name} {count}" for name, count in counts.items())

@@ -63,7 +63,8 @@ def test_a_user_and_an_address_of_one_name_are_two() -> None:
     limits = RateLimits(clock=Clock())
     settings = settings_with(server_rate=RequestRates(user=1, client=1))
     limits.check_user(settings.server, "192.0.2.1")
-    limits.check_address(settings, {}, "192.0.2.1")
+    assert refusals(1, lambda: limits.check_address(settings, {}, "192.0.2.1")) == 0
+    assert refusals(1, lambda: limits.check_user(settings.server, "192.0.2.1")) == 1
 
 
 def test_behind_a_trusted_proxy_each_client_has_its_count() -> None:
