@@ -209,7 +209,7 @@ def floor(module: Sequence[str]) -> str:
         # It reads files beside a server that starts, on the same cores.
         pytest.param(
             "commands.demo.watch adapters.embedded.writer",
-            "flask requests pysolr numpy datafari_rag.web",
+            "flask urllib3 numpy datafari_rag.web",
             id="the watcher of a folder: the server",
         ),
         # What opens connections is imported after `server.prepare`, which it would otherwise not see.

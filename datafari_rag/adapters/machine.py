@@ -19,9 +19,8 @@ from typing import Protocol
 
 import gevent.monkey
 import gevent.threadpool
-import requests
 
-from datafari_rag.adapters.http.sessions import session_for
+from datafari_rag.adapters.http import Client
 
 
 class Signal(Protocol):
@@ -70,15 +69,15 @@ class Machine:
     """
     *monotonic* gives seconds that never go back, *wall* seconds since 1970, *chance* a number from 0 to 1.
 
-    *session* opens sessions of requests as `session_for` does; *at_disk* does work that waits for the disk, and *write*
-    writes to a file descriptor.
+    *client* makes clients as `http.Client` does; *at_disk* does work that waits for the disk, and *write* writes to a
+    file descriptor.
     """
 
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
     sleep: Callable[[float], None] = pause
     chance: Callable[[], float] = random.random
-    session: Callable[..., requests.Session] = session_for
+    client: Callable[..., Client] = Client
     signal: Callable[[], Signal] = new_signal
     nonce: Callable[[], str] = new_nonce
     at_disk: Callable[[Callable[[], None]], None] = in_disk_thread

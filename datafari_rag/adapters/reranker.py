@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from statistics import pstdev
 
-from datafari_rag.adapters.http.exchange import JsonEndpoint, NoReply
+from datafari_rag.adapters.http import TIMEOUTS, UNREADABLE, Client, Fault, Request
 from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.folding import encodable
+
+MAX_REPLY_BYTES = 1_000_000
+"""Some servers send the texts back."""
 
 log = logging.getLogger(__name__)
 
@@ -20,8 +26,7 @@ class EndpointReranker:
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
         """Remember where the endpoint is; nothing is opened yet."""
-        self._options, self._clock = settings.rerank.options, clock
-        self._endpoint = JsonEndpoint(settings.rerank.endpoint, settings.rerank.token, settings.tls.rerank, clock)
+        self._settings, self._options, self._clock = settings, settings.rerank.options, clock
         self._scale: tuple[bool, float] | None = None
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float] | RerankFailure:
@@ -37,8 +42,8 @@ class EndpointReranker:
             are_shares, spread = self._scale
             found = self._asked(question, texts, deadline)
             return [(_logit(value) if are_shares else value) / spread for value in found]
-        except NoReply as none:
-            failure = RerankFailure(f"reranker{none.failing}", none.log)
+        except _NoReply as none:
+            failure = none.failure
         # No index, the same score for all texts, thousands of brackets inside brackets.
         except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
             failure = RerankFailure("rerankerGarbled", "not the JSON of a reranker, or no scores")
@@ -49,7 +54,7 @@ class EndpointReranker:
         body: dict[str, object] = {"query": question, "texts": list(texts), "raw_scores": True, "truncate": True}
         if self._options.model:
             body = {"model": self._options.model, "query": question, "documents": list(texts), "top_n": len(texts)}
-        reply = self._endpoint.reply(body, deadline)
+        reply = self._reply(body, deadline)
         rows = reply.get("results") if isinstance(reply, Mapping) else reply
         scores: dict[int, float] = {}
         for row in rows if isinstance(rows, list) else ():
@@ -58,6 +63,43 @@ class EndpointReranker:
                 raise ValueError("no index or no score")
             scores[place] = float(score)
         return [scores[place] for place in range(len(texts))]
+
+    def _reply(self, body: Mapping[str, object], deadline: float) -> object:
+        left_s = deadline - self._clock()
+        if left_s <= 0:
+            raise _failed(Fault.LATE, "")
+        rerank = self._settings.rerank
+        headers = {"Content-Type": "application/json"}
+        if rerank.token:
+            headers["Authorization"] = f"Bearer {rerank.token}"
+        payload = encodable(json.dumps(body, ensure_ascii=False)).encode()
+        request = Request("POST", rerank.endpoint, (left_s, left_s), MAX_REPLY_BYTES, payload, headers, is_safe=True)
+        status, data = self._client.whole(request, lambda: deadline - self._clock())
+        if status != 200:
+            raise _failed(Fault.BROKEN, f"it answered {status}")
+        return json.loads(data)
+
+    @cached_property
+    def _client(self) -> Client:
+        try:
+            return Client(self._settings.rerank.endpoint, _failed, self._settings.tls.rerank)
+        except ValueError as error:
+            # One of two sentences of ours.
+            raise _failed(Fault.UNSENDABLE, str(error)) from error
+
+
+class _NoReply(Exception):
+    """The server did not answer, as *failure* says."""
+
+    def __init__(self, failure: RerankFailure) -> None:
+        super().__init__(failure.label)
+        self.failure = failure
+
+
+def _failed(fault: Fault, log: str) -> _NoReply:
+    if fault in TIMEOUTS:
+        return _NoReply(RerankFailure("rerankerTimeout", ""))
+    return _NoReply(RerankFailure("rerankerGarbled" if fault in UNREADABLE else "rerankerUnavailable", log))
 
 
 def _logit(share: float) -> float:

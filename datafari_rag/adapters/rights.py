@@ -16,14 +16,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from urllib.parse import urlencode
 
-from datafari_rag.adapters.http.exchange import Flights, RightsServer
+from datafari_rag.adapters.http import TIMEOUTS, Client, Fault, Request, basic, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
+from datafari_rag.adapters.single_flight import Flights
 from datafari_rag.core.access import NEVER, BadUsers, Revocation, line_of, read_line, same_user, users_in
-from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
+from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
+from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.ports import RightsSource
 
@@ -64,6 +67,52 @@ class RightsWatch:
 
 
 UNWATCHED = RightsWatch()
+
+
+class RightsServer:
+    """
+    One address that gives rights, read with GET; safe for many threads.
+
+    Nothing but a whole answer of status 200 counts: a login page behind a redirect would look like a user without
+    rights.
+    """
+
+    def __init__(self, url: str, timeout_s: tuple[float, float], max_bytes: int, machine: Machine = MACHINE) -> None:
+        """Open nothing yet. *timeout_s* is the longest time to connect, and the longest for the whole answer."""
+        self._url, self._timeout_s, self._max_bytes, self._machine = url, timeout_s, max_bytes, machine
+
+    def get(self, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None) -> bytes:
+        """
+        Return the body of the answer.
+
+        Raises:
+            AuthorityTimeout: no whole answer in time.
+            AuthorityUnavailable: no connection, another status than 200, or an answer that is cut, coded or too long.
+        """
+        until = self._machine.monotonic() + self._timeout_s[1]
+        try:
+            url, credentials = without_credentials(self._url)
+            proof = {**(headers or {}), **({"Authorization": basic(*credentials)} if credentials else {})}
+            query = f"?{urlencode(params)}" if params else ""
+            request = Request("GET", url + query, self._timeout_s, self._max_bytes, headers=proof, is_safe=True)
+            client = self._client
+        except ValueError as error:
+            raise AuthorityUnavailable(log="it cannot be requested") from error
+        status, body = client.whole(request, lambda: until - self._machine.monotonic())
+        if status != 200:
+            raise AuthorityUnavailable(log=f"it answered {status}")
+        return body
+
+    @cached_property
+    def _client(self) -> Client:
+        # The one thing of the environment that is used: there is no setting for these two servers' certificates.
+        return self._machine.client(self._url, _failed, Tls(ca_file=os.environ.get("REQUESTS_CA_BUNDLE", "")))
+
+
+def _failed(fault: Fault, log: str) -> AuthorityError:
+    if fault in TIMEOUTS:
+        return AuthorityTimeout(log="it did not answer in time")
+    return AuthorityUnavailable(log=f"it could not be read ({log})")
 
 
 class AuthorityRights:

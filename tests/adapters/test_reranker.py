@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.http.exchange import MAX_REPLY_BYTES
-from datafari_rag.adapters.reranker import EndpointReranker
+from datafari_rag.adapters.reranker import MAX_REPLY_BYTES, EndpointReranker
 from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls, TlsByServer

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from datafari_rag.adapters.identity.jwt import MIN_REFETCH_S, STALE_S, JwkSet, JwtIdentity, TokenRules
 from datafari_rag.core.errors import AuthorityError, RagError
-from tests.adapters.http.test_single_flight import together
 from tests.adapters.identity.test_jwt import RULES, claims, jwk
+from tests.adapters.test_single_flight import together
 from tests.attack.report import Record, judge
 from tests.attack.wrong_server import KEYS, Plan, Wrong, wrong_server
 from tests.loopback import Loopback, Reply, serving

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from datafari_rag.adapters.http.sessions import session_for
+from datafari_rag.adapters.http import Client, Reply, Request
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
@@ -147,17 +147,13 @@ def counted(url: str, *, wait_s: float = PATIENCE_S) -> Iterator[Counted]:
     sent = threading.local()
     sent.requests = Counter()
 
-    def noted(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        sent.requests[urlsplit(request.url).path, request.body] += 1
-        return request
-
-    def session(*where: Any, **how: Any) -> requests.Session:
-        opened = session_for(*where, **how)
-        opened.auth = noted
-        return opened
+    class Noting(Client):
+        def open(self, request: Request) -> Reply:
+            sent.requests[urlsplit(request.url).path, request.body] += 1
+            return super().open(request)
 
     limits = settings_with(solr_url=url, solr_limits=SolrLimits(wait_s=wait_s))
-    retriever = retriever_for(limits, machine=replace(MACHINE, session=session))
+    retriever = retriever_for(limits, machine=replace(MACHINE, client=Noting))
     try:
         retriever.search(PUMP, STAFF)  # the collection's description is asked for once
         yield Counted(retriever, sent)

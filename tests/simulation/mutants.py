@@ -15,7 +15,6 @@ from typing import Any
 
 from datafari_rag import pipeline
 from datafari_rag.adapters import retries
-from datafari_rag.adapters.http.exchange import Flights
 from datafari_rag.adapters.model import chain as model_retries
 from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict, ModelChain
 from datafari_rag.adapters.model.endpoint import ReadDeadline
@@ -23,6 +22,7 @@ from datafari_rag.adapters.observability import audit_trail
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.rights import AuthorityRights
 from datafari_rag.adapters.settings.file import SettingsFile
+from datafari_rag.adapters.single_flight import Flights
 from datafari_rag.core.access import filter_for
 from datafari_rag.core.answer.audit_record import record_of
 from datafari_rag.core.errors import AuthorityError, NotAuthenticated

@@ -1,18 +1,16 @@
-"""Servers, and the way to them, in place of sockets: sessions with the part of requests' interface that we use."""
+"""Servers, and the way to them, in place of sockets: clients that send nothing, and their replies."""
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
-import requests
-from requests.structures import CaseInsensitiveDict
+from urllib3 import HTTPHeaderDict
 
+from datafari_rag.adapters.http import Client, Fail, Fault, Reply, Request
 from tests.simulation.scheduler import Scheduler
 
 
@@ -75,9 +73,9 @@ class Network:
         self.open: dict[int, str] = {}
         self._calls = 0
 
-    def session(self, url: str, tls: object, **options: object) -> Any:
-        """Be `Machine.session`."""
-        return SimulatedSession(self)
+    def client(self, url: str, fail: Fail, tls: object, **options: object) -> Client:
+        """Be `Machine.client`."""
+        return SimulatedClient(self, fail)
 
     def call_of(self, url: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[Server, str, Call]:
         """Return the server of *url*, its host, and the call that it sees."""
@@ -87,17 +85,17 @@ class Network:
         return self.servers[host], host, Call(self._calls, parts.path, parts.query, body or b"", headers)
 
 
-class SimulatedSession:
+class SimulatedClient(Client):
     """Sends nothing anywhere: waits as long as the network takes, and returns what the server's script says."""
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
+    def __init__(self, network: Network, fail: Fail) -> None:
+        self._network, self._fail = network, fail
 
-    def request(self, method: str, url: str, *, data: bytes | None, headers: Any, timeout: Any, **how: object) -> Any:
-        """Be `requests.Session.request`."""
-        network, (connect_s, head_s) = self._network, timeout
-        server, host, call = network.call_of(url, data, headers)
-        response = SimulatedResponse(network, server, call)
+    def open(self, request: Request) -> Reply:
+        """Be `Client.open`."""
+        network, (connect_s, head_s) = self._network, request.timeout_s
+        server, host, call = network.call_of(request.url, request.body, request.headers)
+        reply = SimulatedReply(network, server, call, self._fail)
         network.open[call.number] = host
         outcome = "left"
         server.sent(call)
@@ -105,72 +103,62 @@ class SimulatedSession:
             network.scheduler.sleep(network.random.choice((0.0, 0.001, 0.01, 0.2)))
             script = server.called(call)
             network.log("call", host, call.number, call.request_id, script.status, script.fault)
-            try:
-                self._head(script, connect_s, head_s)
-            except requests.RequestException:
-                outcome = "failed"
-                raise
-            outcome = ""
+            fault = self._head(script, connect_s, head_s)
+            outcome = "failed" if fault else ""
         finally:
             if outcome:
-                response.finish(outcome)
-        response.begin(script)
-        return response
+                reply.finish(outcome)
+        if fault:
+            raise self._fail(fault, fault.value)
+        reply.begin(script)
+        return reply
 
     def close(self) -> None:
         """Close nothing."""
 
-    def _head(self, script: Script, connect_s: float, head_s: float) -> None:
-        """Wait for the head. Raises: what requests raises when there is none."""
+    def _head(self, script: Script, connect_s: float, head_s: float) -> Fault | None:
+        """Wait for the head, and return why there is none."""
         sleep = self._network.scheduler.sleep
         if script.fault == "refused":
-            raise requests.ConnectionError(ConnectionRefusedError())
+            return Fault.REFUSED
         if script.fault == "unconnected":
             sleep(connect_s)
-            raise requests.ConnectTimeout
+            return Fault.UNCONNECTED
         if script.fault == "hang" or script.before_s >= head_s:
             sleep(head_s)
-            raise requests.ReadTimeout
+            return Fault.LATE
         sleep(script.before_s)
-        if script.fault == "reset":
-            raise requests.ConnectionError(ConnectionResetError())
+        return Fault.BROKEN if script.fault == "reset" else None
 
 
-class SimulatedResponse:
-    """One reply, with the part of `requests.Response` that we read."""
+class SimulatedReply(Reply):
+    """One reply, read from its script."""
 
-    def __init__(self, network: Network, server: Server, call: Call) -> None:
-        self._network, self._server, self._call = network, server, call
-        self.raw, self.timed = self, self
-        self.limit_s: float | None = None
-        self.request = SimpleNamespace(body=call.body)
+    def __init__(self, network: Network, server: Server, call: Call, fail: Fail) -> None:
+        self._network, self._server, self._call, self._fail = network, server, call, fail
         self._pieces: list[tuple[float, bytes]] = []
 
     def begin(self, script: Script) -> None:
         """Show the head of *script*."""
-        self.status_code, self.headers = script.status, CaseInsensitiveDict(script.headers)
+        self.status, self.headers = script.status, HTTPHeaderDict(script.headers)
         self._pieces, self._ending = list(script.pieces), script.ending
 
-    def bound(self, max_bytes: int) -> None:
-        """Take the limit; nothing here is that long."""
-
-    def read1(self, size: int) -> bytes:
-        """Return the next piece. Raises: what a socket raises."""
-        limit_s = self.limit_s or 0.0
+    def read(self, timeout_s: float) -> bytes:
+        """Be `Reply.read`."""
+        if timeout_s <= 0:
+            raise self._failed(Fault.LATE)
         if not self._pieces:
-            return self._last(limit_s)
+            return self._last(timeout_s)
         wait_s, piece = self._pieces[0]
-        if wait_s >= limit_s:
-            self._pieces[0] = (wait_s - limit_s, piece)
-            self._network.scheduler.sleep(limit_s)
-            self.finish("failed")
-            raise TimeoutError
+        if wait_s >= timeout_s:
+            self._pieces[0] = (wait_s - timeout_s, piece)
+            raise self._ended(Fault.LATE, timeout_s)
         del self._pieces[0]
         if wait_s > 0:
             self._network.scheduler.sleep(wait_s)
         return piece
 
-    def close(self) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Close the connection, if the reply was not read to its end."""
         self.finish("left")
 
@@ -180,13 +168,16 @@ class SimulatedResponse:
             self._network.log("ended", self._call.number, outcome)
             self._server.ended(self._call, outcome, len(self._pieces))
 
-    def _last(self, limit_s: float) -> bytes:
+    def _ended(self, fault: Fault, after_s: float) -> Exception:
+        if after_s:
+            self._network.scheduler.sleep(after_s)
+        self.finish("failed")
+        return self._failed(fault)
+
+    def _last(self, timeout_s: float) -> bytes:
         if self._ending == "silent":
-            self._network.scheduler.sleep(limit_s)
-            self.finish("failed")
-            raise TimeoutError
+            raise self._ended(Fault.LATE, timeout_s)
         if self._ending == "cut":
-            self.finish("failed")
-            raise http.client.IncompleteRead(b"")
+            raise self._ended(Fault.BROKEN, 0.0)
         self.finish("read")
         return b""

@@ -146,7 +146,7 @@ class World:
             wall=self._wall,
             sleep=scheduler.sleep,
             chance=random.random,
-            session=self.network.session,
+            client=self.network.client,
             signal=lambda: SimulatedSignal(scheduler),
             nonce=lambda: f"{random.getrandbits(64):016x}",
             at_disk=self._at_disk,

@@ -18,8 +18,9 @@ from typing import Any
 
 import jwt
 
-from datafari_rag.adapters.http.exchange import Flights, RightsServer
 from datafari_rag.adapters.identity.factory import UNIDENTIFIED
+from datafari_rag.adapters.rights import RightsServer
+from datafari_rag.adapters.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable, ExpiredSignIn, InvalidSignIn
 from datafari_rag.core.identity import VerifiedIdentity, believed_name, qualified_name
 from datafari_rag.core.messages import message

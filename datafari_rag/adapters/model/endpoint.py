@@ -4,7 +4,7 @@ The model behind an HTTP endpoint: one prompt, one request, one reply read as it
 An outcome is a value. Nothing of a request is kept on the model: what belongs to one answer lives in its generator,
 and closing that closes the connection. JSON is turned into values here, by orjson, and nowhere else on this side.
 
-Every foreign exception ends here as a core error. What holds for all HTTP is in `adapters/http`.
+Every foreign exception ends here as a core error. What holds for all HTTP is in `adapters/http.py`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
-from datafari_rag.adapters.http.sessions import without_credentials
+from datafari_rag.adapters.http import TIMEOUTS, UNREADABLE, Fault, Reply, Request, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import (
     ContentFiltered,
@@ -478,7 +477,7 @@ class ModelServer:
         url, _ = without_credentials(endpoint.url)
         needs = endpoint.needs(endpoint.model or "")
         self._url = with_query(url, needs.query)
-        self._session = machine.session(endpoint.url, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
+        self._client = machine.client(endpoint.url, failed, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
         self._passed_on = endpoint.headers
         self._headers = {"Content-Type": "application/json"}
         if endpoint.token and needs.key_header:
@@ -488,7 +487,7 @@ class ModelServer:
 
     def post(self, body: bytes, *, accept: str, timeout_s: tuple[float, float], max_bytes: int) -> Reply:
         """
-        Send *body* and return the reply's head, whatever its status; see `exchanged`.
+        Send *body* and return the reply's head, whatever its status; see `http.Client.open`.
 
         *timeout_s* is the longest time to connect and the longest until the head; *max_bytes* is the most of the body.
 
@@ -497,7 +496,8 @@ class ModelServer:
             ModelUnavailable: no connection, or it ended before the head.
             ModelGarbled: the head is not HTTP.
         """
-        return self._sent(Request("POST", self._url, timeout_s, max_bytes, body, {"Accept": accept}, is_safe=True))
+        request = Request("POST", self._url, timeout_s, max_bytes, body, self._with_own(accept), is_safe=True)
+        return self._client.open(request)
 
     def fetch(self, url: str, body: bytes | None, *, timeout_s: tuple[float, float], max_bytes: int) -> bytes:
         """
@@ -508,41 +508,24 @@ class ModelServer:
             ModelError: as `post`.
         """
         method, (url, _) = "GET" if body is None else "POST", without_credentials(url)
-        accept = {"Accept": "application/json"}
-        with self._sent(Request(method, url, timeout_s, max_bytes, body, accept, is_safe=True)) as reply:
-            if reply.status != 200:
-                raise ModelRefused(log=f"status={reply.status}", status=reply.status)
-            return b"".join(reply.pieces(lambda: timeout_s[1]))
+        request = Request(method, url, timeout_s, max_bytes, body, self._with_own("application/json"), is_safe=True)
+        status, data = self._client.whole(request, lambda: timeout_s[1])
+        if status != 200:
+            raise ModelRefused(log=f"status={status}", status=status)
+        return data
 
-    def _sent(self, request: Request) -> Reply:
-        headers = {**self._passed_on(), **self._headers, **request.headers}
-        return exchanged(self._session, replace(request, headers=headers), failed)
+    def _with_own(self, accept: str) -> Mapping[str, str]:
+        return {**self._passed_on(), **self._headers, "Accept": accept}
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reply ends."""
-        self._session.close()
+        self._client.close()
 
 
-def failed(failure: HttpFailure) -> ModelError:
-    """Return the core error of a failure of HTTP."""
-    return FAILURES[failure.fault](log=failure.log, can_repeat=failure.fault in (Fault.REFUSED, Fault.DROPPED))
-
-
-FAILURES: Mapping[Fault, type[ModelError]] = {
-    Fault.UNCONNECTED: ModelTimeout,
-    Fault.LATE: ModelTimeout,
-    Fault.REFUSED: ModelUnavailable,
-    Fault.BROKEN: ModelUnavailable,
-    Fault.DROPPED: ModelUnavailable,
-    Fault.TOO_LONG: ModelGarbled,
-    Fault.CODED: ModelGarbled,
-    Fault.GARBLED: ModelGarbled,
-    Fault.UNSENDABLE: ModelUnavailable,
-}
-"""
-Each failure of HTTP with its core error. A request may be repeated where no server was reached, or where one closed a
-kept connection at once.
-"""
+def failed(fault: Fault, log: str) -> ModelError:
+    """Return the core error of a fault of HTTP; where no server was reached, a repeat may succeed."""
+    kind = ModelTimeout if fault in TIMEOUTS else ModelGarbled if fault in UNREADABLE else ModelUnavailable
+    return kind(log=log, can_repeat=fault is Fault.REFUSED)
 
 
 MAX_BYTES = 16_000_000

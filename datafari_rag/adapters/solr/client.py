@@ -1,6 +1,6 @@
 """
-The nodes of a Solr: searches and updates by pysolr, limits on time and size, a named error for every failure, and
-which node is next after one.
+The nodes of a Solr: searches and updates, limits on time and size, a named error for every failure, and which node is
+next after one.
 
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
@@ -19,14 +19,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
-import pysolr
-import requests
 
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
-from datafari_rag.adapters.http.sessions import basic, without_credentials
+from datafari_rag.adapters.http import Fault, Reply, Request, basic, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
@@ -47,6 +44,9 @@ REST_S = 30.0
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
 
+
+MAX_QUERY_CHARS = 1024
+"""Longest search that is sent in the address; a longer one is the form of a POST."""
 
 SCHEMA_S = 300.0
 """How long the collection's description is remembered, in seconds."""
@@ -103,18 +103,18 @@ class Node:
         """
         try:
             bare, credentials = without_credentials(url)
-            session = connection.machine.session(url, connection.tls)
+            self._client = connection.machine.client(url, self._failed, connection.tls)
         except ValueError as error:
             # One of two fixed sentences.
             raise SearchUnavailable(log=str(error)) from error
         parts = urlsplit(bare)
         self.place = parts.netloc
-        self._connection, self._session, self._large = connection, session, large
+        self._connection, self._large = connection, large
         # A user and password in the address override the settings.
         login = credentials or ((connection.user, connection.password) if connection.user else None)
         self._headers = {"Authorization": basic(*login)} if login else {}
-        address = parts._replace(path=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")).geturl()
-        self._solr = _Solr(address, self._reply_to, session, Decoder(connection.offload))
+        path = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
+        self._address = parts._replace(path=path).geturl()
 
     def search(self, handler: str, params: Params) -> dict[str, Any]:
         """
@@ -124,13 +124,15 @@ class Node:
             UnicodeEncodeError: a lone surrogate is in a parameter.
             SearchUnavailable: the answer is no JSON object; and as post.
         """
-        reply: dict[str, Any] = self._solr.search(search_handler=handler, **params)
-        return reply
+        form = urlencode({"wt": "json", **params}, doseq=True)
+        if len(form) < MAX_QUERY_CHARS:
+            return self.read(f"{handler}?{form}")
+        kind = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+        return self._decoded(self._sent("POST", handler, form.encode("ascii"), kind))
 
     def read(self, path: str) -> dict[str, Any]:
         """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; and as post."""
-        reply: dict[str, Any] = self._solr.decoder.decode(self._solr.requested("GET", path, None, {}))
-        return reply
+        return self._decoded(self._sent("GET", path, None, {}))
 
     def post(self, path: str, value: Mapping[str, object] | Sequence[object]) -> bytes:
         """
@@ -141,26 +143,42 @@ class Node:
             RequestRejected, RequestForbidden: Solr answered 4xx.
             SearchUnavailable: no connection, 5xx, a redirect, or an answer that broke off or is too large.
         """
-        return self._solr.requested("POST", path, orjson.dumps(value), {"Content-Type": "application/json"})
+        return self._sent("POST", path, orjson.dumps(value), {"Content-Type": "application/json"})
 
     def close(self) -> None:
         """Close the connections."""
-        self._session.close()
+        self._client.close()
 
-    def _reply_to(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+    def _sent(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        """
+        Return the body of the answer to one request for *path* of the collection.
+
+        Its first parameter stops Solr from expanding `${name}` in every other parameter. Parameters contain values of
+        callers. An expanded value becomes another value, syntax, or gigabytes. Solr reads the address before the form
+        and believes the first value: nothing after this one can switch it on again.
+        """
+        name, _, query = path.lstrip("/").partition("?")
+        url = f"{self._address}/{name}?expandMacros=false" + (f"&{query}" if query else "")
         connect_s, timeout_s = self._connection.connect_timeout_s, self._connection.timeout_s
         limit = self._connection.machine.monotonic() + connect_s + timeout_s
         all_headers = {**headers, **self._connection.headers(), **self._headers}
         request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, all_headers)
-        with exchanged(self._session, request, self._failed) as reply:
+        with self._client.open(request) as reply:
             self._check(reply, limit)
             return self._whole(reply, limit)
 
-    def _failed(self, failure: HttpFailure) -> SearchError:
-        if failure.fault is Fault.LATE:
-            return SearchTimeout(log=f"{self.place}: {failure.fault.value}")
-        is_own = failure.fault in (Fault.UNCONNECTED, Fault.TOO_LONG, Fault.CODED)
-        return SearchUnavailable(log=f"{self.place}: {failure.fault.value if is_own else failure.log}")
+    def _decoded(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON object. Raises: SearchUnavailable: it is not a reply of Solr."""
+        try:
+            value = self._connection.offload(partial(orjson.loads, body), len(body))
+        except orjson.JSONDecodeError:
+            raise SearchUnavailable(log="Solr's answer is not JSON") from None
+        if not isinstance(value, dict) or not isinstance(value.get("response") or {}, dict):
+            raise SearchUnavailable(log="Solr's answer is not of its form")
+        return value
+
+    def _failed(self, fault: Fault, log: str) -> SearchError:
+        return (SearchTimeout if fault is Fault.LATE else SearchUnavailable)(log=f"{self.place}: {log}")
 
     def _check(self, reply: Reply, limit: float) -> None:
         status = reply.status
@@ -194,65 +212,6 @@ class Node:
             if size > LARGE_BYTES and self._large is not None and not self._large.enter(limit - clock()):
                 raise SearchTimeout(log=f"{self.place}: other large answers took the time")
         return body.getvalue()
-
-
-Send = Callable[[str, str, bytes | None, Mapping[str, str]], bytes]
-"""Sends a method, an address, a body and headers, and returns the body of the answer."""
-
-
-class _Solr(pysolr.Solr):  # type: ignore[misc] # pysolr has no types
-    """pysolr's client, which reads into dicts and leaves the sending to us."""
-
-    def __init__(self, address: str, send: Send, session: requests.Session, decoder: Decoder) -> None:
-        """Send with *send*; *session* is what pysolr itself would send with."""
-        super().__init__(address, decoder=decoder, results_cls=_reply, session=session)
-        self._send = send
-
-    def requested(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        """Return the body of the answer to one request for *path* of the collection."""
-        return self._send(method.upper(), self._create_full_url(_literal(path)), body, headers)
-
-    def _send_request(
-        self, method: str, path: str = "", body: Any = None, headers: Any = None, files: Any = None
-    ) -> bytes:
-        # The slash behind the handler is pysolr's; some proxies in front of Solr do not know the handler by that name.
-        path = path.replace("/?", "?", 1).removesuffix("/")
-        return self.requested(method, path, body.encode() if isinstance(body, str) else body, headers or {})
-
-
-def _reply(decoded: dict[str, Any], _next_page: object = None) -> dict[str, Any]:
-    """Return what Solr answered; pysolr hands over the request for a next page, too, where a cursor was sent."""
-    return decoded
-
-
-def _literal(path: str) -> str:
-    """
-    Return *path* with the parameter that stops Solr from expanding `${name}` in every other parameter.
-
-    Parameters contain values of callers. An expanded value becomes another value, syntax, or gigabytes. Solr
-    reads the address before the form and believes the first value: nothing after this one can switch it on again.
-    """
-    name, _, query = path.partition("?")
-    return f"{name}?expandMacros=false" + (f"&{query}" if query else "")
-
-
-class Decoder:
-    """Reads an answer's bytes for pysolr, which would make text of them first; long ones are read aside."""
-
-    def __init__(self, offload: Offload = inline) -> None:
-        """Remember where long answers are read."""
-        self._aside = offload
-
-    def decode(self, body: bytes) -> dict[str, Any]:
-        """Return the JSON object. Raises: SearchUnavailable: it is not a reply of Solr."""
-        try:
-            value = self._aside(partial(orjson.loads, body), len(body))
-        except orjson.JSONDecodeError:
-            raise SearchUnavailable(log="Solr's answer is not JSON") from None
-        # pysolr looks into `response` for its log.
-        if not isinstance(value, dict) or not isinstance(value.get("response") or {}, dict):
-            raise SearchUnavailable(log="Solr's answer is not of its form")
-        return value
 
 
 class Addresses(Protocol):

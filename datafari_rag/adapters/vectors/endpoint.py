@@ -14,10 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import requests
-
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
-from datafari_rag.adapters.http.sessions import session_for
+from datafari_rag.adapters.http import TIMEOUTS, Client, Fault, Request
 from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
@@ -119,17 +116,15 @@ class EndpointEmbedder:
         if self._options.token:
             headers["Authorization"] = f"Bearer {self._options.token}"
         request = Request("POST", self._url, (left_s, left_s), most, json.dumps(body).encode(), headers, is_safe=True)
-        with exchanged(self._session, request, failed) as reply:
-            if reply.status != 200:
-                raise EmbeddingsUnavailable(log=f"it answered {reply.status}", can_repeat=reply.status in _TRANSIENT)
-            raw = b"".join(reply.pieces(lambda: deadline - self._clock()))
+        status, raw = self._client.whole(request, lambda: deadline - self._clock())
+        if status != 200:
+            raise EmbeddingsUnavailable(log=f"it answered {status}", can_repeat=status in _TRANSIENT)
         return vectors_of(raw, number, self._dimensions)
 
     @cached_property
-    def _session(self) -> requests.Session:
-        options = self._options
+    def _client(self) -> Client:
         try:
-            return session_for(self._url, options.tls)
+            return Client(self._url, failed, self._options.tls)
         except ValueError as error:
             # One of two fixed sentences.
             raise EmbeddingsUnavailable(log=str(error), can_repeat=False) from error
@@ -139,15 +134,14 @@ def _failure(outcome: list[Vector] | EmbeddingError) -> EmbeddingError | None:
     return outcome if isinstance(outcome, EmbeddingError) else None
 
 
-def failed(failure: HttpFailure) -> EmbeddingError:
-    """Return the core error of a failure of HTTP."""
-    if failure.fault in (Fault.LATE, Fault.UNCONNECTED):
+def failed(fault: Fault, log: str) -> EmbeddingError:
+    """Return the core error of a fault of HTTP."""
+    if fault in TIMEOUTS:
         return EmbeddingsTimeout(log="it did not answer in time")
-    if failure.fault is Fault.TOO_LONG:
+    if fault is Fault.TOO_LONG:
         return EmbeddingsGarbled(log="its answer has more bytes than vectors of this size need")
     # Refused before anything was sent, or broken off: the same request may succeed in a moment.
-    can_repeat = failure.fault in (Fault.REFUSED, Fault.DROPPED, Fault.BROKEN)
-    return EmbeddingsUnavailable(log=f"no answer ({failure.log})", can_repeat=can_repeat)
+    return EmbeddingsUnavailable(log=f"no answer ({log})", can_repeat=fault in (Fault.REFUSED, Fault.BROKEN))
 
 
 def vectors_of(raw: bytes, number: int, dimensions: int | None) -> list[Vector]:

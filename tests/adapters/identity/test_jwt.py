@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from datafari_rag.adapters.identity.jwt import MIN_REFETCH_S, JwkSet, JwtIdentity, TokenRules
 from datafari_rag.core.errors import AuthorityUnavailable, ExpiredSignIn, InvalidSignIn, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity
-from tests.adapters.http.test_single_flight import together
+from tests.adapters.test_single_flight import together
 from tests.loopback import Loopback, Reply, serving
 
 SECRET = "a shared secret of thirty-two bytes or more"

@@ -616,13 +616,6 @@ class TestLimits:
         assert texts == ["x"]
         assert isinstance(ending.failure, ModelTimeout)
 
-    def test_the_size_of_a_chunk_that_trickles_is_a_stall(self) -> None:
-        first = b"%x\r\n%s\r\n" % (len(event("x")), event("x"))
-        with trickling(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first, b"0") as url:
-            texts, ending = told(HttpModel(Endpoint(url), limits=ModelLimits(stall_s=0.2)), prompt("m"))
-        assert texts == ["x"]
-        assert isinstance(ending.failure, ModelTimeout)
-
     def test_a_whole_answer_that_trickles_is_over_the_total(self) -> None:
         with trickling(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", b" ") as url:
             _, ending = told(HttpModel(Endpoint(url), limits=ModelLimits(total_s=0.3)), prompt("m"), is_streamed=False)

@@ -15,7 +15,7 @@ import pytest
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.rights import AuthorityLimits, AuthorityRights, ClaimedRights, RightsWatch
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
-from tests.adapters.http.test_single_flight import Waiting, together
+from tests.adapters.test_single_flight import Waiting, together
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.waiting import HANGS_S, until
 

@@ -88,7 +88,7 @@ def dead_url() -> str:
     ("status", "error"),
     [
         *((status, SearchUnavailable) for status in (301, 302, 400, 401, 403, 404, 408, 410, 429, 500, 502, 503)),
-        (204, SearchUnavailable),
+        (206, SearchUnavailable),
     ],
 )
 def test_another_status_than_200_is_no_answer(status: int, error: type[RagError]) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.adapters.http.exchange import Flights
 from datafari_rag.adapters.machine import MACHINE, Signal
+from datafari_rag.adapters.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout
 from tests.waiting import until
 
