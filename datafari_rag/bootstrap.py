@@ -36,6 +36,7 @@ from datafari_rag.core.settings.search import SecuritySettings
 from datafari_rag.core.settings.table import AuditSettings, LimitsSettings, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
+from datafari_rag.ingest.page_pictures import PagePictures
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, in_turn, inline
 from datafari_rag.web.app import Probes, register
@@ -182,6 +183,7 @@ class Runtime:
                 (settings.rerank, settings.tls),
                 lambda: EndpointReranker(settings, machine.monotonic) if settings.rerank.endpoint else None,
             ),
+            draw_page=part("pages", None, PagePictures),
         )
         revocations = part("revocations", security.revocations_file, lambda: revocations_for(security))
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))

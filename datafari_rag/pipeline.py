@@ -126,6 +126,8 @@ class Dependencies:
     """The indexes of `openai.indexes` by name, where one of them is not that of `solr.url`."""
     reranker: Reranker | None = None
     """What puts the found passages into order; None where nothing is sent anywhere for it."""
+    draw_page: ports.DrawPage | None = None
+    """What shows documents as their files look; None where they are shown as text alone."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:

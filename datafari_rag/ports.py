@@ -94,6 +94,23 @@ class Retriever(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """One of the *pages* of a file as PNG; *is_marked* says whether the words were found on it, None without words."""
+
+    png: bytes
+    pages: int
+    is_marked: bool | None
+
+
+DrawPage = Callable[[Document, int, tuple[int, int] | None, int], PagePicture]
+"""
+Draws a page, by its number, of the file of a whole document, with a stretch of its text marked, so many pixels wide.
+
+Raises NotFound where the file is not as it was indexed, cannot be drawn, or has no such page; Overloaded.
+"""
+
+
 class Writer(Protocol):
     """Puts documents into a search engine, under Datafari's field names; an adapter maps them to its schema's."""
 

@@ -16,6 +16,9 @@ from typing import Any, Literal, NamedTuple, get_args
 PLACES_FIELD = "place_marks"
 """The stored field, in the embedded index and in Solr's schema; a document without it has no places."""
 
+FILE_FIELD = "file_stamp"
+"""The stored field of `Document.file`; no caller is shown it."""
+
 MAX_MARKS = 10_000
 """Most marks of one document; behind the last one that is kept no place is known."""
 
@@ -84,6 +87,15 @@ def place_at(stored: str | None, text: str, offset: int, start: int = 0) -> Plac
     if place is None or place.kind != "row":
         return place
     return None if place.sheet is None else Place("sheet", 1, place.sheet)
+
+
+def page_bounds(stored: str | None, number: int, length: int) -> tuple[int, int] | None:
+    """Return where the page *number* of a text of *length* characters begins and ends, None where no mark says it."""
+    lines = stored.split("\n") if stored and len(stored) <= MAX_STORED_CHARS else []
+    for line, following in zip(lines, [*lines[1:], None], strict=True):
+        if _begin(line) >= 0 and _place(line, 0) == Place("page", number):
+            return _begin(line), length if following is None else _begin(following)
+    return None
 
 
 def with_rows_at(stored: str, text: str, starts: Iterable[int]) -> str:
@@ -309,6 +321,8 @@ class Document:
     """Its place among the documents of several searches, as a score; None where one search says all."""
     places: str | None = None
     """`PlaceMark`s as they are stored: the page, slide or row of each stretch of *text*, where the file had any."""
+    file: str | None = None
+    """The stamp (`ingest.page_pictures`) of the file that a fetched document was made of; None: it has no pages."""
     index: str | None = None
     """The name in `openai.indexes` of the index that it was found in; None for that of `solr.url`."""
     reranked: tuple[Nearness, ...] = ()

@@ -21,16 +21,18 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePath
 from typing import Protocol
 
+from datafari_rag.core.documents import FILE_FIELD
 from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_file, from_line, from_member
 from datafari_rag.ingest.files import HIDDEN, File, NotTaken, PassedOver, files_of, opened
 from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.manifest import Manifest
+from datafari_rag.ingest.page_pictures import stamp_of
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.registry import Inside, ending_of, is_jsonl, is_known, is_readable, is_text, lacking
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
-FORM = 7
+FORM = 8
 """Counts changes of how files become documents, after which files are taken again though they did not change."""
 
 MAX_FILE_BYTES = 200_000_000
@@ -331,6 +333,8 @@ class IndexRun:
         result = self.reader.parse(number, file.path.name, seconds)
         self._note_left_out(str(file.path), result)
         document = from_file(file.path, result, modified_s=file.modified_s, source=source, rights=self.order.rights)
+        if stamp := stamp_of(number, file, root):
+            document[FILE_FIELD] = stamp
         yield TakenDocument(document if result.text else None, file.size_bytes)
         if result.members:
             yield from self._members(file, number, seconds, document, result)

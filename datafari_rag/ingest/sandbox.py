@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from datafari_rag.ingest.jsonl import JsonlLine
+from datafari_rag.ingest.page_words import PageJob
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.registry import Inside
 from datafari_rag.ingest.sandbox_child import Job
@@ -96,6 +97,10 @@ class Sandbox:
         """
         for answer in self._answers(Job(name, True, seconds or self.limits.seconds), file):
             yield from (JsonlLine(*line) for line in answer.get("lines", ()))
+
+    def page(self, file: int, page: PageJob) -> dict[str, Any]:
+        """Return what `page_drawing.drawn` says of the open *file*, a descriptor. Raises as parse."""
+        return dict(next(self._answers(Job("", False, self.limits.seconds, page=asdict(page)), file)))
 
     def close(self) -> None:
         """End the process; the next file starts another."""

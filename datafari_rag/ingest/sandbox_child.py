@@ -19,13 +19,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from datafari_rag.ingest.jsonl import lines
+from datafari_rag.ingest.page_words import PageJob
 from datafari_rag.ingest.parsers.parsed import Unreadable
 from datafari_rag.ingest.parsers.registry import Inside, parse
 
-MAX_JOB_BYTES = 4096
+MAX_JOB_BYTES = 16_384
 BATCH_LINES = 200
 BATCH_BYTES = 1_000_000
 WORN_SHARE = 2
@@ -39,13 +40,14 @@ class Job:
     """
     One file to read: its *name*, whether it is documents line by line, and the seconds for each answer.
 
-    *inside* leads to a file in it.
+    *inside* leads to a file in it. With a *page* (the fields of `PageJob`) that is drawn.
     """
 
     name: str
     is_lines: bool
     seconds: float
     inside: Inside = ()
+    page: dict[str, Any] | None = None
 
 
 def main(channel_number: int, memory_bytes: int, parent: int) -> None:
@@ -98,7 +100,12 @@ def _received(channel: socket.socket) -> tuple[Job, int] | None:
 def _answers(job: Job, file: BinaryIO, memory_bytes: int) -> Iterator[bytes]:
     end: dict[str, object] = {}
     try:
-        if job.is_lines:
+        if job.page is not None:
+            # Imported here: pdfium, which other files do not need.
+            from datafari_rag.ingest.page_drawing import drawn
+
+            yield _encoded(drawn(file, PageJob(**job.page)))
+        elif job.is_lines:
             yield from (_encoded({"lines": batch}) for batch in _batches(job, file))
         else:
             result = parse(file, job.name, job.inside)

@@ -90,6 +90,7 @@ ROUTES = (
     Route("retrieve", (RETRIEVE_PATH,), ("POST",), _JSON, (RETRIEVE,)),
     Route("grounding", (grounding.PATH,), ("POST",), _JSON, (grounding.GROUNDING,)),
     Route("documents", (documents.PATH,), ("GET",), frozenset(), (documents.DOCUMENTS,)),
+    Route("pictures", (documents.PICTURE_PATH,), ("GET",), frozenset(), (documents.PICTURES,)),
     Route("models", ("/v1/models", "/v1/models/<path:name>"), ("GET",), frozenset(), (MODELS,)),
 )
 

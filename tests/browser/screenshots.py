@@ -9,12 +9,15 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import Browser
 
-from tests.browser.places import demo, zoo
+from tests.browser.places import demo, folder_demo, zoo
 from tests.browser.surfing import Surfer, browsing
+from tests.ingest.paged import table
+from tests.waiting import until
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COPY = "How do I copy a file in Python?"
@@ -50,6 +53,25 @@ def made(reader: Surfer) -> None:
 
 def failing(reader: Surfer) -> None:
     reader.ask("giraffe fence")
+
+
+def page_of_a_file(browser: Browser, folder: Path) -> None:
+    """Take the page of a PDF file without the folder that it lies in."""
+    (folder / "files").mkdir(parents=True)
+    table(folder / "files/rates.pdf")
+    with folder_demo(folder) as service:
+        until(lambda: service.get("/demo/progress").json()["runs"], service.logged)
+        page = browser.new_page(viewport={"width": 900, "height": 1200}, locale="en-GB")
+        address = {"id": (folder / "files/rates.pdf").as_uri()}
+        text = service.get(f"/documents?{urlencode(address)}", Accept="application/json").json()["text"]
+        start = text.index("Grace Hopper")
+        page.goto(f"{service.url}/documents?{urlencode({**address, 'start': start, 'end': start + 12, 'page': 1})}")
+        page.wait_for_load_state("networkidle")
+        above, below = page.locator(".leaves").bounding_box(), page.locator(".leaf").bounding_box()
+        assert above is not None and below is not None
+        clip = {"x": 0, "y": above["y"] - 10, "width": 900, "height": below["y"] - above["y"] + 560}
+        page.screenshot(path=IMAGES / "page.png", clip=clip)  # type: ignore[arg-type] # a `FloatRect`
+        make_small(IMAGES / "page.png")
 
 
 OF_DEMO: tuple[Shot, ...] = (
@@ -95,6 +117,7 @@ def main() -> None:
         with zoo(places[1]) as beasts:
             beasts.behave("status-429")
             take(browser, beasts.url, OF_BUSY)
+        page_of_a_file(browser, Path(folder) / "files of a folder")
 
 
 if __name__ == "__main__":

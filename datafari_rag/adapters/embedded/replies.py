@@ -16,7 +16,7 @@ from tantivy import Document as Stored
 from tantivy import Query, Schema, Searcher, SnippetGenerator
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
-from datafari_rag.core.documents import PLACES_FIELD, Document
+from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD, Document
 from datafari_rag.core.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 from datafari_rag.core.text.sentences import bounds_around, index_at
 
@@ -121,6 +121,7 @@ def document_of(stored: Mapping[str, Sequence[Any]], *, field: str, text: str, s
         last_modified=iso_of(stored),
         meta=meta,
         places=_first(stored, PLACES_FIELD) if field != "highlighting" else None,
+        file=_first(stored, FILE_FIELD),
     )
 
 

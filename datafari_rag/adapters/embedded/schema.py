@@ -24,11 +24,11 @@ from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnal
 
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.documents import PLACES_FIELD
+from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.text.words import Remembered
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Counts changes after which an index has to be made again: fields, analysers, what is stored."""
 
 LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
@@ -37,7 +37,7 @@ LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
 RAW_FIELDS = ("extension", "language", "source")
 """Fields that can be filtered, ranged over and counted on, as raw terms."""
 
-SHOWN_FIELDS = ("title", "url", "preview_content", PLACES_FIELD)
+SHOWN_FIELDS = ("title", "url", "preview_content", PLACES_FIELD, FILE_FIELD)
 """Fields that are stored for display or for positions in the file, and have no terms."""
 
 STORED_FIELDS = ("id", "title", "url", "exactContent", "preview_content", "last_modified", *RAW_FIELDS)

@@ -25,7 +25,7 @@ from typing import Any
 
 from datafari_rag.adapters.solr.client import DescribedCollection, Nodes, RequestRejected, TooManyClauses, described
 from datafari_rag.core.access import Filter
-from datafari_rag.core.documents import PLACES_FIELD, Document, Nearness, first_value
+from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD, Document, Nearness, first_value
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable, UnfitValue
 from datafari_rag.core.evidence.extracts import JOINT
 from datafari_rag.core.evidence.parts import (
@@ -319,6 +319,7 @@ def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema
         version=first_value(row, "_version_"),
         meta={name: value for name in _META if (value := first_value(row, name)) is not None},
         places=first_value(row, PLACES_FIELD) if field != "highlighting" else None,
+        file=first_value(row, FILE_FIELD),
     )
 
 
@@ -373,7 +374,7 @@ def section(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _shown_fields(row: object, schema: Schema) -> dict[str, object]:
     named = row.items() if isinstance(row, Mapping) else ()
-    return {name: value for name, value in named if not (schema.is_acl(name) or name == PLACES_FIELD)}
+    return {name: value for name, value in named if not (schema.is_acl(name) or name in (PLACES_FIELD, FILE_FIELD))}
 
 
 KNOWN_S, UNKNOWN_S = 300.0, 10.0

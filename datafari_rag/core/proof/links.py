@@ -69,13 +69,21 @@ def passage_link(citation: Citation, base: str) -> str | None:
     if citation.document_id is None:
         return None
     if citation.url is not None and is_public(citation.url):
-        return marked(citation.url, citation.quote)
+        return marked(at_page(citation.url, citation.page), citation.quote)
     place: dict[str, object] = {"id": citation.document_id}
     if citation.index is not None:
         place["index"] = citation.index
     if citation.start is not None:
         place |= {"field": citation.field, "start": citation.start, "end": citation.end}
+    if citation.page is not None:
+        place["page"] = citation.page
     return f"{base}/documents?{urlencode(place, errors='replace')}"
+
+
+def at_page(address: str, page: int | None) -> str:
+    """Return *address* with the *page* that a browser's reader of PDF files opens; as it is where none is known."""
+    is_paged = page is not None and "#" not in address and urlsplit(address).path.lower().endswith(".pdf")
+    return f"{address}#page={page}" if is_paged else address
 
 
 def document_link(document: Document, base: str) -> str:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
-from datafari_rag.core.documents import PLACES_FIELD
+from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD
 from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.query.dates import date_math_of
 from datafari_rag.core.query.plan import plain_step
@@ -414,7 +414,7 @@ def document_fields(schema: Schema, text: str) -> list[str]:
         "source",
         text,
     )
-    names += (PLACES_FIELD,) if schema.has(PLACES_FIELD) else ()
+    names += tuple(filter(schema.has, (PLACES_FIELD, FILE_FIELD)))
     return [*dict.fromkeys(name for name in names if name and not schema.is_acl(name)), "_version_", "score"]
 
 

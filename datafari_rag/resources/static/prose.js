@@ -137,10 +137,11 @@ export class Marks {
   }
 }
 
-/** @param {{document_id: string | null, field?: string | null, start?: number | null, end?: number | null}} citation @param {string} [base] */
+/** @param {{document_id: string | null, field?: string | null, start?: number | null, end?: number | null, page?: number | null}} citation @param {string} [base] */
 export function addressOf(citation, base = ROOT) {
   const query = new URLSearchParams({ id: citation.document_id ?? "" });
   if (citation.field) query.set("field", citation.field);
+  if (typeof citation.page === "number") query.set("page", String(citation.page));
   const hasPlace = typeof citation.start === "number" && typeof citation.end === "number";
   if (hasPlace) {
     query.set("start", String(citation.start));

@@ -1,31 +1,81 @@
-"""`/documents`: the stored text of one document with a passage marked, for a user who may read it now."""
+"""`/documents`: the text of a document, or a page of its file, with a passage marked, for who may read it now."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from flask import Response
 
-from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage, place_at
-from datafari_rag.core.errors import BadRequest, NotFound
+from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage, Place, place_at
+from datafari_rag.core.errors import BadRequest, NotFound, Overloaded, TooManyRequests
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.search_request import STORED
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.core.text.structure import header_above, is_in_table
 from datafari_rag.pipeline import fetch
+from datafari_rag.ports import PagePicture
 from datafari_rag.protocols.request import Incoming, Questionless
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, wants_json
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, wants_json
 from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.rendering import PageReader, failure_page, page, reader_of
 from datafari_rag.web.responses import NDJSON, failure, json_response, plain
 
+log = logging.getLogger(__name__)
+
 PATH = "/documents"
+PICTURE_PATH = "/documents/page"
+
+MAX_WIDTH, TRIED_WIDTH = 1600, 64
+"""Pixels of a picture from left to right, and of the one that is drawn to see whether a page can be shown."""
+
+Span = tuple[int, int] | None
+"""Where the passage to mark begins and ends in the text, None for none."""
 
 
 def opened(exchange: Exchange) -> Response:
     """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
+    document, span = _read(exchange)
+    if not wants_json():
+        return _as_page(exchange, document, span)
+    start, end = span or (None, None)
+    body = {
+        "id": document.id,
+        "title": title_of(document),
+        "url": target_of(document),
+        "field": document.field,
+        "text": document.text,
+        "start": start,
+        "end": end,
+        "place": None if (where := _where(document, span)) is None else where.label(),
+    }
+    return json_response(plain(body))
+
+
+def picture(exchange: Exchange) -> Response:
+    """Return a page of the document's file as PNG. Raises: NotFound, Overloaded: there is none, or not now."""
+    document, span = _read(exchange)
+    width = _number(exchange.incoming, "width")
+    drawn = _drawn(exchange, document, span, MAX_WIDTH if width is None else min(max(1, width), MAX_WIDTH))
+    response = Response(drawn.png, mimetype="image/png")
+    # Pages of other sites ask for it as `server.cors.origins` says, and cannot embed it.
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    return response
+
+
+def _drawn(exchange: Exchange, document: Document, span: Span, width: int) -> PagePicture:
+    draw, number = exchange.snapshot.dependencies.draw_page, _number(exchange.incoming, "page")
+    if draw is None or document.file is None or number is None:
+        raise NotFound
+    exchange.charge()
+    return draw(document, number, span, width)
+
+
+def _read(exchange: Exchange) -> tuple[Document, Span]:
+    """Return the document with the passage to mark. Raises: NotFound: also where it is hidden."""
     incoming = exchange.incoming
     document_id, field = incoming.param("id"), incoming.param("field") or "exactContent"
     if not document_id:
@@ -42,58 +92,77 @@ def opened(exchange: Exchange) -> Response:
     )
     if document is None:
         raise NotFound
-    start, end = (None, None) if field == HIGHLIGHTING else _span(incoming, len(document.text))
-    exchange.extracts = (Extract(1, document.id, document, (Passage(start or 0, end or len(document.text)),), ""),)
-    if not wants_json():
-        return _as_page(exchange.worker, document, start, end)
-    body = {
-        "id": document.id,
-        "title": title_of(document),
-        "url": target_of(document),
-        "field": document.field,
-        "text": document.text,
-        "start": start,
-        "end": end,
-        "place": _place(document, start),
-    }
-    return json_response(plain(body))
+    span = None if field == HIGHLIGHTING else _span(incoming, len(document.text))
+    exchange.extracts = (Extract(1, document.id, document, (Passage(*(span or (0, len(document.text)))),), ""),)
+    return document, span
 
 
-def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
-    """Return the passage to mark, cut to the text; (None, None) when none was requested or nothing is left."""
-    start, end = (_offset(incoming, name) for name in ("start", "end"))
+def _span(incoming: Incoming, length: int) -> Span:
+    """Return the passage to mark, cut to the text; None when none was requested or nothing is left."""
+    start, end = (_number(incoming, name) for name in ("start", "end"))
     if start is None or end is None:
-        return None, None
+        return None
     start, end = min(start, length), min(end, length)
-    return (start, end) if start < end else (None, None)
+    return (start, end) if start < end else None
 
 
-def _offset(incoming: Incoming, name: str) -> int | None:
+def _number(incoming: Incoming, name: str) -> int | None:
     text = incoming.param(name)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 12):
-        raise BadRequest(f"The parameter {name} must be a whole number of characters, 0 or more.")
+        raise BadRequest(f"The parameter {name} must be a whole number, 0 or more.")
     return int(text)
 
 
-def _place(document: Document, start: int | None, language: str = "en") -> str | None:
-    """Return the page, slide or row of the passage, None without a passage or without such a place."""
-    where = None if start is None else place_at(document.places, document.text, start)
-    return None if where is None else where.label(language)
+def _where(document: Document, span: Span) -> Place | None:
+    return None if span is None else place_at(document.places, document.text, span[0])
 
 
-def _as_page(worker: WorkerContext, document: Document, start: int | None, end: int | None) -> Response:
-    reader = reader_of(worker)
+def _address(incoming: Incoming, page: int | None = None, path: str = PATH) -> str:
+    """Return the address of the document and passage that *incoming* names, as text or on a *page*."""
+    named = [(name, incoming.param(name)) for name in ("id", "index", "field", "start", "end", "ui")]
+    given = [(name, value) for name, value in (*named, ("page", page)) if value is not None]
+    return f"{path}?{urlencode(given, errors='replace')}"
+
+
+def _as_page(exchange: Exchange, document: Document, span: Span) -> Response:
+    incoming, reader = exchange.incoming, reader_of(exchange.worker)
+    where, number = _where(document, span), _number(incoming, "page")
+    # A citation names the page of whatever has one: what was not made of a file here needs no excuse.
+    shown = None if document.file is None or number is None else _shown(exchange, document, span, number)
+    is_paged = document.file is not None and number is None and where is not None
     values = {
+        "shown": shown,
+        "is_missing": document.file is not None and number is not None and shown is None,
+        "text_address": _address(incoming),
+        "page_address": _address(incoming, where.number) if is_paged and where is not None else None,
         "title": title_of(document),
         "url": without_invisible(document.url or ""),
-        "parts": parts_of(document.text, start or 0, end or 0),
-        "place": _place(document, start, reader.language),
+        "parts": parts_of(document.text, *(span or (0, 0))),
+        "place": None if where is None else where.label(reader.language),
         "summary": _summary(document, reader),
         "date": (document.last_modified or "")[:10],
     }
-    return page(worker, reader, "document.html", values)
+    return page(exchange.worker, reader, "document.html", values)
+
+
+def _shown(exchange: Exchange, document: Document, span: Span, number: int) -> Mapping[str, object] | None:
+    """Return what the view of a page needs; None where it cannot be shown, and the text is."""
+    try:
+        drawn = _drawn(exchange, document, span, TRIED_WIDTH)
+    except (NotFound, Overloaded, TooManyRequests) as error:
+        log.info("no page is shown: %s", error.log or error.label)
+        return None
+    incoming = exchange.incoming
+    return {
+        "address": _address(incoming, number, PICTURE_PATH),
+        "number": number,
+        "pages": drawn.pages,
+        "is_marked": drawn.is_marked,
+        "previous": _address(incoming, number - 1) if number > 1 else None,
+        "next": _address(incoming, number + 1) if number < drawn.pages else None,
+    }
 
 
 def _summary(document: Document, reader: PageReader) -> Mapping[str, object] | None:
@@ -102,6 +171,7 @@ def _summary(document: Document, reader: PageReader) -> Mapping[str, object] | N
 
 
 DOCUMENTS = DialectRoute("documents", Questionless(failure), NDJSON, page=failure_page, work=opened)
+PICTURES = DialectRoute("documents", Questionless(failure), NDJSON, work=picture)
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,7 +283,7 @@ def quote_of(citation: Json) -> Markup:
 
 def address_of(citation: Json) -> str:
     """Return the address of the page that shows the cited passage, or only its document if the passage is unknown."""
-    place = {name: citation[name] for name in ("field", "start", "end") if citation.get(name) is not None}
+    place = {name: citation[name] for name in ("field", "start", "end", "page") if citation.get(name) is not None}
     passage = "#passage" if "start" in place else ""
     return f"/documents?{urlencode({'id': str(citation['document_id']), **place})}{passage}"
 

@@ -64,6 +64,19 @@ def test_any_other_opens_on_our_page(url: str | None) -> None:
     assert link == f"{BASE}/documents?id=a+b%26c&field=exactContent&start=1&end=9"
 
 
+@pytest.mark.parametrize(
+    ("url", "link"),
+    [
+        ("https://a.org/x.PDF?v=1", "https://a.org/x.PDF?v=1#page=7:~:text=nine"),
+        ("https://a.org/x.pdf#s2", "https://a.org/x.pdf#s2:~:text=nine"),
+        ("https://a.org/x.html", "https://a.org/x.html#:~:text=nine"),
+        ("file:///x.pdf", f"{BASE}/documents?id=a+b%26c&field=exactContent&start=1&end=9&page=7"),
+    ],
+)
+def test_a_link_names_the_page(url: str, link: str) -> None:
+    assert passage_link(cited(url, field="exactContent", start=1, end=9, page=7, quote="nine"), BASE) == link
+
+
 def test_without_a_place_the_document_opens() -> None:
     assert passage_link(cited(), BASE) == f"{BASE}/documents?id=a+b%26c"
 
