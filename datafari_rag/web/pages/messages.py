@@ -343,6 +343,7 @@ def field_names(_: Translate) -> Mapping[str, str]:
         "language": _("Language"),
         "source": _("Source"),
         "author": _("Author"),
+        "last_modified": _("Date"),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,11 @@ from datafari_rag.core.text.folding import unescaped, without_directions, withou
 FIELDS = "id,title,url,last_modified,extension,preview_content"
 ROWS = 10
 PREVIEW_CHARS = 240
+
+_DAYS = re.compile(
+    r"last_modified:\[(?:\*|(\d{4}-\d\d-\d\d)T00:00:00Z) TO (?:\*|(\d{4}-\d\d-\d\d)T23:59:59Z)\]", re.ASCII
+)
+"""The filter that the form of days makes; one that a caller wrote in another way is shown as it is."""
 
 _TAG = re.compile(r"</?(?:span|em|b|strong|mark)\b[^<>]*>", re.IGNORECASE)
 
@@ -104,6 +110,50 @@ def address_with(arguments: Mapping[str, Sequence[str]], **changed: Sequence[str
     """Return the page's address with *changed* in place; an empty value takes a parameter out."""
     present = {name: values for name, values in {**arguments, **changed}.items() if values}
     return "/?" + urlencode(present, doseq=True)
+
+
+def dated(arguments: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the page's address with the days of its form as a filter, None where the form was not sent."""
+    if not {"since", "until"} & arguments.keys():
+        return None
+    since, until = (_day(arguments.get(name, ("",))[0]) for name in ("since", "until"))
+    filters = [text for text in arguments.get("fq", ()) if not _DAYS.fullmatch(text)]
+    if since or until:
+        first, last = f"{since}T00:00:00Z" if since else "*", f"{until}T23:59:59Z" if until else "*"
+        filters.append(f"last_modified:[{first} TO {last}]")
+    return address_with(arguments, fq=filters, since=(), until=(), start=())
+
+
+def days_of(arguments: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """Return the first and the last day that the results are narrowed to, "" for none."""
+    found = (_DAYS.fullmatch(text) for text in arguments.get("fq", ()))
+    return next(((match[1] or "", match[2] or "") for match in found if match), ("", ""))
+
+
+def active_filters(arguments: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return each filter in words, its field called as *names* say, with the page's address without it."""
+    filters = arguments.get("fq", ())
+    return [
+        (_in_words(text, names), address_with(arguments, fq=[other for other in filters if other != text], start=()))
+        for text in dict.fromkeys(filters)
+    ]
+
+
+def _in_words(text: str, names: Mapping[str, str]) -> str:
+    field, _, value = text.partition(":")
+    if days := _DAYS.fullmatch(text):
+        value = f"{days[1] or '…'} – {days[2] or '…'}"
+    elif value.startswith('"') and value.endswith('"'):
+        value = re.sub(r"\\(.)", r"\1", value[1:-1])
+    return without_directions(f"{names.get(field, field)}: {value}")
+
+
+def _day(text: str) -> str:
+    """Return *text* as a day, "" where it is none."""
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        return ""
 
 
 def _hit(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Hit:

@@ -41,9 +41,12 @@ from datafari_rag.web.pages.results import (
     ROWS,
     SHAPES,
     PlacedCitations,
+    active_filters,
     address_of,
     address_with,
     choices_of,
+    dated,
+    days_of,
     hits_of,
     html_of,
     notes_of,
@@ -66,10 +69,16 @@ Arguments = Mapping[str, Sequence[str]]
 
 
 def search_page(exchange: Exchange) -> Response:
-    """Return the page for the question in the address, the first page when there is none. Raises: RagError."""
+    """
+    Return the page for the question in the address, the first page when there is none. Raises: RagError.
+
+    The days of the form of results become a filter of the address, which scripts and links know.
+    """
     worker = exchange.worker
     reader = reader_of(worker)
     arguments = _arguments()
+    if (address := dated(dict(request.args.lists()))) is not None:
+        return Response(status=303, headers={"Location": request.script_root + address})
     question = arguments.get("q", [""])[0]
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
     content = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
@@ -83,7 +92,7 @@ def found_part(exchange: Exchange) -> Response:
     reader = reader_of(worker)
     chosen = tuple(request.form.getlist("documents"))
     exchange.incoming = _incoming(_parameters(worker, arguments) | ({"documents": chosen} if chosen else {}))
-    content = _hits(orjson.loads(search_of(exchange).get_data()), reader, arguments)
+    content = _hits(worker, orjson.loads(search_of(exchange).get_data()), reader, arguments)
     return page(worker, reader, "found.html", {"field_names": field_names(reader.translate), **content})
 
 
@@ -125,7 +134,7 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
 def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
     reply = orjson.loads(searched(worker, _incoming(_parameters(worker, arguments))).get_data())
     # What the answer says of a failure is enough.
-    hits = {} if "error" in reply else _hits(reply, reader, arguments)
+    hits = {} if "error" in reply else _hits(worker, reply, reader, arguments)
     parameters = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
     return hits | _answer(worker, answered(worker, PAGE, _incoming(parameters)), reader)
 
@@ -200,11 +209,16 @@ def _parameters(worker: WorkerContext, arguments: Arguments) -> dict[str, tuple[
     return parameters_for(arguments, worker.snapshot().settings.solr.facets)
 
 
-def _hits(reply: Mapping[str, Any], reader: PageReader, arguments: Arguments) -> dict[str, object]:
+def _hits(
+    worker: WorkerContext, reply: Mapping[str, Any], reader: PageReader, arguments: Arguments
+) -> dict[str, object]:
     total, start = int(reply["response"]["numFound"]), int(reply["response"]["start"])
     return {
         "hits": hits_of(reply),
         "choices": choices_of(reply, arguments),
+        "active": active_filters(arguments, field_names(reader.translate)),
+        "days": days_of(arguments) if "last_modified" in worker.snapshot().settings.solr.facets else None,
+        "kept": [(name, one) for name, values in arguments.items() if name != "start" for one in values],
         "total": total,
         "notes": notes_of(reply, relaxed_words(reader.translate)),
         "previous": address_with(arguments, start=[str(max(0, start - ROWS))]) if start else None,

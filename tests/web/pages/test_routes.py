@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from flask import Flask
@@ -397,3 +398,45 @@ def test_without_a_folder_there_is_no_progress() -> None:
 
     assert client.get("/demo/progress").status_code == 404
     assert 'id="progress"' not in client.get("/").get_data(as_text=True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "filters"),
+    [
+        ("since=2024-01-31&until=", ["last_modified:[2024-01-31T00:00:00Z TO *]"]),
+        ("since=&until=2024-01-31", ["last_modified:[* TO 2024-01-31T23:59:59Z]"]),
+        (
+            "since=2024-01-01&until=2024-01-31&start=10&fq=last_modified:[* TO 2020-01-01T23:59:59Z]&fq=a:b",
+            ["a:b", "last_modified:[2024-01-01T00:00:00Z TO 2024-01-31T23:59:59Z]"],
+        ),
+        ("since=&until=&fq=last_modified:[* TO 2020-01-01T23:59:59Z]&fq=last_modified:[NOW-1YEAR TO *]",
+         ["last_modified:[NOW-1YEAR TO *]"]),
+        ("since=2024-02-30&until=%22%5D+OR+x", []),
+        ("since=2024-01-31&since=x", ["last_modified:[2024-01-31T00:00:00Z TO *]"]),
+    ],
+)  # fmt: skip
+def test_days_become_a_filter_of_the_address(sent: str, filters: list[str]) -> None:
+    response = app_of(fake_snapshot()).test_client().get(f"/?q=when&{sent}", headers=HTML)
+    address = urlsplit(response.headers["Location"])
+    wanted = parse_qs(address.query)
+    assert (response.status_code, address.scheme, address.netloc, address.path) == (303, "", "", "/")
+    assert wanted == {"q": ["when"]} | ({"fq": filters} if filters else {})
+
+
+@pytest.mark.parametrize(
+    ("filter", "told"),
+    [
+        ('extension:"p\\"d\\\\f"', 'File type: p"d\\f'),
+        ("last_modified:[2024-01-01T00:00:00Z TO *]", "Date: 2024-01-01 – …"),
+        ("last_modified:[NOW-1YEAR TO *]", "Date: [NOW-1YEAR TO *]"),
+        ("x<b>\u202e", "x<b>: "),
+    ],
+)
+def test_a_filter_is_named_with_the_way_to_take_it_out(filter: str, told: str) -> None:
+    query = urlencode([("q", "when"), ("fq", "extension:pdf"), ("fq", filter)])
+    shown = page(fake_snapshot(), f"/?{query}", **HTML)
+    (_, inner) = re.findall(
+        r'<a class="button" href="([^"]*)" title="Remove this filter"><span dir="auto">([^<]*)', shown
+    )
+    assert html.unescape(inner[1]) == told
+    assert parse_qs(urlsplit(html.unescape(inner[0])).query)["fq"] == ["extension:pdf"]
