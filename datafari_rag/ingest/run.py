@@ -52,6 +52,9 @@ OF_PROGRAMS = re.compile(r"~\$.*|\.~lock\..*|~WRL\d+\.tmp|Thumbs\.db|ehthumbs\.d
 
 OWN = "a program's own"
 NO_READER = "file in it without a reader"
+MAX_NAMES = 20
+"""Most files without a reader that are named of one file."""
+
 
 FIRST_S = 5.0
 """A file that takes longer is read when all others have been."""
@@ -391,11 +394,12 @@ class IndexRun:
             waiting += reversed(inner)
 
     def _note_left_out(self, where: str, result: Parsed) -> None:
-        left_out = Counter(result.left_out)
-        left_out[NO_READER] += sum(not is_readable(name) and not _is_own(name) for name in result.members)
-        if left_out := +left_out:
+        unread = [name for name in result.members if not is_readable(name) and not _is_own(name)]
+        left_out = +(Counter(result.left_out) + Counter({NO_READER: len(unread)}))
+        if left_out:
+            names = f" ({', '.join(unread[:MAX_NAMES])})" if unread else ""
             self.outcome.left_out += left_out
-            self.outcome.notes.append((where, f"left out: {in_words(left_out)}"))
+            self.outcome.notes.append((where, f"left out: {in_words(left_out)}{names}"))
 
     def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
         rejected, rights = RejectedLines(), self._rights(file)

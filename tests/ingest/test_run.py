@@ -17,6 +17,7 @@ from datafari_rag.ingest.parsers.parsed import Parsed
 from datafari_rag.ingest.run import FIRST_S, MAX_REPORTED_LINES, IndexOrder, IndexRun, RunOutcome
 from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
 from tests.ingest.house import House, lines
+from tests.ingest.parsers.written import zip_of
 
 
 def test_a_first_run_takes_all_with_one_commit(house: House) -> None:
@@ -144,6 +145,13 @@ def test_a_line_that_went_bad_loses_its_document(house: House) -> None:
     house.write("a.jsonl", [*lines("x"), {"id": "y", "content": "t", "deny_token_share": 7}])
     assert house.run() == RunOutcome(removed=1, problems=1, read=1)
     assert house.names == ["x"]
+
+
+def test_what_is_left_out_of_a_file_is_counted_and_named(house: House) -> None:
+    zip_of(house.root / "a.zip", ("b.txt", b"words"), ("winmail.dat", b"x"), ("Thumbs.db", b"x"))
+    outcome = house.run()
+    assert outcome.left_out == {"file in it without a reader": 1}
+    assert outcome.notes == [(str(house.root / "a.zip"), "left out: 1 × file in it without a reader (winmail.dat)")]
 
 
 def test_an_unreadable_file_is_told_and_what_was_taken_from_it_stays(house: House) -> None:

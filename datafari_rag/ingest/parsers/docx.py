@@ -52,7 +52,9 @@ def parse(file: BinaryIO) -> Parsed:
         return taken(lambda blocks: _Word(document, blocks).read()).parsed(document.core_properties.title)
     except RecursionError as error:
         raise Unreadable("This DOCX is nested too deeply.") from error
-    except (PackageNotFoundError, zipfile.BadZipFile, ValueError, LookupError, SyntaxError, AttributeError) as error:
+    except (
+        PackageNotFoundError, zipfile.BadZipFile, ValueError, LookupError, SyntaxError, AttributeError, TypeError
+    ) as error:  # fmt: skip
         # lxml's errors are SyntaxErrors; a package without its parts makes the parser raise the others.
         raise Unreadable("This DOCX is broken.") from error
 

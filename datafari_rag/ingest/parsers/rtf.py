@@ -129,7 +129,8 @@ def _seen(source: str, blocks: Blocks) -> str:
         elif word in _MERGED:
             kind = _MERGED[word]
         elif word == "cellx":
-            merged, kind = [*merged, kind], ""
+            merged.append(kind)
+            kind = ""
         elif word == "cell":
             text = (merged[at] if at < len(merged) else "") + text
             at += 1

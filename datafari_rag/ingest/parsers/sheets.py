@@ -169,7 +169,7 @@ def _book(file: BinaryIO) -> Any:
         warnings.simplefilter("ignore")
         try:
             return openpyxl.load_workbook(file, data_only=True)
-        except (ValueError, LookupError, AttributeError, TypeError, AssertionError):
+        except (OSError, ValueError, LookupError, AttributeError, TypeError, AssertionError):
             return None
 
 
