@@ -8,14 +8,15 @@ answer: they name what is said elsewhere.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.documents import HIGHLIGHTING, Extract
-from datafari_rag.core.evidence.matching import hits_in, terms_of
-from datafari_rag.core.evidence.passages import Piece
+from datafari_rag.core.evidence.matching import Hits, hits_in, terms_of
+from datafari_rag.core.evidence.passages import Piece, is_heading
 from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, near_of, nearness_of, piece_scores
 from datafari_rag.core.proof.sources import Source, Work
 from datafari_rag.core.text.folding import clean
@@ -28,11 +29,15 @@ MAX_STATEMENTS = 3
 
 LEAST_WORDS = 3
 
-COVERED, DOCUMENT, LENGTH = 0.35, 0.09, 0.11
+COVERED, HEADED, DOCUMENT, LENGTH, OPENS = 0.2, 0.8, 0.2, 0.05, 0.3
 """
-Weights of the share of the question's words that a statement itself has, of each place that its document is farther
-down, and of being e times as long, beside what it and what stands around it hold of the question.
+Weights of the share of the question's words that a statement itself has, of standing under a heading or a question with
+these words, of each place that its document is farther down, of being e times as long, and of being a short line of
+its own or ending with a colon, beside what it and what stands around it hold of the question.
 """
+
+DECAY, LEAST_HEADED = 0.8, 0.01
+"""What a heading still says of the next statement under it, and when it says nothing any more."""
 
 NEARNESS = 0.04
 """Weight of one spread that a statement is nearer in meaning, as far as the words of the question are missing."""
@@ -92,11 +97,11 @@ def pieces(
 
 
 def _quotations(question: str, sources: Sequence[Source], language: str) -> Iterator[Quotation]:
-    """Yield the statements that were seen and that may answer, each with its chance."""
+    """Yield the statements that hold something of the question, stand under what does or are near it."""
     terms = terms_of(question, language)
-    total = sum(term.share for term in terms) or 1.0
-    hits = [hits_in(source.text, terms, language) for source in sources]
     worth = [term.share for term in terms]
+    total = sum(worth) or 1.0
+    hits = [hits_in(source.text, terms, language) for source in sources]
     covered = max((fullest(own, worth) for own in hits), default=0.0) / total
     # As far as words find the place, nearness has no say: it finds the statement that names the subject.
     weight = NEARNESS * (max(covered, LEAST_COVERAGE) ** -2 - 1)
@@ -104,29 +109,45 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
     nearest = max((part.cosine for own in near for part in own), default=0.0)
     for place, source in enumerate(sources):
         cut = [Piece(one.start, one.end, (one.context or (-1,))[0], one.kind == "row") for one in source.statements]
+        held = _held(cut, hits[place])
+        asked, under = 0.0, 0
         for number, score in enumerate(piece_scores(cut, hits[place], terms)):
             one = source.statements[number]
-            if not _may_answer(source, number):
+            own = sum(worth[term] for term in held[number].union(*(held[above] for above in one.context))) / total
+            is_line = one.kind == "sentence" and not one.context and is_heading(source.text, one.start, one.end)
+            if not source.is_next(number):
+                asked = 0.0
+            headed, under = asked**2 * DECAY**under, under + 1
+            if is_line or one.is_question or one.kind == "heading":
+                asked, under = own, 0
+            if one.is_question or one.kind == "heading":
                 continue
-            opened = [cut[other] for other in (*one.context, number)]
-            own = sum(
-                value
-                for value, places in zip(worth, hits[place], strict=True)
-                if any(each.start <= at < each.end for each in opened for at in places)
-            )
             distance = nearest - nearness_of(near[place], cut[number]) if near[place] else 0.0
-            if own or (weight and near[place]):
+            if own or headed > LEAST_HEADED or (weight and near[place]):
                 length = log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS) / SHORT_CHARS)
-                chance = score + COVERED * own / total - DOCUMENT * place - LENGTH * length - weight * distance
-                yield Quotation(place, number, number, chance)
+                chance = score + COVERED * own + HEADED * headed - DOCUMENT * place - LENGTH * length
+                is_opening = is_line or source.text.startswith((":", "："), one.end - 1)
+                yield Quotation(place, number, number, chance - weight * distance - OPENS * is_opening)
+
+
+def _held(cut: Sequence[Piece], hits: Hits) -> list[set[int]]:
+    """Return for each piece which of the terms stand in it."""
+    held: list[set[int]] = [set() for _ in cut]
+    starts = [piece.start for piece in cut]
+    for term, places in enumerate(hits):
+        for at in places:
+            number = bisect_right(starts, at) - 1
+            if number >= 0 and at < cut[number].end:
+                held[number].add(term)
+    return held
 
 
 def _may_answer(source: Source, number: int) -> bool:
-    """Say whether the model would have seen the statement with *number*, and whether it states anything."""
+    """Say whether the model would have seen the statement with *number*, and whether it has enough words."""
     one, extract = source.statements[number], source.extract
     seen = ((0, len(source.text)),) if extract.document.field == HIGHLIGHTING else extract.origins.stretches()
     is_seen = any(start < one.end and one.start < end for start, end in seen)
-    return is_seen and one.kind != "heading" and not one.is_question and len(source.tokens(number)) >= LEAST_WORDS
+    return is_seen and len(source.tokens(number)) >= LEAST_WORDS
 
 
 def _chosen(
@@ -136,6 +157,8 @@ def _chosen(
     for one in likeliest:
         if len(chosen) == MAX_STATEMENTS or one.chance < likeliest[0].chance - FAR:
             break
+        if not _may_answer(sources[one.place], one.first):
+            continue
         said = _said(sources[one.place], one, language)[0]
         if len(said) <= room and said.rpartition(" [")[0] not in [other.rpartition(" [")[0] for _, other in chosen]:
             chosen.append((one, said))

@@ -29,10 +29,10 @@ from datafari_rag.web.user import TOKEN_FIELD
 
 QUESTIONS = (
     "How do I copy a file in Python?",
-    "How are Enums and Flags different?",
-    "What does VACUUM do?",
+    "How do I modify a string in place?",
+    "How do I convert between tuples and lists?",
 )
-"""What the demo's first page proposes."""
+"""What the demo's first page proposes: every reader sees the pages that answer."""
 
 COOKIE = "datafari_rag_demo_user"
 PURPOSE = "demo user"
