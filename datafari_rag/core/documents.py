@@ -378,6 +378,8 @@ class Extract:
     origins: OffsetMap = NO_ORIGINS
     paths: tuple[tuple[int, str], ...] = ()
     """Where in *text* a passage begins under other headings than the one before, and which: "Section > Subsection"."""
+    name: str = ""
+    """The name of the file; empty where the label says it, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)

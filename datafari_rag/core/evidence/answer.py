@@ -17,7 +17,7 @@ from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.documents import HIGHLIGHTING, Extract
 from datafari_rag.core.evidence.matching import Hits, hits_in, terms_of
 from datafari_rag.core.evidence.passages import Piece, is_heading
-from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, near_of, nearness_of, piece_scores
+from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, named_in, near_of, nearness_of, piece_scores
 from datafari_rag.core.proof.sources import Source, Work
 from datafari_rag.core.text.folding import clean
 from datafari_rag.core.text.language import detect, sentence_in
@@ -110,12 +110,13 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
     for place, source in enumerate(sources):
         cut = [Piece(one.start, one.end, (one.context or (-1,))[0], one.kind == "row") for one in source.statements]
         held = _held(cut, hits[place])
-        asked, under = 0.0, 0
+        named = named_in(source.extract.document, terms, language)
+        asked, under = sum(value for value, is_there in zip(worth, named, strict=True) if is_there) / total, 0
         for number, score in enumerate(piece_scores(cut, hits[place], terms)):
             one = source.statements[number]
             own = sum(worth[term] for term in held[number].union(*(held[above] for above in one.context))) / total
             is_line = one.kind == "sentence" and not one.context and is_heading(source.text, one.start, one.end)
-            if not source.is_next(number):
+            if number and not source.is_next(number):
                 asked = 0.0
             headed, under = asked**2 * DECAY**under, under + 1
             if is_line or one.is_question or one.kind == "heading":

@@ -18,7 +18,7 @@ from datafari_rag.core.documents import (
     Passage,
     joined,
 )
-from datafari_rag.core.proof.labels import labels_for
+from datafari_rag.core.proof.labels import file_name, labels_for, plain_label
 from datafari_rag.core.text.folding import clean, unescaped
 from datafari_rag.core.text.structure import (
     MAX_DEPTH,
@@ -63,11 +63,17 @@ def extracts_for(
             entries.append((document, ordered, text, origins, paths))
     labels = labels_for([document for document, *_ in entries])
     return tuple(
-        Extract(number, label, document, passages, text, origins, paths)
+        Extract(number, label, document, passages, text, origins, paths, _name_beside(label, document))
         for number, (label, (document, passages, text, origins, paths)) in enumerate(
             zip(labels, entries, strict=True), 1
         )
     )
+
+
+def _name_beside(label: str, document: Document) -> str:
+    """Return the name of the file of *document*, "" where it has none or the label says it."""
+    name = plain_label(file_name(document.url or ""))
+    return "" if "." not in name or name.lower() in label.lower() else name
 
 
 def paths_of(document: Document, origins: OffsetMap) -> tuple[tuple[int, str], ...]:

@@ -8,6 +8,7 @@ one that they do: that is beyond a threshold (docs/quality.md). Nearness in mean
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from math import exp, log
 from operator import mul
@@ -15,7 +16,7 @@ from statistics import median
 
 from datafari_rag.core.documents import stored_span
 from datafari_rag.core.evidence.matching import rarity
-from datafari_rag.core.evidence.scoring import Weighed, followed, fullest
+from datafari_rag.core.evidence.scoring import Ranked, Weighed, followed, fullest
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.answers import RagSettings
 
@@ -66,7 +67,7 @@ def signals_in(weighed: Weighed, *, language: str, most: int) -> Signals | None:
     units = max(LEAST_UNITS, sum(stored_span(doc, 0, len(doc.text))[1] for doc in texts) / UNIT_CHARS)
     counts = [min(units, sum(len(result.hits[at]) for result in weighed.order)) for at in range(len(terms))]
     worth = [term.share * rarity(units, count) / rarity(units, 0) for term, count in zip(terms, counts, strict=True)]
-    total, fullness = sum(worth), max(fullest(result.hits, worth) for result in best)
+    total, fullness = sum(worth), max(_held(result, worth) for result in best)
     pairs = [
         sum(min(worth[at : at + 2]) for at in range(len(terms) - 1) if followed(result.hits, at, terms))
         for result in best
@@ -74,7 +75,9 @@ def signals_in(weighed: Weighed, *, language: str, most: int) -> Signals | None:
     missing = 1 - fullness / total
     is_foreign = all(hit.document.language not in (None, language) for hit in best)
     unnamed = [
-        value for at, value in enumerate(worth) if terms[at].is_name and not any(result.hits[at] for result in best)
+        value
+        for at, value in enumerate(worth)
+        if terms[at].is_name and not any(result.hits[at] or result.named[at] for result in best)
     ]
     cosines = [near.cosine for result in weighed.order for near in result.document.near]
     outstanding = max(cosines) - median(cosines) if cosines else 0.0
@@ -87,6 +90,14 @@ def signals_in(weighed: Weighed, *, language: str, most: int) -> Signals | None:
         unnamed=sum(unnamed) / total,
         nearness=max(0.0, outstanding - LEAST_SPREADS),
     )
+
+
+def _held(result: Ranked, worth: Sequence[float]) -> float:
+    """Return what the best stretch of a document holds of the question, with what only its title or file name has."""
+    beside = [
+        value for value, own, is_named in zip(worth, result.hits, result.named, strict=True) if is_named and not own
+    ]
+    return fullest(result.hits, worth) + sum(beside)
 
 
 def evidence_of(signals: Signals | None, weights: Signals = WEIGHTS) -> float:

@@ -12,14 +12,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import NamedTuple
+from unicodedata import normalize
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.evidence.matching import MAX_TERMS, Hits, Term, hits_in, rarity, terms_of
 from datafari_rag.core.evidence.passages import Piece, pieces_of
+from datafari_rag.core.proof.labels import MAX_TITLE_CHARS, file_name
 from datafari_rag.core.text.folding import lowered
 
 ENGINE, BEST, PAIRS, WORDED, TITLE, LANGUAGE = 6.0, 4.0, 3.5, 5.0, 1.2, 3.0
@@ -70,6 +72,8 @@ class Ranked:
     hits: Hits
     coverage: float
     """The share of the question, by rarity, that its best stretch holds: 0 to 1."""
+    named: tuple[bool, ...] = ()
+    """Which of the terms its title or the name of its file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +107,19 @@ def weigh(question: str, documents: Sequence[Document], *, language: str, keeps_
     total, best = sum(rare) or 1.0, max((document.score for document in documents), default=0.0) or 1.0
     results: list[Ranked] = []
     for document, own in zip(documents, hits, strict=True):
-        coverage = fullest(own, rare) / total
+        coverage, named = fullest(own, rare) / total, named_in(document, terms, language)
         score = document.rated
         if score is None:
-            titled = hits_in(_names(document), terms, language)
             in_order = sum(
                 min(rare[at : at + 2]) * _saturated(followed(own, at, terms)) for at in range(len(terms) - 1)
             )
-            in_title = sum(worth for worth, there in zip(rare, titled, strict=True) if there)
+            in_title = sum(worth for worth, is_there in zip(rare, named, strict=True) if is_there)
             score = WORDED * worded(question, document.text) + (
                 ENGINE * document.score / best
                 + (BEST * fullest(own, rare, is_repeated=True) + PAIRS * in_order + TITLE * in_title) / total
                 + LANGUAGE * (document.language in (None, language))
             )
-        results.append(Ranked(document, score, own, coverage))
+        results.append(Ranked(document, score, own, coverage, named))
     results.sort(key=lambda result: -result.score)
     freedom = max(results[0].coverage, LEAST_COVERAGE) ** -2 if results else 1.0
     if any(near_of(document) for document in documents):
@@ -225,10 +228,11 @@ def _saturated(count: float) -> float:
     return count * (1 + SATURATION) / (count + SATURATION)
 
 
-def _names(document: Document) -> str:
-    """Return the title and the name of the file, whose words are evidence as those of a text are."""
-    name = (document.url or document.id).rstrip("/").rpartition("/")[2]
-    return f"{document.title or ''}\n{name}"
+def named_in(document: Document, terms: Sequence[Term], language: str) -> tuple[bool, ...]:
+    """Return which of *terms* the title of *document* or the name of its file has, however a system spells it."""
+    name = file_name(document.url or document.id)[:MAX_TITLE_CHARS].replace("_", " ")
+    names = normalize("NFC", f"{(document.title or '')[:MAX_TITLE_CHARS]}\n{name}")
+    return tuple(bool(own) for own in hits_in(names, terms, language))
 
 
 def _with_nearness(results: Sequence[Ranked], freedom: float) -> list[Ranked]:
@@ -237,12 +241,7 @@ def _with_nearness(results: Sequence[Ranked], freedom: float) -> list[Ranked]:
     values = [value for value in own if value is not None]
     best, least = max(values), min(values)
     moved = [
-        Ranked(
-            hit.document,
-            hit.score - NEAR_DOCUMENT * freedom * (best - (least if value is None else value)),
-            hit.hits,
-            hit.coverage,
-        )
+        replace(hit, score=hit.score - NEAR_DOCUMENT * freedom * (best - (least if value is None else value)))
         if hit.document.rated is None
         else hit
         for hit, value in zip(results, own, strict=True)

@@ -138,10 +138,11 @@ def instructions_for(text: str, *, language: str | None, answer_format: AnswerFo
 
 def document_message(extract: Extract, nonce: str) -> str:
     """
-    Return the message of one document: its number, then label and text between two fences.
+    Return the message of one document: its number, then label, name of the file and text between two fences.
 
-    The label is inside, because a title comes from the document too; so are the headings of the passage, each on its
-    own line. Only the nonce makes a fence: it cannot be guessed, and is removed from a text that contains it.
+    The label is inside, because a title comes from the document too, and so does the name, which is left out where it
+    is the label; so are the headings of the passage, each on its own line. Only the nonce makes a fence: it cannot be
+    guessed, and is removed from a text that contains it.
     """
     pieces: list[str] = []
     at = 0
@@ -150,8 +151,8 @@ def document_message(extract: Extract, nonce: str) -> str:
         pieces.append(f"\n# {path}\n" if start else f"# {path}\n")
         at = start
     pieces.append(extract.text[at:])
-    label, text = (part.replace(nonce, "") for part in (extract.label, "".join(pieces)))
-    return f"Document {extract.number}. <data {nonce}>\n[{label}]\n{text}\n</data {nonce}>"
+    label, name, text = (part.replace(nonce, "") for part in (extract.label, extract.name, "".join(pieces)))
+    return f"Document {extract.number}. <data {nonce}>\n[{label}]{name and f' {name}'}\n{text}\n</data {nonce}>"
 
 
 def texts_of(prompt: Prompt) -> tuple[str, ...]:

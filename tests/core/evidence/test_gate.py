@@ -210,3 +210,21 @@ def test_just_as_much_evidence_as_is_wanted_is_enough() -> None:
     there = selected(0.0001).evidence or 0.0
     enough, short = selected(there), selected(there + 0.0001)
     assert enough.extracts != () and short.extracts == ()
+
+
+def test_a_question_that_names_a_file_is_answered_from_it() -> None:
+    url = "file:///people/Runa%20Holm.txt"
+    note = Document("n", "Room: C 14. It is the last one on the left.", title="Room C 14", url=url)
+    named, unnamed = (
+        evidence_of(signals(document, *OTHERS, question="Where does Runa Holm sit?"))
+        for document in (note, replace(note, url="file:///people/other.txt"))
+    )
+    assert unnamed < AUTO < named
+
+
+def test_the_name_of_a_file_counts_in_whatever_form_a_system_writes_it() -> None:
+    (composed, decomposed) = (
+        weigh("Prüfbericht Kessel", [Document("d", "Nothing.", url=f"file:///{name}.txt")], language="de").order[0]
+        for name in ("Pr%C3%BCfbericht%20Kessel", "Pru%CC%88fbericht_Kessel")
+    )
+    assert composed.named == decomposed.named == (True, True)
