@@ -22,7 +22,7 @@ from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.rights import UNWATCHED, RevocationFile, RightsWatch, rights_source
-from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot, unusable
+from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.adapters.usage_file import UsageFile
@@ -32,7 +32,7 @@ from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.dialects import ChatSettings
-from datafari_rag.core.settings.search import SecuritySettings
+from datafari_rag.core.settings.search import SecuritySettings, SolrLimits
 from datafari_rag.core.settings.table import AuditSettings, LimitsSettings, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
@@ -118,10 +118,8 @@ class Runtime:
         """Return what keeps questions from being answered as they should now: settings, search engine, rights."""
         snapshot = self.snapshot()
         trail = snapshot.audit
-        # The others have a part of their own, or are looked at where they are used.
-        no_log = next((f"{key}: {why}" for key, why in unusable(snapshot.settings) if key == "log.file"), None)
         by_part = {
-            "settings": self._file.problem() or no_log,
+            "settings": self._file.problem(),
             **{what: problem for what, problem in self._probes.problems().items() if what != MEANING},
             AUDIT: trail.problem() if trail else None,
         }
@@ -156,7 +154,7 @@ class Runtime:
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings
-        rag, chat, security = settings.rag, settings.chat, settings.security
+        rag, chat, security, patience = settings.rag, settings.chat, settings.security, settings.solr.limits
         part, machine = self._part, self._machine
         model = part(
             "model",
@@ -165,7 +163,7 @@ class Runtime:
         )
         of_search = (settings.solr, settings.openai.indexes, settings.tls)
         retriever = part("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
-        of_agents = (security, settings.demo, settings.server.public_url, settings.server.api_keys)
+        of_agents = (security, settings.server.public_url, settings.server.api_keys)
         dependencies = Dependencies(
             retriever=retriever,
             indexes=retriever.others if isinstance(retriever, Indexes) else {},
@@ -193,10 +191,10 @@ class Runtime:
             written=snapshot.written,
             identity=part(
                 "identity",
-                (security, settings.demo, settings.server.api_keys),
+                (security, settings.server.api_keys),
                 lambda: identity_for(settings, self._signer),
             ),
-            rights=part("rights", security, lambda: rights_for(security, watch, machine)),
+            rights=part("rights", (security, patience), lambda: rights_for(security, patience, watch, machine)),
             relay=model,
             bad_setting=snapshot.bad_setting,
             audit=part(AUDIT, settings.audit, lambda: audit_for(settings.audit, machine)),
@@ -301,7 +299,7 @@ def model_for(settings: Settings, offload: Offload = inline, machine: Machine = 
 def identity_for(settings: Settings, signer: Signer) -> Identity:
     """Return the identification of users; in the demo also by the cookie that *signer* signed for the menu."""
     proved = configured_identity(settings)
-    if not settings.demo.folder.users:
+    if settings.security.identity != "demo":
         return proved
     return DemoIdentity(proved, demo.COOKIE, lambda text: signer.opened(demo.PURPOSE, text, max_age_s=demo.LIFE_S))
 
@@ -313,9 +311,11 @@ def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
     )
 
 
-def rights_for(security: SecuritySettings, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE) -> RightsSource:
+def rights_for(
+    security: SecuritySettings, patience: SolrLimits, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE
+) -> RightsSource:
     """Return where a user's tokens come from; *watch* says when remembered ones count no more."""
-    return rights_source(security, headers=outgoing, watch=watch, machine=machine)
+    return rights_source(security, patience, headers=outgoing, watch=watch, machine=machine)
 
 
 def revocations_for(security: SecuritySettings) -> RevocationFile:

@@ -187,8 +187,7 @@ def browsed(plain: Browse, access: Filter, *, settings: Settings, engines: Engin
     """
     text, language, retriever = plain.text, plain.language, engines.retriever
     arrange = _arranger(plain, access, settings, engines.meaning)
-    relaxes, operator = settings.rag.search.relax, settings.rag.operator
-    steps = steps_for(text or "", language=language, operator=operator, is_relaxed=relaxes) if plain.is_relaxed else ()
+    steps = steps_for(text or "", language=language, operator=settings.rag.operator) if plain.is_relaxed else ()
     if not steps:
         return _listed(plain, access, retriever, arrange)
     page: Mapping[str, object] = {}

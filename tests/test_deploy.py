@@ -337,7 +337,6 @@ def test_a_shipped_proxy_has_a_thousand_streams_of_the_service_open(
         "llm.limits.first_token_s": str(2 * HANGS_S),
         "llm.limits.stall_s": str(2 * HANGS_S),
         "llm.limits.total_s": str(6 * HANGS_S),
-        "server.limits.wait_s": "600",
     }
     with serving(model) as answering, ExitStack() as stack:
         settings["rag.api.endpoint"] = f"{answering.url}/v1/chat/completions"

@@ -27,7 +27,6 @@ from datafari_rag.core.errors import (
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.search_request import Browse, Search
-from datafari_rag.core.settings.answers import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started
@@ -143,13 +142,6 @@ def test_documents_without_any_room_are_not_called_nothing_found(operator: Any) 
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, NoRoomForDocuments)
     assert (failed.error.label, failed.error.code) == ("contextTooLong", 400)
-
-
-def test_without_relaxing_one_search_is_all() -> None:
-    retriever = FakeRetriever()
-    events_of(retriever=retriever, settings=settings_with(rag_search=SearchChoice(relax=False)))
-
-    assert len(retriever.searches) == 1
 
 
 def test_the_model_is_told_question_documents_and_instructions_with_their_slots_filled() -> None:

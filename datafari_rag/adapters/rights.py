@@ -27,7 +27,7 @@ from datafari_rag.core.access import NEVER, BadUsers, Revocation, line_of, read_
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings.addresses import Tls
-from datafari_rag.core.settings.search import SecuritySettings
+from datafari_rag.core.settings.search import SecuritySettings, SolrLimits
 from datafari_rag.ports import RightsSource
 
 MAX_ANSWER_BYTES = 4_000_000
@@ -278,12 +278,17 @@ Headers = Callable[[], Mapping[str, str]]
 
 
 def rights_source(
-    security: SecuritySettings, *, headers: Headers, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE
+    security: SecuritySettings,
+    patience: SolrLimits,
+    *,
+    headers: Headers,
+    watch: RightsWatch = UNWATCHED,
+    machine: Machine = MACHINE,
 ) -> RightsSource:
     """Return where a user's tokens come from, as `security.tokens` says; *headers* go to the authority."""
     sources: Mapping[str, Callable[[], RightsSource]] = {
         "file": partial(_file_rights, security),
-        "authority": partial(_authority_rights, security, headers, watch, machine),
+        "authority": partial(_authority_rights, security, patience, headers, watch, machine),
         "claims": ClaimedRights,
     }
     return sources[security.tokens]()
@@ -294,9 +299,8 @@ def _file_rights(security: SecuritySettings) -> RightsSource:
 
 
 def _authority_rights(
-    security: SecuritySettings, headers: Headers, watch: RightsWatch, machine: Machine
+    security: SecuritySettings, patience: SolrLimits, headers: Headers, watch: RightsWatch, machine: Machine
 ) -> RightsSource:
-    patience = security.authority_limits
     limits = AuthorityLimits(patience.connect_s, patience.wait_s, security.cache_s)
     return AuthorityRights(security.authority_url, limits, headers=headers, watch=watch, machine=machine)
 

@@ -44,7 +44,7 @@ from datafari_rag.core.model.servers import ServerNeeds, advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
-from datafari_rag.core.settings.search import SecuritySettings
+from datafari_rag.core.settings.search import SecuritySettings, SolrLimits
 from datafari_rag.core.settings.table import Settings, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.core.text.language import detect
@@ -203,7 +203,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
         return ()
     subject = f"source of rights ({settings.security.tokens})"
     try:
-        tokens = tuple(bootstrap.rights_for(settings.security).tokens_of(PROBE_USER, ()))
+        tokens = tuple(bootstrap.rights_for(settings.security, settings.solr.limits).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
         key = "security.tokens.file" if settings.security.tokens == "file" else "security.authority.url"
         return (Finding(subject, "problem", _sentence(error), f"Check {key}; until then no questions are answered"),)
@@ -233,7 +233,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
     """Yield how much the user *name* sees, and by which tokens: numbers and tokens, never a text."""
     subject = f"as {name}"
     try:
-        user = _user(name, settings.security)
+        user = _user(name, settings.security, settings.solr.limits)
         dependencies = _searching(settings)
         if document is not None:
             yield Finding(subject, "ok", _why(reason_for(document, user, settings, dependencies)))
@@ -263,12 +263,12 @@ def _why(reason: Reason) -> str:
     return f"does not see this document: {why}"
 
 
-def _user(name: str, security: SecuritySettings) -> User:
+def _user(name: str, security: SecuritySettings, patience: SolrLimits) -> User:
     """Return the user with their tokens. Raises: AuthorityError."""
     mapped = mapped_name(name, security.domain)
     if security.mode != "tokens":
         return User(mapped)
-    return User(mapped, usable_tokens(bootstrap.rights_for(security).tokens_of(mapped, ()))[0])
+    return User(mapped, usable_tokens(bootstrap.rights_for(security, patience).tokens_of(mapped, ()))[0])
 
 
 def _searching(settings: Settings) -> Dependencies:
@@ -298,7 +298,7 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
     for name in names or (None,):
         subject = "newest document" if name is None else f"newest document, as {name}"
         try:
-            user = ANONYMOUS if name is None else _user(name, settings.security)
+            user = ANONYMOUS if name is None else _user(name, settings.security, settings.solr.limits)
             newest = newest_date(user, settings, _searching(settings))
         except RagError as error:
             yield Finding(subject, "hint", _sentence(error), "Name a user: --as USER")

@@ -53,9 +53,6 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     settings = snapshot.settings
-    if settings.log.file:
-        # The workers log the same lines, which nobody sees who starts the service.
-        click.echo("".join(f"{line}\n" for line in snapshot.lines()), nl=False, err=True)
     # One secret for all workers, made before the fork: each worker accepts forms from the others.
     overrides.setdefault("server.secret", settings.server.secret or secrets.token_urlsafe(32))
     configure(settings.log, request_id)

@@ -8,7 +8,7 @@ character by character, so that the joined deltas equal the whole message.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from datafari_rag.core.answer.reasoning_steps import thinking_in
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, StepLimits, with_effort
@@ -109,10 +109,9 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
 
 
 def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dict[str, object]:
-    settings = context.settings
     content: dict[str, object] = {
         "message": _broken(finished.text, context),
-        "documents": SHAPES[settings.rag.reply.documents]([_document(extract) for extract in sources.extracts]),
+        "documents": [_document(extract) for extract in sources.extracts],
         "citations": [citation(each) for each in finished.citations],
         **partial(sources),
         **support(finished),
@@ -143,8 +142,8 @@ def _error(error: RagError) -> dict[str, object]:
 
 
 def _broken(text: str, context: ReplyContext) -> str:
-    """Return *text* with its line breaks written as the request wants them, else as the settings do."""
-    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag.reply.linebreaks](text.replace("\r", ""))
+    """Return *text* with its line breaks written as the request wants them, else as RagAPI shows them."""
+    return LINE_BREAKS[context.ask.linebreaks or "escaped"](text.replace("\r", ""))
 
 
 LINE_BREAKS: Mapping[str, Callable[[str], str]] = {
@@ -152,9 +151,4 @@ LINE_BREAKS: Mapping[str, Callable[[str], str]] = {
     "escaped": lambda text: text.replace("\n", "\\n"),
     "newline": str,
     "html": lambda text: html.escape(text).replace("\n", "<br/>"),
-}
-
-SHAPES: Mapping[str, Callable[[Sequence[Mapping[str, object]]], object]] = {
-    "array": list,
-    "object": lambda documents: {str(place): document for place, document in enumerate(documents)},
 }

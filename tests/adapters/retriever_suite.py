@@ -315,7 +315,7 @@ def test_a_script_without_spaces_is_searched_in_pieces(
     retriever: Retriever, load: Load, language: str, text: str, question: str, other: str
 ) -> None:
     load([doc("right", text, language=language), doc("other", other, language=language), doc("english", "pump")])
-    first = steps_for(question, language=language, operator="AND", is_relaxed=True)[0]
+    first = steps_for(question, language=language, operator="AND")[0]
     content: Content
     for content in ("exactContent", "highlighting"):
         search = Search(question, first, 10, content=content, language=language)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 import subprocess
@@ -15,7 +14,6 @@ import pytest
 
 from datafari_rag.adapters.embedded.schema import opened
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.observability.logs import LogFile
 from datafari_rag.adapters.private_files import group_with_rights, made_private
 from datafari_rag.bootstrap import retriever_for
 from tests.settings import settings_with
@@ -81,15 +79,6 @@ def test_links_and_what_is_behind_them_stay(tmp_path: Path) -> None:
     (folder / "link").symlink_to(outside)
     made_private(folder)
     assert stat.S_IMODE(outside.stat().st_mode) == 0o644
-
-
-def test_a_log_that_all_can_read_is_closed_to_others(tmp_path: Path) -> None:
-    path = tmp_path / "rag.log"
-    path.write_text("")
-    path.chmod(0o644)
-    with closing(LogFile(str(path), encoding="utf-8")) as handler:
-        handler.emit(logging.makeLogRecord({"msg": "ids of documents"}))
-    assert stat.S_IMODE(path.stat().st_mode) & 0o007 == 0
 
 
 def test_what_a_command_writes_is_for_its_account_alone(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def sent(text: str) -> Incoming:
 
 def searched(text: str) -> object:
     ask = Ask(question=text, earlier_text=text)
-    return list(plan.searches_for(ask, language="en", rag=settings_with(rag_search=SearchChoice(relax=True)).rag))
+    return list(plan.searches_for(ask, language="en", rag=settings_with(rag_search=SearchChoice()).rag))
 
 
 def badges(text: str) -> object:
@@ -311,7 +311,7 @@ READERS: dict[str, Reader] = {
     "core.query.plan.plain_step": lambda text: plan.plain_step(
         text[:MAX_QUESTION_CHARS], language="en", operator="AND"
     ),
-    "core.query.plan.steps_for": lambda text: plan.steps_for(text, language="en", operator="AND", is_relaxed=True),
+    "core.query.plan.steps_for": lambda text: plan.steps_for(text, language="en", operator="AND"),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.words_within(
         parameters.usable_words(text.split(), "en"), 100

@@ -20,7 +20,6 @@ import pytest
 from datafari_rag.core.access import NO_SECURITY, is_visible
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.settings.table import ROWS
-from datafari_rag.core.solr.schema import Schema
 from tests.attack import engines
 from tests.attack.engines import Engine, Service, quoted, said
 from tests.attack.report import Record, judge
@@ -444,7 +443,7 @@ def test_a_question_of_syntax_shows_nothing_that_is_hidden(
 
 # --- names from the settings ------------------------------------------------------------------------------------------
 
-NAMES = ("solr.facets", "solr.fields", "solr.handler", "solr.languages")
+NAMES = ("solr.facets", "solr.fields", "solr.handler")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -465,10 +464,6 @@ def test_a_name_of_the_settings_is_no_syntax(name: str, record_property: Record)
             continue
         if name == "solr.fields":
             taken = tuple(cast("Mapping[str, str]", taken).values())
-        if name == "solr.languages":
-            # A language is only ever the end of a field's name, and such a field has to be one.
-            schema = Schema(languages=cast("tuple[str, ...]", taken))
-            taken = (*schema.contents("en"), *schema.titles("en"))
         named = (taken,) if isinstance(taken, str) else cast("tuple[str, ...]", taken)
         if not all(re.fullmatch(r"/?[A-Za-z_][A-Za-z0-9_.-]*", one) for one in named):
             holes.append(f"{text!r} as {taken!r}")

@@ -83,7 +83,6 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         settings = {
             "solr.url": f"{server.url}/solr/docs",
             "solr.limits.wait_s": "0.5",
-            "solr.limits.retries": "0",
             "rag.api.endpoint": f"{server.url}/v1/chat/completions",
             "rag.reply.http_errors": "true",
             "llm.limits.retries": "0",
@@ -94,7 +93,6 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             "security.identity": "header",
             "security.tokens": "authority",
             "security.authority.url": server.url,
-            "security.authority.limits.wait_s": "0.5",
             "security.cache_s": "0",
             "tls": json.dumps({"solr": {"ca": cert}, "llm": {"ca": cert}}),
         }

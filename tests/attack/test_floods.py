@@ -82,7 +82,6 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         settings = {
             "solr.url": f"{server.url}/solr/docs",
             "solr.limits.wait_s": "10",
-            "solr.limits.retries": "0",
             "rag.api.endpoint": f"{server.url}/v1/chat/completions",
             "rag.reply.http_errors": "true",
             "llm.limits.retries": "0",
@@ -93,7 +92,6 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "security.identity": "header",
             "security.tokens": "authority",
             "security.authority.url": server.url,
-            "security.authority.limits.wait_s": "10",
             "security.cache_s": "0",
         }
         with service(tmp_path_factory.mktemp("floods"), settings) as found:

@@ -40,7 +40,7 @@ PATHS = (
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Run one worker, so that what stops it stops all."""
     folder = tmp_path_factory.mktemp("front")
-    more = {"server.limits.body_bytes": "10485760", "feedback.file": str(folder / "thumbs.jsonl"), "log.level": "INFO"}
+    more = {"feedback.file": str(folder / "thumbs.jsonl"), "log.level": "INFO"}
     with service(folder, settings(folder) | more) as running:
         yield running
 

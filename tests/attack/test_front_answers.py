@@ -26,7 +26,7 @@ MAX_REPLY_BYTES = 300_000
 @pytest.fixture(scope="module", params=["memory off", "memory on"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("answers")
-    more = {"server.limits.body_bytes": "10485760", "server.secret": "a secret of the conversations"}
+    more = {"server.secret": "a secret of the conversations"}
     more |= {"chat.memory.enabled": "true"} if "on" in request.param else {}
     with service(folder, settings(folder) | more) as running:
         yield running

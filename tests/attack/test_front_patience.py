@@ -64,7 +64,7 @@ def test_readers_who_never_read_hold_little_memory_and_nobody_else(tmp_path: Pat
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("patient")
-    with service(folder, settings(folder) | {"server.limits.header_s": str(HEAD_S)}) as running:
+    with service(folder, settings(folder)) as running:
         yield running
 
 

@@ -54,8 +54,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     writer.close()
     conf = folder / "rag.properties"
     conf.write_text(
-        f"solr.url={index}\nrag.api.endpoint=builtin:extractive\nsecurity.identity=header\nsecurity.admins=admin\n"
-        f"demo.folder.users=true\nfeedback.file={folder / 'feedback.jsonl'}\nrag.maxFiles=20\n"
+        f"solr.url={index}\nrag.api.endpoint=builtin:extractive\nsecurity.identity=demo\nsecurity.admins=admin\n"
+        f"feedback.file={folder / 'feedback.jsonl'}\nrag.maxFiles=20\n"
     )
     yield create_app(conf).test_client()
 

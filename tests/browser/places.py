@@ -21,10 +21,9 @@ from tests.waiting import until
 DEMO = {
     "rag.model": "",
     "rag.api.endpoint": "builtin:extractive",
-    "security.identity": "header",
+    "security.identity": "demo",
     "security.tokens.file": "users.json",
     "security.admins": "admin",
-    "demo.folder.users": "true",
     "rag.maxJsonLength": "6000",
     "feedback.file": "feedback.jsonl",
     "rag.api.token": "sk-never-to-be-seen-4711",
@@ -110,9 +109,8 @@ def zoo(folder: Path, **more: str) -> Iterator[Zoo]:
             "rag.model": "cite",
             "llm.limits.retries": "0",
             "llm.limits.breaker_failures": "0",
-            "security.identity": "header",
+            "security.identity": "demo",
             "security.admins": "admin",
-            "demo.folder.users": "true",
             **{key.replace("__", "."): value for key, value in more.items()},
         }
         write_settings(folder, settings)

@@ -29,7 +29,6 @@ def forger(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     settings = {
         "solr.url": "embedded:index",
         "rag.api.endpoint": "builtin:extractive",
-        "rag.reply.linebreaks": "escaped",
     }
     texts = [text.format(false=f"{FALSE} in kind{place}") for place, text in enumerate(FORGERIES.values())]
     false = [{"id": f"false-{place}", "title": "Notes", "content": text} for place, text in enumerate(texts)]

@@ -1,4 +1,4 @@
-"""What the page writes of a thumb is what `datafari-rag eval --from-feedback` reads: ids, and texts where it may."""
+"""What the page writes of a thumb: ids alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from datafari_rag_trials.evaluation.questions import UnreadableQuestions, questions_of_feedback
 from tests.browser.conftest import Come
 from tests.browser.places import Zoo
 from tests.end_to_end.processes import Running
@@ -44,50 +43,24 @@ def test_a_thumb_is_kept_with_ids_only(demo_service: Running, come: Come) -> Non
     assert kept["documents"] and set(kept["cited"]) <= set(kept["documents"])
     assert "shutil" not in path.read_text("utf-8") and "copy a file" not in path.read_text("utf-8")
     assert page.locator(".thumbs [role=status]").evaluate("said => said === document.activeElement")
-    with pytest.raises(UnreadableQuestions, match=r"feedback\.text=true stores them"):
-        questions_of_feedback(path)
 
 
 @pytest.fixture
-def with_texts(zoo_service: Zoo) -> Path:
-    """The file of a service that keeps texts, empty at first."""
+def thumbs(zoo_service: Zoo) -> Path:
+    """The file of a service, empty at first."""
     path = zoo_service.folder / "feedback.jsonl"
     path.unlink(missing_ok=True)
-    zoo_service.behave("quote", feedback__file="feedback.jsonl", feedback__text="true")
+    zoo_service.behave("quote", feedback__file="feedback.jsonl")
     return path
 
 
-def test_texts_are_kept_where_the_setting_says_so_and_become_questions(
-    zoo_service: Zoo, with_texts: Path, come: Come
-) -> None:
-    reader = come(zoo_service.url)
-    page = reader.ask("giraffe fence metres")
-    down(page, "wrong")
-    disliked = last_of(with_texts)
-    reader.ask("what does a giraffe fence cost")
-    page.locator(".thumbs").get_by_role("button", name="Yes").click()
-    page.locator(".thumbs").get_by_text("Thank you").wait_for()
-    page.get_by_role("textbox", name="Ask a follow-up question").fill("who looks at the giraffe fence")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".turn:nth-child(2) .counts")
-    down(page, "other")
-    first, second, third = questions_of_feedback(with_texts)
-
-    assert disliked["question"] == "giraffe fence metres" and "giraffe" in disliked["answer"]
-    assert set(disliked) == NAMES | {"question", "answer"}
-    assert (first.group, first.id, first.document_ids) == ("disliked", disliked["request_id"], frozenset())
-    assert (second.group, second.document_ids) == ("liked", frozenset({"plain"}))
-    assert (third.text, third.group) == ("who looks at the giraffe fence", "disliked")
-
-
-def test_a_reader_without_script_gives_a_thumb_that_is_read_too(zoo_service: Zoo, with_texts: Path, come: Come) -> None:
+def test_a_reader_without_script_gives_a_thumb_too(zoo_service: Zoo, thumbs: Path, come: Come) -> None:
     page = come(zoo_service.url, java_script_enabled=False).open("/?q=giraffe+fence")
     page.get_by_role("button", name="Yes").click()
     page.get_by_role("heading", name="Thank you").wait_for()
-    (question,) = questions_of_feedback(with_texts)
 
-    assert (question.text, question.group, question.document_ids) == ("giraffe fence", "liked", frozenset({"plain"}))
-    assert last_of(with_texts)["documents"] == ["plain"]
+    kept = last_of(thumbs)
+    assert (kept["verdict"], kept["cited"], kept["documents"]) == ("up", ["plain"], ["plain"])
 
 
 def test_a_thumb_that_was_not_kept_says_so(demo_service: Running, come: Come) -> None:

@@ -51,7 +51,6 @@ def settings_of(folder: Path) -> dict[str, str]:
         "security.identity": "jwt",
         "security.jwt.header": "X-OpenWebUI-User-Jwt",
         "security.jwt.secret": JWT_SECRET,
-        "security.jwt.algorithms": "HS256",
         "security.jwt.issuer": "open-webui",
         "security.jwt.claims.user": "email",
         "security.tokens": "file",

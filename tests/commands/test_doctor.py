@@ -127,7 +127,7 @@ def test_a_wrong_core_names_those_that_exist(tmp_path: Path) -> None:
     [("http://no-such-host.invalid:8983", "no host has this name"), ("http://127.0.0.1:1", "connection refused")],
 )
 def test_why_nothing_answers_is_said_in_words(tmp_path: Path, url: str, why: str) -> None:
-    said = examined(tmp_path, f"solr.url={url}/solr/docs", "solr.limits.retries=0", more=("--no-model",))
+    said = examined(tmp_path, f"solr.url={url}/solr/docs", more=("--no-model",))
 
     assert why in said.output
     assert "Error" not in said.output
@@ -245,7 +245,6 @@ def test_the_reranker_is_tried(answer: Callable[[Asked], Reply], line: str, tmp_
             tmp_path,
             "solr.url=embedded:none",
             f"rerank.endpoint={server.url}/rerank",
-            "rerank.options.timeout_s=20",
         )
     assert line in said.output
 

@@ -108,7 +108,7 @@ def test_a_model_that_cannot_be_used_stops_the_command_and_is_named(place: Vecto
 
 
 def test_a_bad_value_is_told_with_its_line(place: Vectors) -> None:
-    place.configure("embeddings.options.timeout_s=soon")
+    place.configure("rag.maxFiles=soon")
     told = place.run(place.files)
     assert told.exit_code == 1 and "rag.properties:4: " in told.stderr
 
@@ -136,7 +136,6 @@ def test_a_kill_at_any_moment_leaves_vectors_of_the_documents_that_are_there(pla
         pytest.param(("retrieval.method=bm25",), "words", id="words alone"),
         pytest.param(("retrieval.method=vector",), "both", id="meaning alone, read as hybrid"),
         pytest.param(("retrieval.method=rrf",), "both", id="by ranks, read as hybrid"),
-        pytest.param(("embeddings.options.languages=fr",), "words", id="a language that the model does not know"),
     ],
 )
 def test_the_header_says_what_an_answer_was_found_by(place: Vectors, lines: tuple[str, ...], by: str) -> None:

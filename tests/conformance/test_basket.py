@@ -15,7 +15,6 @@ from flask.testing import FlaskClient
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.core.ask import MAX_DOCUMENTS
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag_trials.conformance.doors import Door, Ids
 from tests.conformance.promises import promise
 from tests.fakes import FakeModel, app_of, fake_snapshot
@@ -37,7 +36,7 @@ def client(tmp_path_factory: pytest.TempPathFactory, model: FakeModel) -> Iterat
     with closing(EmbeddedWriter(folder)) as writer:
         writer.add([_document(name, title) for name, title in TITLES.items()])
         writer.commit()
-    settings = settings_with(solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"))
+    settings = settings_with(solr_url=f"embedded:{folder}")
     line = fake_snapshot(settings=settings)
     parts = replace(line.dependencies, retriever=retriever_for(settings), model=model)
     yield app_of(replace(line, dependencies=parts)).test_client()

@@ -29,7 +29,6 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
     leaves,
 )
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.dialects import OpenaiClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
@@ -42,7 +41,7 @@ from tests.settings import settings_with
 from tests.stub import raw_server
 
 QUESTION = "When does the plane take off?"
-SETTINGS = settings_with(rag_reply=ReplyShape(linebreaks="newline"))
+SETTINGS = Settings()
 """RagAPI with real line breaks, so that texts can be compared letter by letter."""
 
 ODD = 'He said: "C:\\Users"\n\n\tÉté — 漢字 👩‍👩‍👧‍👦 at 15h50 [1].\u2028End {x} %s a < b &amp; c'

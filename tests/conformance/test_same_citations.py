@@ -15,7 +15,6 @@ from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.ports import TextChunk
 from datafari_rag_trials.conformance.doors import DOORS, chunks_of, events_of
 from tests.fakes import app_of, fake_snapshot
@@ -43,9 +42,7 @@ class OddModel(ExtractiveModel):
 def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     folder = tmp_path_factory.mktemp("cited") / "index"
     build_demo_index(folder)
-    settings = settings_with(
-        solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"), rag_max_json_length=6000
-    )
+    settings = settings_with(solr_url=f"embedded:{folder}", rag_max_json_length=6000)
     line = fake_snapshot(settings=settings)
     parts = replace(line.dependencies, retriever=retriever_for(settings), model=OddModel())
     return app_of(replace(line, dependencies=parts)).test_client()

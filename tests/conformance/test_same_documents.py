@@ -10,7 +10,6 @@ from flask.testing import FlaskClient
 
 from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo.index import build_demo_index
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag_trials.conformance.doors import DOORS
 from tests.fakes import FakeModel, app_of, fake_snapshot
 from tests.hostile_texts import QUESTIONS
@@ -24,7 +23,7 @@ EVERY = [20, pytest.param(1, marks=pytest.mark.slow)]
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder = tmp_path_factory.mktemp("same") / "index"
     build_demo_index(folder)
-    settings = settings_with(solr_url=f"embedded:{folder}", rag_reply=ReplyShape(linebreaks="newline"))
+    settings = settings_with(solr_url=f"embedded:{folder}")
     line = fake_snapshot(settings=settings)
     parts = replace(line.dependencies, retriever=retriever_for(settings), model=FakeModel("It is so [1]."))
     yield app_of(replace(line, dependencies=parts)).test_client()

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag_trials.conformance.doors import Door
 from tests.conformance.promises import promise
 from tests.fakes import app_of, fake_snapshot
@@ -20,7 +19,7 @@ from tests.settings import settings_with
 QUESTION = "When does the plane take off?"
 THOUGHT = "WELL [1] as `it` says [2].\nSo:"
 ANSWER = "The flight takes off at 15h50 [1]."
-SETTINGS = settings_with(rag_reply=ReplyShape(linebreaks="newline"), rag_model="qwen3:8b")
+SETTINGS = settings_with(rag_model="qwen3:8b")
 
 REPLIES = {
     "between marks": f"<think>{THOUGHT}</think>\n\n{ANSWER}",

@@ -28,7 +28,6 @@ MODEL_PATIENCE_S = 2.0
 """The limit of the model, which is asked last."""
 
 PATIENT = {
-    "llm.limits.connect_s": "60",
     "llm.limits.first_token_s": "60",
     "llm.limits.stall_s": "60",
     "llm.limits.total_s": "60",
@@ -37,9 +36,6 @@ PATIENT = {
 
 ROOMY = {
     "solr.limits.wait_s": "120",
-    "solr.limits.connect_s": "60",
-    "security.authority.limits.wait_s": "60",
-    "security.authority.limits.connect_s": "60",
     **PATIENT,
 }
 """The same for every part."""
@@ -188,16 +184,12 @@ def scene(folder: Path, settings: dict[str, str]) -> Iterator[Scene]:
 
 SETTINGS = {
     "solr.limits.wait_s": str(PATIENCE_S),
-    "solr.limits.connect_s": str(PATIENCE_S),
-    "security.authority.limits.wait_s": str(PATIENCE_S),
-    "security.authority.limits.connect_s": str(PATIENCE_S),
     "security.cache_s": "0",
     "rag.api.token": SECRET,
     "rag.model": "words-12-gap-2ms",
     "rag.reply.http_errors": "true",
     "llm.limits.retries": "0",
     "llm.limits.breaker_failures": "0",
-    "llm.limits.connect_s": str(MODEL_PATIENCE_S),
     "llm.limits.first_token_s": str(MODEL_PATIENCE_S),
     "llm.limits.stall_s": str(MODEL_PATIENCE_S),
     "llm.limits.total_s": str(3 * MODEL_PATIENCE_S),

@@ -125,7 +125,6 @@ def tokens(tmp_path_factory: pytest.TempPathFactory, demo_index: Path) -> Iterat
         "security.tokens": "claims",
         "security.anonymous": "refuse",
         "security.jwt.secret": SECRET,
-        "security.jwt.algorithms": "HS256",
         "security.jwt.issuer": "https://idp.example/",
         "server.public_url": RESOURCE.removesuffix("/mcp"),
     }

@@ -24,7 +24,6 @@ def echoing(tmp_path_factory: pytest.TempPathFactory, demo_index: Path) -> Itera
             "solr.url": f"embedded:{demo_index}",
             "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
             "rag.model": "echo-chars-7-gap-5ms",
-            "rag.reply.linebreaks": "newline",
             "llm.limits.retries": "0",
         }
         with service(tmp_path_factory.mktemp("serve"), settings, workers=2) as found:

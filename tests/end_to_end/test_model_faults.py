@@ -146,7 +146,6 @@ def _service(folder: Path, endpoint: str, cell: Cell) -> Any:
         "rag.api.endpoint": endpoint,
         "rag.model": cell.model,
         "rag.reply.http_errors": "true",
-        "rag.reply.linebreaks": "newline",
         "llm.limits.retries": "0",
         "llm.limits.first_token_s": str(cell.limits.first_token_s),
         "llm.limits.stall_s": str(cell.limits.stall_s),

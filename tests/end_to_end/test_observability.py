@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +31,6 @@ class Scene:
     solr: Loopback
     authority: Loopback
     model: Loopback
-    log: Path
 
     def ask(self, *, is_streamed: bool = False, **headers: str) -> None:
         """Ask over a connection of its own, so that any worker may answer."""
@@ -44,7 +42,7 @@ class Scene:
         """Return the log lines of one request, when its last one is there."""
 
         def found() -> list[dict[str, Any]]:
-            lines = [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+            lines = [json.loads(line) for line in self.service.logged().splitlines() if line.startswith("{")]
             return [line for line in lines if line.get("request_id") == request_id]
 
         until(lambda: any("outcome=" in str(line["message"]) for line in found()), found)
@@ -92,10 +90,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "rag.model": "gpt-x",
             "rag.enable.logs": "true",
             "log.format": "json",
-            "log.file": str(folder / "service.log"),
         }
         with service(folder, settings, workers=2) as found:
-            yield Scene(found, solr, authority, model, folder / "service.log")
+            yield Scene(found, solr, authority, model)
 
 
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
@@ -177,7 +174,7 @@ def test_readiness_names_each_part_and_the_model_is_not_asked_for_it(scene: Scen
 def test_nothing_of_documents_answers_questions_tokens_and_secrets_is_told(scene: Scene) -> None:
     scene.ask()
     scene.service.get("/search/select?action=rag&q=" + QUESTION_WORD + "&x=" + TOKEN, X_Remote_User="ann")
-    told = scene.log.read_text("utf-8") + scene.service.logged() + scene.service.get("/metrics").text
+    told = scene.service.logged() + scene.service.get("/metrics").text
     told += scene.service.get("/health/ready").text
 
     assert "outcome=ok" in told

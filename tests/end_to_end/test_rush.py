@@ -17,7 +17,7 @@ from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import service
 from tests.loopback import Asked, Loopback, Reply, serving
 
-READERS, PLACES = 12, 2
+READERS, PLACES = 20, 16
 ASK = "/search/select?action=rag&q=What+does+the+pump+need"
 FOUND = {"id": "d1", "title": "Pumps", "exactContent": ["The pump needs oil every spring."], "language": "en"}
 
@@ -47,8 +47,6 @@ def test_who_would_wait_too_long_is_refused_and_those_with_a_place_are_answered(
             "solr.limits.wait_s": "60",
             "rag.api.endpoint": "builtin:extractive",
             "rag.reply.http_errors": "true",
-            "server.limits.starting": str(PLACES),
-            "server.limits.wait_s": "0.5",
         }
         with service(tmp_path, settings, workers=1) as found:
             asked = [readers.submit(requests.get, f"{found.url}{ASK}", timeout=60) for _ in range(READERS)]
@@ -60,6 +58,6 @@ def test_who_would_wait_too_long_is_refused_and_those_with_a_place_are_answered(
     assert {one.json()["content"]["error"]["label"] for one in refused} == {"overloaded"}
     assert all(int(one.headers["Retry-After"]) >= 1 for one in refused)
     assert after == 200
-    fault = f"service: {READERS} readers at the same moment, {PLACES} may begin, and a wait of half a second"
+    fault = f"service: {READERS} readers at the same moment, {PLACES} may begin, and a wait of five seconds"
     saw = f"{PLACES} × HTTP 200, {READERS - PLACES} × HTTP 503 with Retry-After"
     tell(record_property, fault, saw, label="overloaded", then=f"HTTP {after}")

@@ -208,7 +208,7 @@ def test_a_changed_setting_is_taken_up_within_seconds_and_a_bad_one_is_not(
 def test_sigterm_lets_open_streams_finish_refuses_new_ones_and_exits_with_zero(
     tmp_path: Path, demo_index: Path, stub: Running, record_property: Record
 ) -> None:
-    changes = {"server.limits.grace_s": GRACE_S, "server.limits.header_s": "60"}
+    changes = {"server.limits.grace_s": GRACE_S}
     with service(tmp_path, settings_for(demo_index, stub, "words-40-gap-150ms") | changes, workers=2) as found:
         with found.get(f"{QUESTION}&stream=true", stream=True) as response:
             lines = response.iter_lines(chunk_size=1)
@@ -395,19 +395,6 @@ def test_a_second_service_on_a_taken_port_is_refused_in_one_sentence(
     said = f"Error: Another program listens on {place}: stop it, or choose another port (--port, server.port).\n"
     assert refused.stderr == said
     assert slow.get("/health/ready").status_code == 200
-
-
-def test_a_log_that_cannot_be_written_is_said_at_the_start_and_by_readiness(tmp_path: Path, demo_index: Path) -> None:
-    settings = {"solr.url": f"embedded:{demo_index}", "rag.api.endpoint": "builtin:extractive", "rag.maxFile": "3"}
-    log = tmp_path / "none" / "log"
-    with service(tmp_path, {**settings, "log.file": str(log)}) as found:
-        problem = found.get("/health/ready").json()["problems"][0]
-        said = found.logged()
-        log.parent.mkdir()
-        until(lambda: found.get("/health/ready").status_code == 200, lambda: "it stays not ready")
-
-    assert problem["problem"] == f"log.file: The log cannot be written to {log}: its folder must exist."
-    assert "did you mean rag.maxFiles?" in said
 
 
 def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:

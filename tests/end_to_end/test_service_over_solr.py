@@ -53,7 +53,6 @@ def settings_for(collection: Collection, **changes: str) -> dict[str, str]:
         "security.identity": "header",
         "security.tokens.file": str(DEMO / "users.json"),
         "rag.maxJsonLength": "4000",
-        "rag.reply.linebreaks": "newline",
         "rag.api.endpoint": "builtin:extractive",
         "security.admins": "admin",
         **{name.replace("__", "."): value for name, value in changes.items()},

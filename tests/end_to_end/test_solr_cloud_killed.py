@@ -48,7 +48,7 @@ DOCUMENTS = 40
 PATIENCE_S, SOON_S = 60.0, 5.0
 """How long a busy machine may take where a killed node refuses at once, and where one comes up and may hang."""
 
-LIMITS = {"solr.limits.wait_s": f"{PATIENCE_S:g}", "solr.limits.connect_s": "10"}
+LIMITS = {"solr.limits.wait_s": f"{PATIENCE_S:g}"}
 CALLERS, PAUSE_S, DENSE_S = 4, 0.1, 0.02
 """Callers at the same time, and their pause: without one they would take the cores on which a node has to come up."""
 ASK = "/search/select?action=rag&q=What+does+the+pump+need"

@@ -284,7 +284,6 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Flas
             "solr.url": f"embedded:{folder / 'index'}",
             "rag.api.endpoint": stub.url,
             "llm.limits.retries": "0",
-            "rag.reply.linebreaks": "newline",
             "security.identity": "header",
             "security.tokens": "file",
             "security.tokens.file": str(folder / "users.json"),

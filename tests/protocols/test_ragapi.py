@@ -7,11 +7,9 @@ import pytest
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Finished, Sources
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.request import Incoming, ReplyContext
-from tests.settings import settings_with
 
 
 def incoming(**params: str) -> Incoming:
@@ -30,12 +28,13 @@ def context(settings: Settings | None = None, **ask: Any) -> ReplyContext:
         pytest.param("html", "At &lt;15:50&gt;.<br/>On time.", id="html escapes the text and breaks with br"),
     ],
 )
-def test_line_breaks_follow_the_setting_whole_and_streamed(linebreaks: Any, message: str) -> None:
-    settings = settings_with(rag_reply=ReplyShape(linebreaks=linebreaks))
+def test_line_breaks_follow_the_request_whole_and_streamed(linebreaks: Any, message: str) -> None:
     finished = Finished("At <15:50>.\r\nOn time.")
-    reply: Any = ragapi.reply(Answer(Sources(()), finished), context(settings))
+    reply: Any = ragapi.reply(Answer(Sources(()), finished), context(linebreaks=linebreaks))
     lines: Any = list(
-        ragapi.stream(iter([Sources(()), Delta("At <15:50>.\r"), Delta("\nOn time."), finished]), context(settings))
+        ragapi.stream(
+            iter([Sources(()), Delta("At <15:50>.\r"), Delta("\nOn time."), finished]), context(linebreaks=linebreaks)
+        )
     )
 
     assert reply["content"]["message"] == message

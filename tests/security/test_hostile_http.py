@@ -42,7 +42,6 @@ def settings(folder: Path) -> dict[str, str]:
         "rag.enable.logs": "true",
         "security.identity": "header",
         "security.tokens.file": str(folder / "users.json"),
-        "server.limits.body_bytes": "2000000",
         "audit.folder": str(folder / "audit"),
         "log.level": "DEBUG",
     }

@@ -51,7 +51,6 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
     "jwt, claims, snippets": {
         "security.identity": "jwt",
         "security.jwt.secret": JWT_SECRET,
-        "security.jwt.algorithms": "HS256",
         "security.tokens": "claims",
         "server.public_url": MCP_URL.removesuffix("/mcp"),
         "rag.solrField": "highlighting",

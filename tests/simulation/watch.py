@@ -75,7 +75,7 @@ class Watch:
         settings, pieces = visit.settings, visit.pieces
         # The schema, three steps of a search, and another node for each; the rights of one call that is waited for.
         most_s = 10 * (settings.solr.limits.connect_s + settings.solr.limits.wait_s) + settings.llm.limits.total_s
-        most_s += 2 * (settings.security.authority_limits.connect_s + settings.security.authority_limits.wait_s)
+        most_s += 2 * (settings.solr.limits.connect_s + settings.solr.limits.wait_s)
         if visit.ended - visit.began > most_s + pieces * visit.write_s:
             self.found("an answer takes longer than all limits together", visit)
         if visit.status in (0, 500):

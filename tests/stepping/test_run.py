@@ -15,7 +15,6 @@ from datafari_rag.core.errors import ModelUnavailable, NoDocuments, SearchUnavai
 from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Browse, Search, SearchResult
-from datafari_rag.core.settings.answers import SearchChoice
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies, answer, found_for
 from datafari_rag.ports import Ending, TextChunk
@@ -235,11 +234,8 @@ def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thought
 
 def test_nothing_found_by_the_question_may_be_found_by_the_plan() -> None:
     model = ScriptedModel("Gaynor Hopkins", "x")
-    settings = settings_with(SETTINGS, rag_search=SearchChoice(relax=False))
 
-    assert ids_in(events_of(Ask("Welsh husky voice", effort="low"), Shelf(TYLER), model, settings=settings)) == [
-        "tyler"
-    ]
+    assert ids_in(events_of(Ask("Welsh husky voice", effort="low"), Shelf(TYLER), model)) == ["tyler"]
 
 
 def test_nothing_found_at_all_is_no_documents() -> None:

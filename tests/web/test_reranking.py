@@ -57,7 +57,6 @@ def asked_as(
         "security.tokens": "file",
         "security.tokens.file": folder / "users.json",
         "rerank.endpoint": url,
-        "rerank.options.timeout_s": "20",
     }
     conf = folder / "rag.properties"
     conf.write_text("".join(f"{key}={value}\n" for key, value in rows.items()))

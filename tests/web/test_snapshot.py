@@ -99,8 +99,8 @@ TWO = {
     "server.cors.origins": "",
     "rag.maxFiles": "2",
     "solr.facets": "author",
-    "rag.reply.documents": "object",
-    "demo.folder.users": "true",
+    "rag.reply.http_errors": "true",
+    "security.identity": "demo",
 }
 
 

@@ -328,12 +328,12 @@ def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
         server=settings.llm.server,
         body=settings.llm.body,
     )
-    further = zip_longest(settings.llm.fallback, settings.llm.fallback_models, settings.llm.fallback_tokens)
     complete = completed if settings.rag.template == "openai" else str
-    return (
-        first,
-        *(Endpoint(complete(url), token or "", model or None, tls, proxy) for url, model, token in further if url),
-    )
+    further = []
+    for address, token in zip_longest(settings.llm.fallback, settings.llm.fallback_tokens):
+        url, _, model = address.partition("#")
+        further.append(Endpoint(complete(url), token or "", model or None, tls, proxy))
+    return (first, *further)
 
 
 class ExtractiveModel:

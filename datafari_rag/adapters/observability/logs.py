@@ -1,5 +1,5 @@
 """
-Log lines as text or JSON, to standard error or a file; a full disk never stops an answer.
+Log lines as text or JSON, to standard error, which the machine's own means collect; no answer fails for a line.
 
 Lines hold ids, counts, milliseconds and labels. What libraries log is kept out below WARNING: some of them put whole
 queries and answers into their records.
@@ -12,12 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from io import TextIOWrapper
-from logging.handlers import WatchedFileHandler
-from pathlib import Path
 
-from datafari_rag.adapters.private_files import take_from_others
 from datafari_rag.core.settings.table import LogSettings
 
 OURS = "datafari_rag"
@@ -54,30 +49,9 @@ class TextLines(logging.Formatter):
         return getattr(kind, "__name__", "")
 
 
-class LogFile(WatchedFileHandler):
-    """A file that another program may move away; while it cannot be written, lines go to standard error."""
-
-    def _open(self) -> TextIOWrapper:
-        opened = super()._open()
-        take_from_others(Path(self.baseFilename))
-        return opened
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write *record*; where the file cannot be opened, the next line tries again."""
-        try:
-            super().emit(record)
-        except OSError:
-            self.handleError(record)
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 # the library's name
-        """Write *record* to standard error in place of a folder that is gone, or a disk without room."""
-        with suppress(OSError):
-            sys.stderr.write(f"{self.format(record)}\n")
-
-
 def configure(log: LogSettings, request_id: Callable[[], str] = str) -> None:
     """
-    Send what this service logs where the settings say; libraries' messages only from WARNING on.
+    Send what this service logs to standard error; libraries' messages only from WARNING on.
 
     *request_id* gives the id of the request that is being answered here, "" outside one; it is in every line.
     """
@@ -86,11 +60,7 @@ def configure(log: LogSettings, request_id: Callable[[], str] = str) -> None:
         record.request_id = request_id() or "-"
         return True
 
-    handler: logging.Handler
-    if log.file:
-        handler = LogFile(log.file, encoding="utf-8", delay=True)
-    else:
-        handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if log.format == "json" else TextLines(TEXT))
     handler.addFilter(named)
     # Standard error that cannot be written loses a line; no answer fails for it.

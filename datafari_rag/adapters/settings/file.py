@@ -349,9 +349,7 @@ class SettingsFile:
 
 def unusable(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the key and one sentence for each file or folder that cannot be written or read as it has to be."""
-    log, security = settings.log.file, settings.security
-    if log and not _is_writable(Path(log)):
-        yield "log.file", f"The log cannot be written to {log}: its folder must exist."
+    security = settings.security
     for key, folder in (("audit.folder", settings.audit.folder), ("chat.store.folder", settings.chat.store_folder)):
         if folder and not is_writable_folder(Path(folder)):
             yield key, f"This account cannot write to the folder {folder}."
@@ -362,17 +360,6 @@ def unusable(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "security.tokens.file", f"The file {path} cannot be read."
         except BadUsers as error:
             yield "security.tokens.file", f"The file {path} cannot be used: {error}."
-
-
-def _is_writable(file: Path) -> bool:
-    """Say whether lines can be added to *file*, which is made when the first one comes: its folder is not."""
-    if not file.exists():
-        return file.parent.is_dir() and is_writable_folder(file.parent)
-    try:
-        with file.open("ab"):
-            return True
-    except OSError:
-        return False
 
 
 def is_writable_folder(folder: Path) -> bool:

@@ -125,7 +125,7 @@ def _beside(solr: SolrSettings, connection: SolrConnection) -> Nodes:
 
 def schema_of(solr: SolrSettings) -> Schema:
     """Return the configured names, of which the collection may have all or some."""
-    return Schema(fields_of(solr.fields), solr.languages)
+    return Schema(fields_of(solr.fields))
 
 
 def addresses_of(url: str, connection: SolrConnection) -> Addresses:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,12 +113,12 @@ def _remote(settings: Settings) -> EndpointEmbedder:
     # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
     from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 
+    family = family_of(settings.embeddings.options.model)
     options = EndpointOptions(
         model=settings.embeddings.options.model,
         token=settings.embeddings.token,
-        dimensions=settings.embeddings.options.dimensions,
-        prefixes=_prefixes(settings.embeddings),
-        languages=frozenset(settings.embeddings.options.languages or ()),
+        prefixes=family.prefixes,
+        languages=family.languages,
         limits_s={"query": settings.embeddings.options.timeout_s, "passage": INDEX_TIMEOUT_S},
         tls=settings.tls.embeddings,
     )
@@ -129,13 +130,33 @@ def _local(embeddings: EmbeddingsSettings) -> OnnxEmbedder:
         from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
-    languages = frozenset(embeddings.options.languages or ())
     folder = Path(embeddings.endpoint.removeprefix(ONNX))
-    return OnnxEmbedder(folder, embeddings.options.dimensions, _prefixes(embeddings), languages)
+    family = family_of(folder.name)
+    return OnnxEmbedder(folder, family.prefixes, family.languages)
 
 
-def _prefixes(embeddings: EmbeddingsSettings) -> Mapping[Purpose, str]:
-    """Return the prefixes that are set, each with the space that a settings file cannot end with."""
-    purposes: tuple[Purpose, ...] = ("query", "passage")
-    prefixes = embeddings.options.prefixes
-    return {purpose: f"{prefix} " for purpose in purposes if (prefix := getattr(prefixes, purpose))}
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What the makers of some models say of them: what goes before texts, and *languages*, empty for many."""
+
+    prefixes: Mapping[Purpose, str] = field(default_factory=dict)
+    languages: frozenset[str] = frozenset()
+
+
+_ENGLISH = Family({"query": "Represent this sentence for searching relevant passages: "}, frozenset({"en"}))
+
+FAMILIES: Mapping[str, Family] = {
+    "e5-": Family({"query": "query: ", "passage": "passage: "}),
+    "nomic-embed-text": Family({"query": "search_query: ", "passage": "search_document: "}),
+    **dict.fromkeys(("bge-small-en", "bge-base-en", "bge-large-en", "mxbai-embed-large"), _ENGLISH),
+}
+"""Families by what the names of their models have in common: without its prefixes a model finds less."""
+
+
+def family_of(model: str) -> Family:
+    """Return the family of the model of that name; one without prefixes, for any language, where it is not known."""
+    name = model.lower()
+    # Those that were trained on instructions have a prefix for each task, and none that fits all.
+    if "instruct" in name:
+        return Family()
+    return next((family for part, family in FAMILIES.items() if part in name), Family())

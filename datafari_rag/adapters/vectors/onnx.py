@@ -19,7 +19,7 @@ import onnxruntime
 
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsUnavailable
 from datafari_rag.core.text.folding import encodable
-from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, require_size, unit_vector
+from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, unit_vector
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -38,16 +38,19 @@ class OnnxEmbedder:
     """A `ports.Embedder` over the model in a folder, which is loaded at the first text, once for a process."""
 
     def __init__(
-        self, folder: Path, dimensions: int | None, prefixes: Mapping[Purpose, str], languages: frozenset[str]
+        self, folder: Path, prefixes: Mapping[Purpose, str] | None = None, languages: frozenset[str] = frozenset()
     ) -> None:
-        """Read what *folder* says, where the settings do not. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""
+        """Read *folder*; *prefixes* and *languages* count where it names none. Raises: EmbeddingsUnavailable."""
         self._file = _one_of(folder, "model.onnx", "onnx/model.onnx")
         self._tokenizer_file = _one_of(folder, "tokenizer.json", "tokenizer.model")
         self._own = own = description_of(folder)
-        require_size(own.dimensions, dimensions)
-        self._prefixes = {"query": own.query_prefix, "passage": own.passage_prefix, **prefixes}
+        known = prefixes or {}
+        self._prefixes = {
+            "query": own.query_prefix or known.get("query", ""),
+            "passage": own.passage_prefix or known.get("passage", ""),
+        }
         key = "|".join((own.name or folder.name, own.pooling, str(own.max_tokens), self._prefixes["passage"]))
-        self.model = EmbeddingModel(own.name or folder.name, key, own.dimensions, languages or own.languages)
+        self.model = EmbeddingModel(own.name or folder.name, key, own.dimensions, own.languages or languages)
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""

@@ -137,10 +137,11 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     """
     from datafari_rag.adapters.embedded.schema import created
     from datafari_rag.core.errors import SearchUnavailable
+    from datafari_rag.core.settings.addresses import PROGRESS
 
-    progress, conf = place / "progress.json", place / "rag.properties"
-    progress.unlink(missing_ok=True)
-    # Pages can be asked for before the first file is read; nothing is written, since a watcher that ends may still be.
+    conf = place / "rag.properties"
+    # Pages can be asked for before the first file is read.
+    (place / PROGRESS).write_text("{}")
     try:
         created(place / "index")
     except SearchUnavailable:
@@ -148,13 +149,8 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
         shutil.rmtree(place / "index")
         created(place / "index")
     command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), "--conf", str(conf)]
-    options = ["--progress", str(progress)]
-    subprocess.Popen([*command, *options, "--parent", str(os.getpid())])  # noqa: S603 # our own program
-    return {
-        "security.identity": "anonymous",
-        "demo.folder.users": "false",
-        "demo.folder.progress": str(progress),
-    }
+    subprocess.Popen([*command, "--parent", str(os.getpid())])  # noqa: S603 # our own program
+    return {"security.identity": "anonymous"}
 
 
 def _print_addresses(port: int, place: Path, *, is_demo: bool) -> None:

@@ -23,6 +23,7 @@ from datafari_rag.adapters.embedded.schema import write_whole
 from datafari_rag.commands.index import indexed, settings_for, summary_of
 from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings.addresses import PROGRESS
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.manifest import ManifestError
 
@@ -97,12 +98,12 @@ class ProgressFile(ProblemListener):
 @click.command(hidden=True)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--conf", required=True, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--progress", required=True, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--parent", required=True, type=int, help="Process whose end ends this one.")
-def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
+def demo_watch(folder: Path, conf: Path, parent: int) -> None:
     """Read FOLDER, again whenever it changes; `demo FOLDER` starts this."""
     # Users wait for the server that runs beside this process.
     os.nice(NICE)
+    progress = conf.parent / PROGRESS
     listener, is_done = ProgressFile(progress, folder), False
     if os.getppid() != parent:
         return
@@ -113,6 +114,9 @@ def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
                 is_done = _is_read(folder, conf, listener)
     except KeyboardInterrupt:
         return
+    finally:
+        # A service over the same index that nobody watches has no progress to show.
+        progress.unlink(missing_ok=True)
 
 
 def _end_with(parent: int) -> None:

@@ -79,12 +79,12 @@ MANY_PIECES = 5
 _THIRD, _FIFTH, _ANY = 34, 20, ANY_WORD
 
 
-def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:
+def steps_for(question: str, *, language: str, operator: Operator) -> tuple[Step, ...]:
     """
     Return the searches to try for *question* in order, each looser than the one before; empty when it has no word.
 
-    The first is the original question under *operator*; with *is_relaxed* and AND there follow a third of the words,
-    and any of them. A full sentence under AND that may be relaxed requires a fifth of its words from the start: its
+    The first is the original question under *operator*; with AND there follow a third of the words, and any of them. A
+    full sentence under AND requires a fifth of its words from the start: its
     words occur together in some long document about something else often enough, and the
     texts of the candidates sort out who has but few of them. Steps that would repeat one are left out.
     """
@@ -95,8 +95,6 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     if operator == "OR":
         # Any word is enough already, and words that only ask would find every document that asks something.
         return (Step("asked", content, "OR"),)
-    if not is_relaxed:
-        return (Step("asked", words, operator),)
     any_word = Step("any word", content, "OR")
     if len(content) < len(words) or sum(map(is_unspaced, words)) > MANY_PIECES:
         least = _FIFTH if len(content) > FEW_WORDS else _ANY
@@ -267,13 +265,12 @@ def question_language_for(ask: Ask) -> str:
 def searches_for(ask: Ask, *, language: str, rag: RagSettings) -> Iterator[Search]:
     """Yield the searches to try in turn, at least one, each weaker than the one before."""
     yield from _searches(ask, ask.search_text or ask.question, language=language, rag=rag)
-    is_loose = rag.search.relax or rag.operator == "OR"  # else "nothing" says little of the words
-    if ask.earlier_text is not None and is_loose:
+    if ask.earlier_text is not None:
         yield from _searches(ask, ask.earlier_text, language=language, rag=rag)
 
 
 def _searches(ask: Ask, text: str, *, language: str, rag: RagSettings) -> Iterator[Search]:
-    steps = steps_for(text, language=language, operator=rag.operator, is_relaxed=rag.search.relax)
+    steps = steps_for(text, language=language, operator=rag.operator)
     most = ask.max_documents if ask.token_budget is None else ask.token_budget.max_documents
     rows = max(most or rag.max_files, rag.search.candidates)
     if ask.token_budget is not None and not most:

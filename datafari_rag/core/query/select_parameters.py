@@ -317,7 +317,7 @@ READERS: Mapping[str, _Reader] = {
     "linebreaks": _Reader(
         "linebreaks",
         _choice(LineBreaks),
-        "escaped, newline or html: how line breaks are written in the message; absent: linebreaks of rag.reply.",
+        "escaped, newline or html: how line breaks are written in the message; absent: escaped.",
     ),
     "lang": _Reader("language", _language, "Language of the answer."),
     "stream": _Reader("is_streamed", _flag, "true: events, one per line."),

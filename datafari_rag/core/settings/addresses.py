@@ -20,6 +20,8 @@ from datafari_rag.core.settings.checks import CONTROL, Check, items_of, json_obj
 
 BUILTIN_MODEL = "builtin:extractive"
 EMBEDDED = "embedded:"
+PROGRESS = "progress.json"
+"""Beside an embedded index, how far the watcher of a folder is, while one runs."""
 ZOOKEEPER = "zookeeper://"
 ONNX = "onnx:"
 """The prefix of a local model's folder."""

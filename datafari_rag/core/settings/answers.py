@@ -24,7 +24,6 @@ from datafari_rag.core.settings.checks import (
     Seconds,
     Secret,
     as_it_is,
-    items,
     json_object,
     needed,
     one_of,
@@ -54,20 +53,13 @@ class SearchChoice(Group, frozen=True):
 
     candidates: Fixed[int] = 20
     """The best rag.maxFiles are chosen from these; each more is read by the engine for every question."""
-    relax: bool = True
-    """If nothing is found, search again with fewer required words, step by step."""
-
     min_score: Fixed[float] = 0.0
     """A score means something in one collection and for one question alone: a request may set it, no installation."""
 
 
 class ReplyShape(Group, frozen=True):
-    """The shape of RagAPI's replies, where Datafari's own documents and code differ."""
+    """How RagAPI and Datafari 7's API reply."""
 
-    linebreaks: Literal["escaped", "newline", "html"] = "escaped"
-    """Line breaks in a message: the two signs \\n (escaped), as they are, or <br/> in HTML."""
-    documents: Literal["array", "object"] = "array"
-    """Documents as an array, or as an object with the keys "0", "1"…"""
     http_errors: bool = False
     """Errors have an HTTP status of their own. false: always 200, as Datafari's callers expect."""
 
@@ -102,14 +94,12 @@ class RagSettings(Group, frozen=True):
     hl_fragsize: Annotated[int, Meta(ge=0, le=100_000_000)] = field(name="hl.fragsize", default=200)
     """Minimum length of a snippet in characters, for rag.solrField=highlighting. 0: the whole field."""
     operator: Operator = "AND"
-    """OR: a document needs any word of the question. AND: all key words; with rag.search.relax, fewer step by step."""
+    """OR: a document needs any word of the question. AND: all key words, and fewer step by step."""
     enable_logs: bool = field(name="enable.logs", default=False)
     """Log one line for each step of an answer: ids, counts, sizes and times, never texts."""
     effort: Effort = "none"
     """Searches a question: none is one, minimal also looks for names in what it found, low lets the model plan."""
     search: SearchChoice = SearchChoice()
-    extract: Literal["passages", "head"] = "passages"
-    """What is taken from a text that is too long: the passages that answer best, or its head."""
     evidence_min: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None,
         Check('"auto" or a number between 0 and 1 is expected.', as_it_is),
@@ -117,6 +107,8 @@ class RagSettings(Group, frozen=True):
     """Minimum evidence, 0 to 1, for an answer. auto: as measured. Empty: auto without a language model, else 0."""
     reply: ReplyShape = ReplyShape()
 
+    extract: Fixed[Literal["passages", "head"]] = "passages"
+    """What is taken from a text that is too long."""
     clean: Fixed[bool] = True
     """Line breaks, tabs and backslashes of extracts become spaces and slashes, as in Datafari's own code."""
     effort_limits: Fixed[StepBudget] = StepBudget()
@@ -143,28 +135,13 @@ class RetrievalSettings(Group, frozen=True):
     """How documents are found: by words and meaning in one score (hybrid), or by words (bm25)."""
 
 
-class Prefixes(Group, frozen=True):
-    """What a model for embeddings expects before a text; a space is added after each."""
-
-    query: str | None = None
-    """What the model expects before a question, for E5 "query:". Empty: as the local model's folder says."""
-    passage: str | None = None
-    """The same before a passage, for E5 "passage:". The vectors are made again when it changes."""
-
-
 class EmbeddingOptions(Group, frozen=True):
-    """What is known of the embedding model, and how long a question waits for it."""
+    """The embedding model, and how long a question waits for it."""
 
     model: str = ""
     """Name of the model, sent to the endpoint. Empty: none is sent."""
-    dimensions: Annotated[int, Meta(ge=1, le=8192)] | None = None
-    """Size of a vector, sent to the endpoint and checked. Empty: the first vector sets it."""
-    prefixes: Prefixes = Prefixes()
-    timeout_s: Annotated[float, Meta(ge=0.01, le=60)] = 1.0
-    """Maximum wait for the vector of a question; after that, words only."""
-
-    languages: Annotated[tuple[str, ...], items("two-letter codes of languages such as en,fr", "[a-z]{2}")] = ()
-    """Languages that the model knows; others are searched by words. Empty: as the local model says, else any."""
+    timeout_s: Fixed[float] = 1.0
+    """Seconds for the vector of a question, which takes milliseconds; after that, words only."""
 
 
 class EmbeddingsSettings(Group, frozen=True):
@@ -182,8 +159,8 @@ class RerankOptions(Group, frozen=True):
 
     model: str = ""
     """Name of the model, in Cohere's form. Empty: text-embeddings-inference's form, without one."""
-    timeout_s: Annotated[float, Meta(ge=0.05, le=60)] = 2.0
-    """Maximum wait in one search; after that, the order without it."""
+    timeout_s: Fixed[float] = 3.0
+    """Longer, and the better order is not worth the wait: the answer goes on without it."""
 
 
 class RerankSettings(Group, frozen=True):
@@ -199,8 +176,8 @@ class RerankSettings(Group, frozen=True):
 class ModelLimits(Group, frozen=True):
     """How long the model is waited for; first_token_s and stall_s hold for streams alone."""
 
-    connect_s: Seconds = 5.0
-    """Maximum wait for a connection to the model, in seconds."""
+    connect_s: Fixed[float] = 5.0
+    """A server that takes longer to accept a connection is down."""
     first_token_s: Seconds = 60.0
     """Maximum wait for the first token of a stream, in seconds."""
     stall_s: Seconds = 30.0
@@ -210,9 +187,9 @@ class ModelLimits(Group, frozen=True):
     retries: Annotated[int, Meta(ge=0, le=20)] = 2
     """Further tries before the first token, after a refused connection and the statuses 429, 502, 503 and 504."""
     breaker_failures: Annotated[int, Meta(ge=0, le=10_000)] = 5
-    """An endpoint that fails so often in a row is left alone, its fallbacks answer. 0: never."""
-    breaker_reset_s: Annotated[float, Meta(ge=0.01, le=86_400)] = 30.0
-    """How long it is left alone, in seconds."""
+    """An endpoint that fails so often in a row is left alone for 30 seconds, its fallbacks answer. 0: never."""
+    breaker_reset_s: Fixed[float] = 30.0
+    """One request tries it again so often, which is soon enough for a restart and seldom enough for an outage."""
 
 
 class LlmSettings(Group, frozen=True):
@@ -227,9 +204,7 @@ class LlmSettings(Group, frozen=True):
     context_window: Annotated[int, Meta(ge=256, le=100_000_000)] = field(name="context.window", default=16_384)
     """Context window in tokens: question, documents and answer together."""
     fallback: Endpoints = ()
-    """Endpoints tried in order when rag.api.endpoint fails. The last may be builtin:extractive."""
-    fallback_models: Annotated[tuple[str, ...], Check(_LIST, places)] = field(name="fallback.models", default=())
-    """Model names for them, in the same order. An endpoint without a name uses rag.model."""
+    """Endpoints tried in order when rag.api.endpoint fails, as URL or URL#MODEL. The last may be builtin:extractive."""
     fallback_tokens: Annotated[tuple[str, ...], Check(_LIST, places, is_secret=True)] = field(
         name="fallback.tokens", default=()
     )

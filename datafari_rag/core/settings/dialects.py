@@ -6,9 +6,7 @@ As those of the answer, a bad value fails answers and never stops the service.
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from msgspec import Meta, field
+from msgspec import field
 
 from datafari_rag.core.settings.addresses import Indexes
 from datafari_rag.core.settings.checks import Fixed, Group, PathName
@@ -50,13 +48,12 @@ class ChatLimits(Group, frozen=True):
 
 
 class StoreLimits(Group, frozen=True):
-    """How long conversations are stored, and the megabytes that those of a user and of all may take."""
+    """Days that conversations are stored, and the megabytes that those of a user and of all may take."""
 
-    age_days: Annotated[int, Meta(ge=1, le=36_500)] = 90
-    """Days for which a conversation is stored after its last question."""
+    age_days: Fixed[int] = 90
     user_mb: Fixed[int] = 20
     whole_mb: Fixed[int] = 1000
-    """They bound what one user, and all, can fill of a disk; a user's oldest conversations go first."""
+    """A quarter after its last question a conversation goes, and a user's oldest where the disk would fill."""
 
 
 class ChatSettings(Group, frozen=True):

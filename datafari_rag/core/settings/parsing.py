@@ -217,13 +217,8 @@ def _contradictions(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     security, llm = settings.security, settings.llm
     is_jwt, is_tokens = security.identity == "jwt", security.mode == "tokens"
     has_secret, has_keys = bool(security.jwt_secret), bool(security.jwt_jwks)
-    is_hmac = [name.startswith("HS") for name in security.jwt_algorithms]
     named = "With jwt, security.jwt.jwks or security.jwt.secret is expected."
     yield is_jwt and not has_secret and not has_keys, "security.identity", named
-    similar = 'With security.jwt.jwks, "RS256" or a similar algorithm is expected.'
-    yield is_jwt and has_keys and all(is_hmac), "security.jwt.algorithms", similar
-    mixed = is_jwt and has_keys and not has_secret and any(is_hmac) and not all(is_hmac)
-    yield mixed, "security.jwt.algorithms", '"HS256" and similar algorithms need security.jwt.secret.'
     claims = security.tokens == "claims" and is_tokens and not is_jwt
     yield claims, "security.tokens", "With claims, security.identity=jwt is expected."
     plugin = security.mode == "plugin" and settings.solr.url.startswith(EMBEDDED)
@@ -235,14 +230,13 @@ def _contradictions(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield CATEGORY_FIELD in rights, "solr.fields", narrowed
     facets = bool(rights & set(settings.solr.facets))
     yield facets, "solr.facets", "Fields with access rights cannot be used as facets."
-    users = settings.demo.folder.users and not _is_loopback(settings.server.host)
-    yield users, "demo.folder.users", "false is expected, because server.host is not a loopback address."
+    demo = security.identity == "demo" and not _is_loopback(settings.server.host)
+    yield demo, "security.identity", "demo is for this machine alone: a loopback address in server.host is expected."
     needed = settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS
     room = "It leaves no room for documents in llm.context.window."
     yield needed > llm.context_window, "rag.maxTokens", room
-    for key, found in (("models", llm.fallback_models), ("tokens", llm.fallback_tokens)):
-        most = "At most one item for each endpoint of llm.fallback is expected."
-        yield len(found) > len(llm.fallback), f"llm.fallback.{key}", most
+    most = "At most one item for each endpoint of llm.fallback is expected."
+    yield len(llm.fallback_tokens) > len(llm.fallback), "llm.fallback.tokens", most
     capped = settings.limits.tokens is not None and not settings.limits.store
     yield capped, "limits.tokens", "No limit can be kept to without limits.store."
 
@@ -283,6 +277,6 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterator[Advice]:
     yield is_nameless, "warning", ("rag.model", "rag.api.endpoint"), named
     is_in_vain = bool(settings.chat.store_folder) and security.identity == "anonymous"
     nobody = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
-    yield is_in_vain and not settings.demo.folder.users, "warning", ("chat.store.folder",), nobody
+    yield is_in_vain, "warning", ("chat.store.folder",), nobody
     always = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
     yield is_openai and not rag.add_instructions, "warning", ("rag.addInstructions",), always

@@ -16,6 +16,7 @@ from msgspec import Meta, field
 from datafari_rag.core.access import ACL_FIELDS, Mode
 from datafari_rag.core.settings.addresses import Networks, PathOrUrl, SolrUrl, Url
 from datafari_rag.core.settings.checks import (
+    Fixed,
     Group,
     Names,
     PathName,
@@ -25,12 +26,6 @@ from datafari_rag.core.settings.checks import (
     json_object,
     matching,
     needed,
-    some_of,
-)
-
-ALGORITHMS = (
-    *("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"),
-    *("HS256", "HS384", "HS512"),
 )
 
 FIELD_NAMES = (
@@ -51,12 +46,12 @@ def _fields(names: dict[str, Any], folder: str) -> dict[str, Any]:
 class SolrLimits(Group, frozen=True):
     """How long Solr is waited for, in seconds, and how often a failed search is repeated."""
 
-    connect_s: Seconds = 2.0
-    """Maximum wait for a connection to Solr, in seconds."""
     wait_s: Seconds = 10.0
-    """Maximum wait for a response of Solr, in seconds."""
-    retries: Annotated[int, Meta(ge=0, le=10)] = 1
-    """Repetitions of a failed search, on another node if there is one."""
+    """Maximum wait for a response of Solr, or of the authority, in seconds."""
+    connect_s: Fixed[float] = 2.0
+    """A server in the same network accepts a connection in milliseconds."""
+    retries: Fixed[int] = 1
+    """A second node may answer; a third try would only add load to a failing cluster."""
 
 
 class SolrSettings(Group, frozen=True):
@@ -76,8 +71,6 @@ class SolrSettings(Group, frozen=True):
     """User name for Solr's basic authentication."""
     password: Secret = ""
     """Password for Solr's basic authentication."""
-    languages: Names = ("en", "fr", "de", "es")
-    """Languages with their own field in the schema, such as content_en."""
     vector_collection: Annotated[
         str, matching("[A-Za-z0-9_][A-Za-z0-9_.-]*", "names of collections", is_optional=False)
     ] = field(name="vector.collection", default="VectorMain")
@@ -95,31 +88,22 @@ class SolrSettings(Group, frozen=True):
     """Field names of a schema that differs from Datafari's, as {"title": "dc_title"}."""
 
 
-class AuthorityPatience(Group, frozen=True):
-    """How long ManifoldCF's authority service is waited for, in seconds."""
-
-    connect_s: Seconds = 2.0
-    """Maximum wait for a connection to the authority, in seconds."""
-    wait_s: Seconds = 10.0
-    """Maximum wait for a response of the authority, in seconds."""
-
-
 class JwtClaims(Group, frozen=True):
-    """The claims that name a token's user and access tokens, and by how much the issuer's clock may differ."""
+    """The claims that name a token's user and access tokens."""
 
     user: Annotated[str, matching(".+", "names of claims", is_optional=False)] = "preferred_username"
     """Claim with the user's name."""
     tokens: Annotated[str, matching(".+", "names of claims", is_optional=False)] = "groups"
     """Claim with the user's access tokens, for security.tokens=claims."""
-    leeway_s: Annotated[float, Meta(ge=0, le=3600)] = 30.0
+    leeway_s: Fixed[float] = 30.0
     """By how much the clocks of the issuer and this service may differ, in seconds."""
 
 
 class SecuritySettings(Group, frozen=True):
     """Who may see what."""
 
-    identity: Literal["anonymous", "header", "jwt"] = "anonymous"
-    """How callers are identified: not at all, by a header from a trusted proxy, or by a signed token (jwt)."""
+    identity: Literal["anonymous", "header", "jwt", "demo"] = "anonymous"
+    """Who callers are: unknown, as a trusted proxy's header or a signed token (jwt) says, or as a demo's menu says."""
     header: Annotated[str, matching(_HEADER, "names of HTTP headers", is_optional=False)] = "X-Remote-User"
     """Header in which a trusted proxy names the user."""
     trusted_proxies: Networks = field(name="trusted.proxies", default=("127.0.0.1/32", "::1/128"))
@@ -136,7 +120,6 @@ class SecuritySettings(Group, frozen=True):
     """JSON file with the access tokens of each user, as {"alice": ["group:hr"]}. Empty: no user has tokens."""
     authority_url: Url = field(name="authority.url", default="")
     """URL of ManifoldCF's authority service; /UserACLs is added to it."""
-    authority_limits: AuthorityPatience = field(name="authority.limits", default=AuthorityPatience())
     cache_s: Annotated[float, Meta(ge=0, le=86_400)] = 60.0
     """Seconds for which a user's access tokens are cached. 0: never."""
     revocations_file: PathName = field(name="revocations.file", default="")
@@ -149,10 +132,6 @@ class SecuritySettings(Group, frozen=True):
     """Headers that may hold a user's token, such as X-OpenWebUI-User-Jwt; several tokens must name the same user."""
     jwt_secret: Secret = field(name="jwt.secret", default="")
     """Secret shared with the issuer, for HS256 and similar algorithms."""
-    jwt_algorithms: Annotated[tuple[str, ...], some_of(*ALGORITHMS)] = field(
-        name="jwt.algorithms", default=("RS256", "ES256")
-    )
-    """Accepted signature algorithms."""
     jwt_issuer: str = field(name="jwt.issuer", default="")
     """Required issuer of a token. Empty: the issuer is not checked."""
     jwt_audience: str = field(name="jwt.audience", default="")

@@ -61,16 +61,16 @@ class ServerLimits(Group, frozen=True):
 
     streams: Annotated[int, Meta(ge=1, le=1_000_000)] = 2000
     """Open streams of each worker; further ones are refused with 503."""
-    starting: Annotated[int, Meta(ge=1, le=100_000)] = 16
-    """Answers of each worker that search at the same time; others wait in line."""
-    wait_s: Annotated[float, Meta(ge=0, le=600)] = 5.0
-    """Maximum wait for that, in seconds; an answer that would wait longer gets 503 and Retry-After."""
+    starting: Fixed[int] = 16
+    """Answers of each worker that search at the same time; more would only share the same processor."""
+    wait_s: Fixed[float] = 5.0
+    """Seconds in line for that: who would wait longer is better served by 503 and Retry-After."""
     connections: Fixed[int] = 10_000
     """Open ones, idle ones included; the operating system's limit of open files is set for them."""
-    header_s: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
-    """Time to send the headers of a request, in seconds."""
-    body_bytes: Annotated[int, Meta(ge=1, le=2_000_000_000)] = 10_485_760
-    """Maximum size of a request body."""
+    header_s: Fixed[float] = 10.0
+    """Seconds to send the headers of a request: they are one packet, and slow senders hold places."""
+    body_bytes: Fixed[int] = 10_485_760
+    """Bytes of a request body: twenty times the longest text that is checked."""
     grace_s: Annotated[float, Meta(ge=0, le=86_400)] = 30.0
     """How long open streams may continue during a shutdown, in seconds."""
     work_s: Fixed[float] = 10.0
@@ -127,8 +127,6 @@ class FeedbackSettings(Group, frozen=True):
 
     file: PathName = ""
     """File for readers' thumbs, one JSON line for each. Empty: the page asks for none."""
-    text: bool = False
-    """Store the question and the answer with the feedback. false: ids only."""
 
 
 class LogSettings(Group, frozen=True):
@@ -138,23 +136,6 @@ class LogSettings(Group, frozen=True):
     """Minimum level of messages that are logged. Questions are logged at DEBUG only."""
     format: Literal["text", "json"] = "text"
     """Format of a log line: text, or one JSON object."""
-    file: PathName = ""
-    """Log file. Empty: standard error."""
-
-
-class DemoFolder(Group, frozen=True):
-    """What `datafari-rag demo` sets."""
-
-    users: bool = False
-    """Show a menu of demo users; refused unless server.host is a loopback address."""
-    progress: PathName = ""
-    """File in which the watcher of a demo reports its progress."""
-
-
-class DemoSettings(Group, frozen=True):
-    """Demo."""
-
-    folder: DemoFolder = DemoFolder()
 
 
 class Settings(Group, frozen=True):
@@ -182,7 +163,6 @@ class Settings(Group, frozen=True):
     audit: AuditSettings = AuditSettings()
     feedback: FeedbackSettings = FeedbackSettings()
     log: LogSettings = LogSettings()
-    demo: DemoSettings = DemoSettings()
 
     @property
     def answer_tokens(self) -> int:

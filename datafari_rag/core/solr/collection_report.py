@@ -121,7 +121,7 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
             "stemmed text",
             "hint",
             f"there is no field {fields.content_prefix}LANGUAGE: only exact word forms are found",
-            "Fill content_en and the like (conf/solr), or set content_prefix in solr.fields and solr.languages",
+            "Fill content_en and the like (conf/solr), or set content_prefix in solr.fields",
         )
     if titles:
         yield Finding("searched titles", "ok", ", ".join(titles))

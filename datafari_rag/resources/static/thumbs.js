@@ -1,26 +1,24 @@
 // @ts-check
-/** Thumbs up and down, with a reason; only ids are sent, and texts where the service says that it keeps them. */
+/** Thumbs up and down, with a reason; only ids are sent. */
 import { element, ROOT } from "./element.js";
 
 /**
  * @param {import("./types.js").Answer} answer
  * @param {string} question
- * @param {{words: import("./types.js").Words, token: string, hasFeedback: boolean, hasFeedbackText: boolean}} setup
+ * @param {{words: import("./types.js").Words, token: string, hasFeedback: boolean}} setup
  */
 export function thumbsOf(answer, question, setup) {
   if (!setup.hasFeedback) return null;
   const { words } = setup;
   const place = element("div", { class: "thumbs", role: "group", "aria-label": words.helpful });
   const send = async (/** @type {string} */ verdict, /** @type {string | null} */ reason) => {
-    const { documents, citations, message } = answer.content;
-    const texts = setup.hasFeedbackText ? { question, answer: message } : {};
+    const { documents, citations } = answer.content;
     const body = {
       request_id: answer.id,
       verdict,
       reason,
       documents: documents.map((one) => one.id).filter(Boolean),
       cited: [...new Set(citations.map((one) => one.document_id).filter(Boolean))],
-      ...texts,
     };
     const headers = { "Content-Type": "application/json", "X-CSRF-Token": setup.token };
     const response = await fetch(`${ROOT}/feedback`, { method: "POST", headers, body: JSON.stringify(body) }).catch(() => null);

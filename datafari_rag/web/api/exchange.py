@@ -299,7 +299,9 @@ def _proved(worker: WorkerContext, by: Identity) -> RightsOfRequest:
     snapshot, headers, peer = worker.snapshot(), headers_of(request), request.remote_addr or ""
     settings = snapshot.settings
     names = naming_headers(headers, settings.security.header)
-    is_proxy = settings.security.identity == "header" and is_trusted(peer, networks(settings.security.trusted_proxies))
+    is_proxy = settings.security.identity in ("header", "demo") and is_trusted(
+        peer, networks(settings.security.trusted_proxies)
+    )
     if names and not is_proxy and not g.get("has_noted_names", False):
         g.has_noted_names = True
         worker.metrics.count_ignored(others=0, identity=len(names))

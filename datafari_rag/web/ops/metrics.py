@@ -197,7 +197,9 @@ def coarse_s(took_ms: float) -> float:
 
 def model_label(name: str, settings: Settings) -> str:
     """Return the configured name that *name* is or is a version of ("gpt-4o" for "gpt-4o-2024-08-06"), else other."""
-    models = {settings.rag.model, BUILTIN_MODEL, *settings.llm.fallback_models} - {""}
+    models = {settings.rag.model, BUILTIN_MODEL, *(address.partition("#")[2] for address in settings.llm.fallback)} - {
+        ""
+    }
     fits = [family for family in models if name == family or name.startswith(f"{family}-")]
     return max(fits, key=len, default=OTHER)
 

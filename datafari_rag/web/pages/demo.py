@@ -2,7 +2,7 @@
 What only the demo's page has: a menu of users, and the folder that it watches.
 
 The menu is the one way in which a page may say who its reader is (contract §8). Its users exist only with
-`demo.folder.users`, which is refused unless the server listens to this machine alone. The cookie is signed, and
+`security.identity=demo`, which is refused unless the server listens to this machine alone. The cookie is signed, and
 believed only from this machine (`adapters/identity`).
 """
 
@@ -18,6 +18,8 @@ from flask import Response, request
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.errors import NotAllowed, NotFound
 from datafari_rag.core.query.proposals import ExampleTopic, topics_of
+from datafari_rag.core.settings.addresses import EMBEDDED, PROGRESS
+from datafari_rag.core.settings.search import SolrSettings
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.api.search import searched
@@ -55,7 +57,7 @@ def choose(exchange: Exchange) -> Response:
 
 def _chosen(worker: WorkerContext) -> str | None:
     """Return the chosen user, None for the anonymous user. Raises: NotFound, NotAllowed, or as `reader_of`."""
-    if not worker.snapshot().settings.demo.folder.users:
+    if worker.snapshot().settings.security.identity != "demo":
         raise NotFound
     headers = headers_of(request)
     reader = reader_of(worker)
@@ -88,16 +90,16 @@ UNKNOWN: Mapping[str, Any] = {
 
 def progress(exchange: Exchange) -> Response:
     """Return how far the watcher is. Raises: NotFound: there is none."""
-    path = exchange.settings.demo.folder.progress
-    if not path:
+    path = _progress_file(exchange.settings.solr)
+    if path is None:
         raise NotFound
     return json_response(plain(_progress(path)))
 
 
 def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, object]:
     """Return what the first page shows of the folder; nothing where no folder is served."""
-    path = worker.snapshot().settings.demo.folder.progress
-    if not path:
+    path = _progress_file(worker.snapshot().settings.solr)
+    if path is None:
         return {}
     parameters = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}
     reply = searched(worker, Incoming("/", parameters, headers=headers_of(request)))
@@ -107,9 +109,15 @@ def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, obje
     return {"examples": examples, "progress": _progress(path), "is_empty": not rows}
 
 
-def _progress(path: str) -> dict[str, Any]:
+def _progress_file(solr: SolrSettings) -> Path | None:
+    """Return the file of the watcher whose index is searched, None where there is none."""
+    path = Path(solr.url.removeprefix(EMBEDDED)).parent / PROGRESS
+    return path if solr.url.startswith(EMBEDDED) and path.exists() else None
+
+
+def _progress(path: Path) -> dict[str, Any]:
     try:
-        with Path(path).open("rb") as file:
+        with path.open("rb") as file:
             state = orjson.loads(file.read(MAX_PROGRESS_BYTES))
     except (OSError, ValueError):
         state = {}

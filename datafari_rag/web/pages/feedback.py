@@ -1,5 +1,5 @@
 """
-Thumbs up and down: one JSON line each in `feedback.file`, ids alone unless `feedback.text` lets texts in.
+Thumbs up and down: one JSON line each in `feedback.file`, ids alone, and no text.
 
 Who gave a thumb is never kept.
 """
@@ -16,7 +16,6 @@ from flask import Response, request
 
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.core.query.dates import iso_at
-from datafari_rag.core.settings.table import FeedbackSettings
 from datafari_rag.web.api.exchange import Exchange
 from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.rendering import Translate, page, reader_of
@@ -45,13 +44,13 @@ def give(exchange: Exchange) -> Response:
     token = headers.get(TOKEN_HEADER) or str(body.get(TOKEN_FIELD, ""))
     if not worker.signer.is_own_form(reader.name or "", token, headers):
         raise NotAllowed
-    record = record_of(body, settings.feedback, reader.translate)
+    record = record_of(body, reader.translate)
     append(Path(settings.feedback.file), {"at": iso_at(worker.now()), **record})
     is_script = request.mimetype == "application/json"
     return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
 
 
-def record_of(body: FeedbackBody, feedback: FeedbackSettings, translate: Translate = str) -> dict[str, object]:
+def record_of(body: FeedbackBody, translate: Translate = str) -> dict[str, object]:
     """
     Return what is kept of one thumb.
 
@@ -69,8 +68,6 @@ def record_of(body: FeedbackBody, feedback: FeedbackSettings, translate: Transla
         "documents": _ids(body.get("documents")),
         "cited": _ids(body.get("cited")),
     }
-    if feedback.text:
-        record |= {name: _text(body.get(name), MAX_TEXT_CHARS) for name in ("question", "answer")}
     return record
 
 

@@ -98,7 +98,7 @@ def page(
     worker: WorkerContext, reader: PageReader, template: str, values: Mapping[str, object], *, status: int = 200
 ) -> Response:
     """Return *template* as a page for *reader*."""
-    has_users = worker.snapshot().settings.demo.folder.users
+    has_users = worker.snapshot().settings.security.identity == "demo"
     body = render_template(
         template,
         _=reader.translate,

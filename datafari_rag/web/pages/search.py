@@ -111,7 +111,6 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "user": reader.name or "",
         "token": worker.signer.form_token(reader.name or ""),
         "hasFeedback": bool(settings.feedback.file),
-        "hasFeedbackText": settings.feedback.text,
         "most": TOGETHER,
     }
     return {
@@ -123,7 +122,7 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "wanted_effort": arguments.get("effort", [""])[0].lower(),
         "efforts": EFFORTS,
         "field_names": field_names(reader.translate),
-        "examples": QUESTIONS if settings.demo.folder.users else (),
+        "examples": QUESTIONS if settings.security.identity == "demo" else (),
         "has_feedback": bool(settings.feedback.file),
         "legend": legend(reader.translate),
         "shapes": SHAPES,

@@ -15,7 +15,6 @@ from datafari_rag.core.ask import Ask, with_effort
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.query.select_parameters import read
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.chat_request import ask_of
@@ -61,5 +60,4 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
 
 
 def _spelled(context: ReplyContext) -> ReplyContext:
-    rag = context.settings.rag.replaced(reply=ReplyShape(linebreaks="newline", documents="array"))
-    return replace(context, settings=context.settings.replaced(rag=rag))
+    return replace(context, ask=replace(context.ask, linebreaks="newline"))

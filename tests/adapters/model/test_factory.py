@@ -46,8 +46,7 @@ def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_tok
     settings = settings_with(
         rag_api_endpoint="http://a/v1/chat/completions",
         rag_api_token="sk-a",
-        llm_fallback=("http://b/v1", "http://c/"),
-        llm_fallback_models=("model-b",),
+        llm_fallback=("http://b/v1#model-b", "http://c/"),
         llm_fallback_tokens=("sk-b",),
         tls=TlsByServer(llm=Tls("ca.pem")),
     )
@@ -79,8 +78,7 @@ def test_fallbacks_are_asked_in_turn_and_the_built_in_one_last(stub: Stub) -> No
 def test_a_fallback_answers_under_its_own_name(stub: Stub) -> None:
     settings = settings_with(
         rag_api_endpoint=stub.url,
-        llm_fallback=(stub.url,),
-        llm_fallback_models=("echo",),
+        llm_fallback=(f"{stub.url}#echo",),
         llm_limits=ModelLimits(retries=0),
     )
     text, ending = told(settings, "status-500")

@@ -11,7 +11,6 @@ import pytest
 
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
-from datafari_rag.core.settings.answers import EmbeddingOptions, Prefixes
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import Vector
 from datafari_rag.ports import Embedder
@@ -57,13 +56,10 @@ def test_mean_and_first_token_are_pooled_as_the_folder_says(tmp_path: Path) -> N
     assert first.tolist() == [1, 0, 0, 0]
 
 
-def test_prefixes_are_those_of_the_folder_unless_the_settings_have_others(tmp_path: Path) -> None:
+def test_prefixes_are_those_of_the_folder(tmp_path: Path) -> None:
     own = local(tiny_model(tmp_path, query_prefix="query: ", passage_prefix="passage: "))
     query, passage = own.embed(["pump"], "query")[0], own.embed(["pump"], "passage")[0]
     assert query[3] > 0 and passage[2] > 0
-    changed = local(tmp_path, embeddings_options=EmbeddingOptions(prefixes=Prefixes(query="cat")))
-    assert changed.embed(["pump"], "query")[0][3] > query[3]
-    assert changed.embed(["pump"], "passage")[0] == passage
 
 
 def test_what_the_model_cannot_take_is_left_out(tmp_path: Path) -> None:
@@ -79,7 +75,6 @@ def test_half_a_character_is_taken_as_an_unknown_one(tmp_path: Path) -> None:
 def test_the_folder_names_the_model_its_dimensions_and_its_languages(tmp_path: Path) -> None:
     model = local(tiny_model(tmp_path, languages=["en"])).model
     assert (model.name, model.dimensions, model.languages) == ("tiny", 4, {"en"})
-    assert local(tmp_path, embeddings_options=EmbeddingOptions(languages=("fr",))).model.languages == {"fr"}
 
 
 def test_models_whose_vectors_cannot_be_compared_have_different_keys(tmp_path: Path) -> None:
@@ -104,10 +99,8 @@ def published(folder: Path, **pooling: object) -> Path:
 
 
 def test_a_folder_as_its_makers_publish_it_says_its_pooling(tmp_path: Path) -> None:
-    own = local(
-        published(tiny_model(tmp_path)), embeddings_options=EmbeddingOptions(prefixes=Prefixes(passage="passage:"))
-    )
-    assert (own.model.name, own.model.dimensions) == (tmp_path.name, 4)
+    own = local(published(tiny_model(tmp_path / "tiny-e5-small")))
+    assert (own.model.name, own.model.dimensions) == ("tiny-e5-small", 4)
     assert own.embed(["pump leave"], "query")[0].tolist() == [1, 0, 0, 0]
     assert own.embed(["pump"], "passage")[0].tolist() == [0, 0, 1, 0]  # the first token is the prefix
 
@@ -162,12 +155,6 @@ def test_a_model_that_gives_no_number_is_named(tmp_path: Path) -> None:
     for text in ("unheard", "pump"):
         with pytest.raises(EmbeddingsGarbled):
             own.embed([text], "query")
-
-
-@pytest.mark.parametrize("dimensions", [3, 384])
-def test_another_number_of_dimensions_than_the_settings_want_is_named(tmp_path: Path, dimensions: int) -> None:
-    with pytest.raises(EmbeddingsGarbled):
-        local(tiny_model(tmp_path), embeddings_options=EmbeddingOptions(dimensions=dimensions))
 
 
 def test_a_model_with_other_dimensions_than_its_description_is_named(tmp_path: Path) -> None:

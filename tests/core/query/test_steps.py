@@ -36,45 +36,40 @@ HOSTILE = [
     ],
 )
 def test_each_step_is_looser_than_the_one_before(question: str, expected: list[tuple[str, str, int | None]]) -> None:
-    steps = steps_for(question, language="en", operator="AND", is_relaxed=True)
+    steps = steps_for(question, language="en", operator="AND")
 
     assert [(step.name, step.operator, step.min_match) for step in steps] == expected
 
 
 def test_a_sentence_is_searched_without_the_words_that_only_ask() -> None:
-    steps = steps_for("When does the last ferry to the island leave?", language="en", operator="AND", is_relaxed=True)
+    steps = steps_for("When does the last ferry to the island leave?", language="en", operator="AND")
 
     assert [step.words for step in steps] == [("last", "ferry", "island", "leave")]
 
 
 def test_a_run_of_an_unspaced_script_is_a_sentence_when_it_is_long() -> None:
     (short, *_), (long, *_) = (
-        steps_for(text, language="zh", operator="AND", is_relaxed=True) for text in ("渡轮时间", "渡轮几点从港口出发")
+        steps_for(text, language="zh", operator="AND") for text in ("渡轮时间", "渡轮几点从港口出发")
     )
     assert (short.min_match, long.min_match) == (None, 1)
     assert long.words[:2] == ("渡轮", "轮几")
 
 
-def test_without_relaxing_there_is_one_step() -> None:
-    steps = steps_for("When does it leave?", language="en", operator="AND", is_relaxed=False)
-    assert [step.words for step in steps] == [("When", "does", "it", "leave")]
-
-
 def test_with_or_words_that_only_ask_are_not_searched() -> None:
-    (step,) = steps_for("What is the fare?", language="en", operator="OR", is_relaxed=True)
+    (step,) = steps_for("What is the fare?", language="en", operator="OR")
     assert step == Step("asked", ("fare",), "OR")
 
 
 def test_a_question_of_stop_words_alone_is_searched_as_it_stands() -> None:
     for operator in ("AND", "OR"):
-        for step in steps_for("to be or not to be", language="en", operator=operator, is_relaxed=True):
+        for step in steps_for("to be or not to be", language="en", operator=operator):
             assert step.words == ("to", "be", "or", "not")
 
 
 @pytest.mark.parametrize("question", HOSTILE, ids=repr)
 def test_no_step_is_empty_and_no_word_is_syntax(question: str) -> None:
     for operator in ("AND", "OR"):
-        for step in steps_for(question, language="en", operator=operator, is_relaxed=True):
+        for step in steps_for(question, language="en", operator=operator):
             assert step.words
             assert all(any(character.isalnum() for character in word) for word in step.words)
             assert not any(mark in word for word in step.words for mark in '*?(){}[]"~^\\ ')
@@ -82,12 +77,12 @@ def test_no_step_is_empty_and_no_word_is_syntax(question: str) -> None:
 
 def test_no_hostile_query_makes_an_empty_step() -> None:
     for text in QUERIES:
-        assert all(step.words for step in steps_for(text, language="en", operator="AND", is_relaxed=True))
+        assert all(step.words for step in steps_for(text, language="en", operator="AND"))
 
 
 def test_a_pasted_page_is_not_searched_word_by_word() -> None:
     page = " ".join(f"word{number}" for number in range(500))
-    assert all(len(s.words) == MAX_WORDS for s in steps_for(page, language="en", operator="AND", is_relaxed=True))
+    assert all(len(s.words) == MAX_WORDS for s in steps_for(page, language="en", operator="AND"))
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,9 @@ def test_a_reference_to_nothing_is_an_error_that_tells_callers_no_name() -> None
 
 
 def test_a_flaw_of_the_text_is_an_error_of_its_key() -> None:
-    _, (problem,) = lint([Entry(4, "log.file", "x", "Write a backslash twice.")], resolve=as_written)
-    assert (problem.line, problem.key) == (4, "log.file")
-    assert problem.message == "Invalid value for log.file property. Write a backslash twice."
+    _, (problem,) = lint([Entry(4, "audit.folder", "x", "Write a backslash twice.")], resolve=as_written)
+    assert (problem.line, problem.key) == (4, "audit.folder")
+    assert problem.message == "Invalid value for audit.folder property. Write a backslash twice."
 
 
 def test_the_instructions_cannot_be_left_out_for_openai() -> None:

@@ -24,14 +24,12 @@ TAKEN = [
     pytest.param("rag.model", "", "", id="a text may be empty"),
     pytest.param("solr.handler", "/a/b", "/a/b", id="a handler is a path"),
     pytest.param("security.jwt.claims.tokens", "realm_access.roles", "realm_access.roles", id="a claim lies deeper"),
-    pytest.param("log.file", "a/b", "/etc/rag/a/b", id="a relative path starts at the folder of the file"),
-    pytest.param("log.file", "/a", "/a", id="an absolute path stays"),
-    pytest.param("log.file", "", "", id="no path is no path"),
-    pytest.param("solr.languages", " b , a,,b", ("b", "a"), id="a list keeps its order and drops doubles"),
+    pytest.param("audit.folder", "a/b", "/etc/rag/a/b", id="a relative path starts at the folder of the file"),
+    pytest.param("audit.folder", "/a", "/a", id="an absolute path stays"),
+    pytest.param("audit.folder", "", "", id="no path is no path"),
+    pytest.param("security.admins", " b , a,,b", ("b", "a"), id="a list keeps its order and drops doubles"),
     pytest.param("security.admins", "", (), id="a list may be empty"),
-    pytest.param("security.jwt.algorithms", "ES256", ("ES256",), id="a list of allowed names"),
-    pytest.param("llm.fallback.models", "a,,a", ("a", "", "a"), id="a list of places keeps its gaps"),
-    pytest.param("embeddings.options.languages", "en, fr", ("en", "fr"), id="a list of languages"),
+    pytest.param("llm.fallback.tokens", "a,,a", ("a", "", "a"), id="a list of places keeps its gaps"),
     pytest.param("server.api.keys", f"{'k' * 16},{'l' * 16}", ("k" * 16, "l" * 16), id="two keys"),
     pytest.param("solr.fields", '{"title": "t"}', {"title": "t"}, id="mapped fields"),
     pytest.param("llm.body", '{"n": 1}', {"n": 1}, id="further keys of a request"),
@@ -98,7 +96,7 @@ REFUSED = [
     pytest.param("rag.enable.logs", "yes", FLAGS, id="yes is no flag"),
     pytest.param("rag.enable.logs", "1", FLAGS, id="nor is one"),
     pytest.param("rag.operator", "and", 'Valid values are "AND" and "OR".', id="another case"),
-    pytest.param("security.identity", "", 'Valid values are "anonymous", "header" and "jwt".', id="emptied security"),
+    pytest.param("security.mode", "", 'Valid values are "tokens", "plugin" and "none".', id="emptied security"),
     pytest.param("rag.maxFiles", "3.5", "An integer is expected.", id="a fraction is no integer"),
     pytest.param("rag.maxFiles", "many", "An integer is expected.", id="a word is no integer"),
     pytest.param("rag.maxTokens", "x", "An integer is expected.", id="nor where it is optional"),
@@ -125,9 +123,9 @@ REFUSED = [
     pytest.param("solr.handler", "/../x", HANDLERS, id="a step up"),
     pytest.param("solr.handler", "/a/..", HANDLERS, id="the last one"),
     pytest.param("solr.handler", "select", HANDLERS, id="no slash"),
-    pytest.param("log.file", "a\tb", "Valid values are paths of files.", id="a tab in a path"),
+    pytest.param("audit.folder", "a\tb", "Valid values are paths of files.", id="a tab in a path"),
     pytest.param("security.admins", "a\x00", "Valid values are lists of names, separated by commas.", id="NUL"),
-    pytest.param("llm.fallback.models", "a\nb", "Valid values are lists, separated by commas.", id="a line end in it"),
+    pytest.param("llm.fallback.tokens", "a\nb", "Valid values are lists, separated by commas.", id="a line end in it"),
     pytest.param(
         "solr.facets", "a b", "Valid values are lists of names of fields, separated by commas.", id="blanks in a field"
     ),
@@ -211,7 +209,7 @@ MESSAGES = [
     pytest.param("rag.maxFiles", "many", 'property: "many". An integer is expected.', id="the value is repeated"),
     pytest.param("rag.maxFiles", "3 # three", "An integer is expected. Put the comment on its own line.", id="comment"),
     pytest.param("rag.operator", '"AND"', 'are "AND" and "OR". Leave out the quotation marks.', id="quotation marks"),
-    pytest.param("log.file", "C:\temp", "Write a backslash twice.", id="a lost backslash"),
+    pytest.param("audit.folder", "C:\temp", "Write a backslash twice.", id="a lost backslash"),
     pytest.param("rag.operator", "x" * 500, f'"{"x" * 80}…"', id="a long value is cut"),
     pytest.param("rag.api.endpoint", "ftp://a:b@h/", '"ftp://***@h/"', id="a password is hidden"),
 ]
@@ -249,16 +247,6 @@ CONTRADICTIONS = [
         {"rag.maxTokens": "4000", "llm.context.window": "4096"}, "rag.maxTokens", id="an answer that fills the window"
     ),
     pytest.param(JWT, "security.identity", id="jwt without a key"),
-    pytest.param(
-        JWT | {"security.jwt.jwks": "k", "security.jwt.algorithms": "HS256"},
-        "security.jwt.algorithms",
-        id="keys with HS256 alone",
-    ),
-    pytest.param(
-        JWT | {"security.jwt.jwks": "k", "security.jwt.algorithms": "RS256,HS256"},
-        "security.jwt.algorithms",
-        id="HS256 without a secret",
-    ),
     pytest.param({"security.tokens": "claims"}, "security.tokens", id="claims without a token"),
     pytest.param({"security.tokens": "authority"}, "security.tokens", id="an authority without address"),
     pytest.param(
@@ -277,34 +265,27 @@ CONTRADICTIONS = [
     ),
     *(
         pytest.param(
-            {"demo.folder.users": "true", "server.host": host}, "demo.folder.users", id=f"demo users on {host}"
+            {"security.identity": "demo", "server.host": host}, "security.identity", id=f"demo users on {host}"
         )
         for host in ("0.0.0.0", "example.org")
     ),
-    pytest.param({"llm.fallback.models": "a"}, "llm.fallback.models", id="a model without an endpoint"),
     pytest.param({"llm.fallback.tokens": "a"}, "llm.fallback.tokens", id="a token without an endpoint"),
     pytest.param({"limits.tokens": "5"}, "limits.tokens", id="a limit where nothing is counted"),
 ]
 
 AGREEMENTS = [
     pytest.param(JWT | {"security.jwt.jwks": "k", "security.tokens": "claims"}, id="jwt with keys and claims"),
-    pytest.param(JWT | {"security.jwt.secret": "s", "security.jwt.algorithms": "HS256"}, id="jwt with a secret"),
-    pytest.param(JWT | {"security.jwt.secret": "s"}, id="a secret alone, which allows HS256"),
-    pytest.param(
-        JWT | {"security.jwt.secret": "s", "security.jwt.jwks": "k", "security.jwt.algorithms": "RS256,HS256"},
-        id="both",
-    ),
+    pytest.param(JWT | {"security.jwt.secret": "s"}, id="jwt with a secret"),
+    pytest.param(JWT | {"security.jwt.secret": "s", "security.jwt.jwks": "k"}, id="both"),
     pytest.param({"security.tokens": "authority", "security.authority.url": "http://a/x"}, id="an authority"),
     pytest.param(
         {"security.tokens": "authority", "security.mode": "plugin"}, id="the plugin needs no authority in the service"
     ),
     *(
-        pytest.param({"demo.folder.users": "true", "server.host": host}, id=f"demo users on {host}")
+        pytest.param({"security.identity": "demo", "server.host": host}, id=f"demo users on {host}")
         for host in ("127.0.0.1", "localhost", "[::1]")
     ),
-    pytest.param(
-        {"llm.fallback": "http://a/", "llm.fallback.models": "m", "llm.fallback.tokens": "t"}, id="a fallback"
-    ),
+    pytest.param({"llm.fallback": "http://a/#m", "llm.fallback.tokens": "t"}, id="a fallback"),
 ]
 
 

@@ -9,9 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from datafari_rag.commands.index import index
-from datafari_rag.web.pages.feedback import append, record_of
 from datafari_rag_trials.evaluation.command import evaluate
-from tests.settings import settings_with
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40
 DOCUMENTS = [
@@ -87,28 +85,6 @@ def command(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_readers_thumbs_are_questions_for_the_command(tmp_path: Path, sets: Path) -> None:
-    conf, thumbs = tmp_path / "rag.properties", tmp_path / "feedback.jsonl"
-    conf.write_text(f"solr.url=embedded:{tmp_path / 'index'}\n", encoding="utf-8")
-    conf.chmod(0o600)
-    command(tmp_path, "index", str(sets / "squad" / "docs.jsonl"), "--conf", str(conf))
-    settings = settings_with(feedback_text=True)
-    for verdict, question, cited in (("up", QUESTIONS[0], ["ferry"]), ("down", QUESTIONS[1], ["crew"])):
-        sent = {"verdict": verdict, "question": question["question"], "cited": cited, "documents": cited}
-        append(thumbs, {"at": "2024-01-01T00:00:00+00:00", **record_of(sent, settings.feedback)})
-
-    arguments = ("eval", "--from-feedback", str(thumbs), "--conf", str(conf), "--out", str(tmp_path / "out"))
-    printed = command(tmp_path, *arguments, "--jobs", "2")
-
-    report = json.loads((tmp_path / "out" / "eval.json").read_text(encoding="utf-8"))
-    groups = report["variants"]["as configured"]["sets"]
-    assert set(groups) == {"liked", "disliked", "all"}
-    assert groups["liked"]["recall"] == {"1": 100.0, "3": 100.0, "5": 100.0, "10": 100.0}
-    assert groups["disliked"]["recall"] == {"1": None, "3": None, "5": None, "10": None}
-    assert groups["all"]["questions"] == 2
-    assert "liked" in printed
-
-
 def test_the_set_of_structure_comes_with_the_package_and_is_counted_by_kind(tmp_path: Path, sets: Path) -> None:
     for name in ("tts-handbook", "debian-docs", "tech-docs"):
         lines(sets / name / "docs.jsonl", [{"id": name, "content": "Nothing of interest.", "title": name}])
@@ -145,7 +121,7 @@ def test_a_run_like_its_baseline_passes_the_gate_and_one_that_lost_fails_it(tmp_
     assert against["changes"] == []
     # Only the heads of the documents are read, which contain no answer.
     conf = tmp_path / "rag.properties"
-    conf.write_text(conf.read_text() + "rag.extract=head\nrag.maxJsonLength=1500\n")
+    conf.write_text(conf.read_text() + "rag.solrField=preview_content\n")
     result, report = measured(tmp_path, *gate)
     assert result.exit_code == 1, result.output
     (against,) = report["variants"]["as configured"]["against"].values()

@@ -21,7 +21,7 @@ from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.core.errors import NotAuthenticated, SearchUnavailable
 from datafari_rag.core.messages import message
-from datafari_rag.core.settings.table import DemoFolder, Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.app import register
 from datafari_rag.web.pages.demo import _own_address
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -167,13 +167,6 @@ def test_a_thumb_keeps_ids_alone(tmp_path: Path) -> None:
     }
 
 
-def test_a_thumb_keeps_texts_where_the_setting_says_so(tmp_path: Path) -> None:
-    client, path = feedback(tmp_path, settings_with(feedback_text=True))
-    client.post("/feedback", json=THUMB, headers={"X-CSRF-Token": token_of(client)})
-
-    assert json.loads(path.read_text("utf-8"))["question"] == "secret?"
-
-
 def test_a_plain_form_gives_a_thumb_too(tmp_path: Path) -> None:
     client, path = feedback(tmp_path)
     form = {"verdict": "up", "documents": ["a", "b"], "csrf_token": token_of(client)}
@@ -286,7 +279,7 @@ def test_the_menu_leads_back_to_our_own_pages_alone(text: str, address: str) -> 
 def test_the_menu_exists_only_in_the_demo() -> None:
     assert 'id="user"' not in page(fake_snapshot(), "/")
     assert app_of(fake_snapshot()).test_client().post("/demo/user", data={"user": "admin"}).status_code == 404
-    line = fake_snapshot(settings=settings_with(demo_folder=DemoFolder(users=True)))
+    line = fake_snapshot(settings=settings_with(security_identity="demo"))
     assert 'id="user"' in page(line, "/")
     assert app_of(line).test_client().post("/demo/user", data={"user": "admin"}).status_code == 403
 
@@ -383,9 +376,9 @@ def test_the_page_has_no_script_and_asks_a_question_as_any_page_does(tmp_path: P
 
 @pytest.mark.parametrize("written", [b"", b"{", b"[1]", b'{"runs": 2, "other": 1}'], ids=repr)
 def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_path: Path, written: bytes) -> None:
-    (tmp_path / "p.json").write_bytes(written)
-    demo = DemoFolder(progress=str(tmp_path / "p.json"))
-    client = app_of(fake_snapshot(settings=settings_with(demo_folder=demo))).test_client()
+    (tmp_path / "progress.json").write_bytes(written)
+    settings = settings_with(solr_url=f"embedded:{tmp_path / 'index'}")
+    client = app_of(fake_snapshot(settings=settings)).test_client()
     told = client.get("/demo/progress").get_json()
 
     assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "problems"}

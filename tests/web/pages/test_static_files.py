@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.settings.table import DemoFolder
 from tests.fakes import app_of, fake_snapshot
 from tests.settings import settings_with
 from tests.web.pages.test_routes import ANN, office
@@ -53,7 +52,7 @@ def test_our_files_are_compressed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/?q=when+does+the+plane+take+off", "/documents?id=1", "/search/select?q=plane"])
 def test_nothing_with_a_readers_own_words_is_compressed(path: str) -> None:
-    line = fake_snapshot(settings=settings_with(demo_folder=DemoFolder(users=True)))
+    line = fake_snapshot(settings=settings_with(security_identity="demo"))
     assert "Content-Encoding" not in app_of(line).test_client().get(path, headers=GZIP).headers
 
 

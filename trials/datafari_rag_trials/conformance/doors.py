@@ -118,7 +118,7 @@ def chunks_of(raw: bytes, *, has_end: bool = True) -> list[Body]:
 
 
 def _ragapi(question: str, more: More) -> Asked:
-    return Asked("/search/select", query={"action": "rag", "q": question, **more})
+    return Asked("/search/select", query={"action": "rag", "q": question, "linebreaks": "newline", **more})
 
 
 def _ragapi_stream(question: str, more: More) -> Asked:

@@ -126,7 +126,7 @@ def _places(folder: Path, out: Path, models: Sequence[str]) -> list[IndexedSet]:
     rest = dict(CHOSEN_ON)
     for model in models:
         endpoint, _, languages = model.rpartition("=")
-        vectors = {"embeddings.endpoint": endpoint, "embeddings.options.languages": languages}
+        vectors = {"embeddings.endpoint": endpoint}
         names = [name for name, language in rest.items() if language in languages.split(",")]
         places += [_place(folder, name, out, vectors) for name in names]
         rest = {name: language for name, language in rest.items() if name not in names}

@@ -42,7 +42,6 @@ from datafari_rag_trials.evaluation.questions import (
     places,
     questions_in,
     questions_of,
-    questions_of_feedback,
     readers_in,
     readers_of,
     rights_in,
@@ -70,10 +69,10 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     epilog="""\b
 Examples:
   datafari-rag eval questions.jsonl --conf conf/rag.properties
-  datafari-rag eval questions.jsonl --vary rag.extract=passages,head --vary rag.maxFiles=3,5
+  datafari-rag eval questions.jsonl --vary rag.solrField=exactContent,preview_content
   datafari-rag eval --sets ../shared/data --engine both
 \b
-  datafari-rag eval questions.jsonl --vary rag.extract=head
+  datafari-rag eval questions.jsonl --vary rag.solrField=preview_content
   datafari-rag eval --grounding ../shared/data/grounding
   datafari-rag eval questions.jsonl --answers --conf rag.properties
   datafari-rag eval questions.jsonl --baseline accepted.json --gate
@@ -97,7 +96,6 @@ Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurem
     "--users", type=FILE, help="JSONL of {user, tokens}: count documents that users receive without access to them."
 )
 @click.option("--documents", type=FILE, help="JSONL of the documents with their ACL fields, for --users.")
-@click.option("--from-feedback", type=FILE, help="Also ask the questions in this feedback file (feedback.text=true).")
 @click.option(
     "--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Output folder for eval.json and eval.png."
 )
@@ -174,13 +172,11 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
 
 def _check_usage(questions: Sequence[Path], options: Mapping[str, Any], context: click.Context) -> None:
     """Refuse options that cannot be meant. Raises: UsageError."""
-    has_questions = bool(questions) or options["sets"] is not None or options["from_feedback"] is not None
+    has_questions = bool(questions) or options["sets"] is not None
     if has_questions == bool(options["grounding"]):
-        problem = (
-            "Name at least one file of questions, --from-feedback FILE, or --sets FOLDER; or --grounding FOLDER alone."
-        )
+        problem = "Name at least one file of questions, or --sets FOLDER; or --grounding FOLDER alone."
         raise click.UsageError(problem, context)
-    if options["answers"] and not (questions or options["from_feedback"]):
+    if options["answers"] and not questions:
         raise click.UsageError(
             "--answers needs files of questions, about the documents of the configured index.", context
         )
@@ -202,8 +198,7 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
 
 def _plan_of_files(files: Sequence[Path], options: Mapping[str, Any]) -> EvaluationPlan:
     """Return what is asked of the configured index. Raises: UnreadableQuestions, OSError."""
-    thumbs = questions_of_feedback(options["from_feedback"]) if options["from_feedback"] else ()
-    all_questions = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)
+    all_questions = tuple(itertools.chain.from_iterable(questions_in(path) for path in files))
     readers = readers_in(options["users"]) if options["users"] else ()
     rights = rights_in(options["documents"]) if options["documents"] else {}
     return EvaluationPlan(all_questions[:: options["every"]], frozenset(options["token"]), readers, rights)

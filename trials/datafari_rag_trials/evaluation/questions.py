@@ -169,42 +169,6 @@ def _row(line: str, where: str) -> Mapping[str, object]:
 GROUPS = {"up": "liked", "down": "disliked"}
 
 
-def questions_of_feedback(path: Path) -> tuple[Question, ...]:
-    """
-    Return one question for each question text in the feedback file *path*; the last thumb on it counts.
-
-    The right documents of a liked answer are those it cited; a disliked one has none, so that only how it is answered
-    is measured.
-
-    Raises:
-        UnreadableQuestions: a line is no thumb, or no line has a text (`feedback.text` is off).
-        OSError: the file cannot be read.
-    """
-    by_text: dict[str, Question] = {}
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            question = _rated_question(line, f"{path}:{number}") if line.strip() else None
-            if question is not None:
-                by_text[question.text] = question
-    if not by_text:
-        raise UnreadableQuestions(f"{path}: it contains no questions; feedback.text=true stores them")
-    return tuple(by_text.values())
-
-
-def _rated_question(line: str, where: str) -> Question | None:
-    try:
-        row = json.loads(line)
-        group = GROUPS[row["verdict"]]
-        text = str(row.get("question") or "").strip()
-        cited = frozenset(map(str, row.get("cited") or ()))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnreadableQuestions(f"{where}: this is not a reader's feedback") from error
-    if not text:
-        return None
-    identity = str(row.get("request_id") or where)
-    return Question(identity, group, text, document_ids=cited if group == "liked" else frozenset())
-
-
 MERGED = (
     "squad", "piaf-fr", "servicepublic-fr", "covidqa", "cuad", "nq-longdoc", "scifact", "northwind-hr", "tts-handbook",
     "debian-docs", "tech-docs",
@@ -235,7 +199,7 @@ The sets whose languages, and whose kinds of answers, are counted apart, and the
 document answers: their right document is one that an expert named for them.
 """
 
-PATIENT = {"solr.limits.wait_s": "120", "solr.limits.connect_s": "60"}
+PATIENT = {"solr.limits.wait_s": "120"}
 """
 On a machine with other work Solr may need longer than a reader would wait.
 
