@@ -31,9 +31,14 @@ from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, sid
 from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.dialects import ChatSettings
-from datafari_rag.core.settings.search import SecuritySettings, SolrLimits
-from datafari_rag.core.settings.table import AuditSettings, LimitsSettings, Settings
+from datafari_rag.core.settings.table import (
+    AuditSettings,
+    ChatSettings,
+    LimitsSettings,
+    SecuritySettings,
+    Settings,
+    SolrLimits,
+)
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
 from datafari_rag.ingest.page_pictures import PagePictures
@@ -202,9 +207,7 @@ class Runtime:
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
             usage=part(USAGE, settings.limits.store, lambda: usage_for(settings.limits, machine)),
-            conversations=part(
-                CONVERSATIONS, (chat.store_folder, chat.store_limits), lambda: conversations_for(chat, machine)
-            ),
+            conversations=part(CONVERSATIONS, chat.store_folder, lambda: conversations_for(chat, machine)),
         )
 
     def _part(self, name: str, key: object, build: Callable[[], T]) -> T:
@@ -334,11 +337,7 @@ def audit_for(audit: AuditSettings, machine: Machine = MACHINE) -> AuditTrail | 
 
 def conversations_for(chat: ChatSettings, machine: Machine = MACHINE) -> ConversationFile | None:
     """Return what keeps conversations in `chat.store.folder`, None when none are kept."""
-    if not chat.store_folder:
-        return None
-    most = chat.store_limits
-    limits = ConversationLimits(most.age_days * 86_400.0, most.user_mb * 1_000_000, most.whole_mb * 1_000_000)
-    return ConversationFile(Path(chat.store_folder), limits, machine)
+    return ConversationFile(Path(chat.store_folder), ConversationLimits(), machine) if chat.store_folder else None
 
 
 def usage_for(limits: LimitsSettings, machine: Machine = MACHINE) -> UsageFile | None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.search import SolrSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import Settings, SolrSettings
 from datafari_rag.ports import Writer
 
 if TYPE_CHECKING:

@@ -53,9 +53,7 @@ from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
-from datafari_rag.core.settings.answers import LlmSettings, RagSettings
-from datafari_rag.core.settings.search import SecuritySettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import LlmSettings, RagSettings, SecuritySettings, Settings
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping import StepParts, accounted, rewritten, stepped

@@ -59,8 +59,7 @@ from datafari_rag.core.query.proposals import (
     total_of,
 )
 from datafari_rag.core.search_request import STORED, Browse, Content, Search, SearchResult, Step
-from datafari_rag.core.settings.answers import RetrievalSettings
-from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.settings.table import RetrievalSettings, Settings, fields_of
 from datafari_rag.ports import Both, Meaning, Offload, Retriever, in_turn, inline
 
 log = logging.getLogger(__name__)

@@ -32,8 +32,7 @@ from datafari_rag.core.model.prompt import Prompt, fitted, tokens_in
 from datafari_rag.core.query.plan import content_words, is_rewritten, query_prompt_for, searches_for, with_query
 from datafari_rag.core.search_request import Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.answers import RagSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings, Settings
 from datafari_rag.core.steps import LEAST_TOKENS, MAX_TOKENS, Lead, lead_from, plan_prompt, pooled, queries_in
 from datafari_rag.ports import Ending, Model, Offload
 from datafari_rag.retrieval import Engines, Searched, read_in_parts, searched, searched_in

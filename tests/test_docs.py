@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.commands.main import commands
-from datafari_rag.core.settings.table import ROWS, row_for
+from datafari_rag.core.settings.table import BY_KEY, ROWS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -77,7 +77,7 @@ def test_a_value_that_is_shown_is_one_that_its_setting_takes() -> None:
                 shown.add((name, key, value))
     wrong = []
     for name, key, value in sorted(shown):
-        row = row_for(key)
+        row = BY_KEY.get(key)
         try:
             assert row is not None
             row.read(value)

@@ -27,7 +27,7 @@ from datafari_rag.core.access import NEVER, BadUsers, Revocation, line_of, read_
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings.addresses import Tls
-from datafari_rag.core.settings.search import SecuritySettings, SolrLimits
+from datafari_rag.core.settings.table import SecuritySettings, SolrLimits
 from datafari_rag.ports import RightsSource
 
 MAX_ANSWER_BYTES = 4_000_000

@@ -24,7 +24,7 @@ from datafari_rag.core.proof.checking import checked_against
 from datafari_rag.core.proof.judging import UNSUPPORTED
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.reference import as_properties
-from datafari_rag.core.settings.search import SolrSettings
+from datafari_rag.core.settings.table import SolrSettings
 from datafari_rag.core.text.folding import clean
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import GroundingResult, GroundingTask

@@ -44,8 +44,7 @@ from datafari_rag.core.model.servers import ServerNeeds, advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
-from datafari_rag.core.settings.search import SecuritySettings, SolrLimits
-from datafari_rag.core.settings.table import Settings, secrets_of
+from datafari_rag.core.settings.table import SecuritySettings, Settings, SolrLimits, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import Dependencies, browse, fetch

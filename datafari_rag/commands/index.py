@@ -16,8 +16,7 @@ from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.commands.terminal import CONF, counted, printable, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.search import SolrSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import Settings, SolrSettings
 from datafari_rag.engine_writer import rebuilt, writer_for
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.embedding import EmbeddingWriter

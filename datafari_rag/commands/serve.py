@@ -95,8 +95,7 @@ def llm_service(port: int, host: str, **options: str) -> None:
     server.prepare()
     from datafari_rag.adapters.model.chain import ExtractiveModel, chain_for
     from datafari_rag.adapters.settings.file import packaged_instructions
-    from datafari_rag.core.settings.answers import RagSettings
-    from datafari_rag.core.settings.table import Settings
+    from datafari_rag.core.settings.table import RagSettings, Settings
     from datafari_rag.invoke_service import ServiceDefaults, application, serve
 
     try:

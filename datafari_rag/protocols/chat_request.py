@@ -25,8 +25,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.model.prompt import Window, checked
 from datafari_rag.core.query.plan import earlier_text, question_language_for, search_text_for, within
-from datafari_rag.core.settings.dialects import ChatSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ChatSettings, Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.overrides import applied
 from datafari_rag.protocols.records import about, read

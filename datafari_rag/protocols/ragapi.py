@@ -104,7 +104,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
     """Return the envelope of a failure, nested as RagAPI's example has it; HTTP 200 unless `rag.reply` says."""
-    status = error.code if settings.rag.reply.http_errors else 200
+    status = error.code if settings.rag.reply_http_errors else 200
     return status, {"status": "ERROR", "content": {"error": _error(error)}}
 
 

@@ -14,7 +14,7 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from datafari_rag.core.access import ANONYMOUS, Revocation, User, usable_tokens
 from datafari_rag.core.errors import InvalidSignIn, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity, mapped_name
-from datafari_rag.core.settings.search import SecuritySettings
+from datafari_rag.core.settings.table import SecuritySettings
 from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)

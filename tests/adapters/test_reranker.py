@@ -14,7 +14,7 @@ from datafari_rag.adapters.reranker import MAX_REPLY_BYTES, EndpointReranker
 from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls, TlsByServer
-from datafari_rag.core.settings.answers import RerankOptions
+from datafari_rag.core.settings.table import RerankOptions
 from tests.loopback import Asked, Reply, serving
 from tests.settings import settings_with
 

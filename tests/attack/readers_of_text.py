@@ -25,8 +25,7 @@ from datafari_rag.core.proof import checking, labels, links, marks, statements
 from datafari_rag.core.proof import words as proof_words
 from datafari_rag.core.query import dates, filter_queries, plan, proposals, select_parameters
 from datafari_rag.core.search_request import Browse
-from datafari_rag.core.settings.answers import SearchChoice
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import SearchChoice, Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import folding, language, sentences, sizes, structure, tokens, words
 from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select

@@ -12,7 +12,7 @@ from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.search_request import Browse
-from datafari_rag.core.settings.search import SolrLimits
+from datafari_rag.core.settings.table import SolrLimits
 from tests.attack.report import Record, judge
 from tests.attack.syntaxes import ALL, LOUD_MACROS, ROUTES
 from tests.real_solr import running

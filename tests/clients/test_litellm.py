@@ -19,7 +19,7 @@ from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import RefusedByModel
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.adapters.model.test_endpoint_forms import MISTRAL, OPENAI
 from tests.end_to_end.processes import Running, free_port

@@ -29,7 +29,6 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
     leaves,
 )
-from datafari_rag.core.settings.dialects import OpenaiClient
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
 from datafari_rag.web.routes import ROUTES
@@ -376,9 +375,7 @@ def test_nothing_found_on_v1_is_one_call_of_the_model_with_the_clients_own_reque
 
 
 def test_nothing_found_on_v1_without_passing_through_is_said() -> None:
-    at = line(
-        retriever=FakeRetriever(), settings=settings_with(SETTINGS, openai_client=OpenaiClient(passthrough=False))
-    )
+    at = line(retriever=FakeRetriever(), settings=settings_with(SETTINGS, openai_client_passthrough=False))
     body = {"index_name": "default", "messages": [{"role": "user", "content": "q"}]}
     told = client_of(at).post("/v1/chat/completions", json=body).get_json()
     assert told["choices"][0]["message"]["content"] == NoDocuments.sentence

@@ -27,7 +27,7 @@ from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchError, SearchTimeout
 from datafari_rag.core.search_request import Search, Step
-from datafari_rag.core.settings.search import SolrLimits
+from datafari_rag.core.settings.table import SolrLimits
 from tests.end_to_end.faults import (
     CANARY,
     PATIENCE_S,

@@ -30,7 +30,7 @@ from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.search_request import Search, Step
-from datafari_rag.core.settings.search import SolrLimits
+from datafari_rag.core.settings.table import SolrLimits
 from datafari_rag_trials.solr import process as solr_process
 from tests.end_to_end.history import Anomaly, Read, Write, anomalies, rows, unexcused
 from tests.end_to_end.matrix import Record, tell

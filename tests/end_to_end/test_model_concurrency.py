@@ -17,7 +17,7 @@ from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.processes import Running, service
 from tests.settings import settings_with

@@ -21,7 +21,7 @@ from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell
 from tests.settings import settings_with

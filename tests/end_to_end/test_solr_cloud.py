@@ -11,7 +11,7 @@ from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.search_request import Browse, Search, Step
-from datafari_rag.core.settings.search import SolrLimits
+from datafari_rag.core.settings.table import SolrLimits
 from datafari_rag_trials.solr.process import Running
 from tests.end_to_end.conftest import Fill
 from tests.settings import settings_with

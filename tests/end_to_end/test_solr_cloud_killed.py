@@ -30,7 +30,7 @@ from datafari_rag.adapters.solr.zookeeper import FRESH_S
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
 from datafari_rag.core.search_request import Browse, Search, Step
-from datafari_rag.core.settings.search import SolrLimits
+from datafari_rag.core.settings.table import SolrLimits
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.process import CONFIG_SET, Process, Running
 from tests.end_to_end.conftest import Fill

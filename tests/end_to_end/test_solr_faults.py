@@ -10,7 +10,7 @@ from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.search_request import Search, Step
-from datafari_rag.core.settings.search import SolrLimits
+from datafari_rag.core.settings.table import SolrLimits
 from tests.real_solr import Collection
 from tests.settings import settings_with
 

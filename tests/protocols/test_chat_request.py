@@ -9,8 +9,7 @@ import pytest
 from datafari_rag.core.answer.conversations import issued
 from datafari_rag.core.ask import Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoQuery, QueryTooLong
-from datafari_rag.core.settings.dialects import ChatLimits
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ChatLimits, Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits
 from tests.fakes import FakeSigning
 from tests.protocols.values import asking, request

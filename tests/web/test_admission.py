@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.table import RequestRates, ServerLimits, Settings
 from tests.fakes import app_of, fake_snapshot
 from tests.settings import settings_with
 
-LOUD = settings_with(rag_reply=ReplyShape(http_errors=True))
+LOUD = settings_with(rag_reply_http_errors=True)
 
 
 def client_of(settings: Settings = LOUD) -> FlaskClient:

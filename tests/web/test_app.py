@@ -19,7 +19,6 @@ from datafari_rag.core.errors import (
     NotAuthenticated,
     SearchTimeout,
 )
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.table import ServerLimits
 from datafari_rag.core.vectors import EmbeddingModel
 from datafari_rag.ports import Meaning
@@ -86,7 +85,7 @@ BEFORE_THE_SEARCH = [
 def assert_is_failure(line: ServiceSnapshot, code: int, label: str, **headers: str) -> None:
     """The same failure three times: under HTTP 200, under its own status, and before a stream's first word."""
     plain = get(line, **headers)
-    strict = replace(line, settings=settings_with(line.settings, rag_reply=ReplyShape(http_errors=True)))
+    strict = replace(line, settings=settings_with(line.settings, rag_reply_http_errors=True))
     loud, streamed = get(strict, **headers), get(strict, f"{RAG}&stream=true", **headers)
 
     assert plain.status_code == 200
@@ -188,9 +187,7 @@ def test_a_reader_who_never_reads_frees_the_model_and_his_place() -> None:
 
 
 def test_above_the_limit_of_open_streams_a_new_one_is_refused_at_once() -> None:
-    line = fake_snapshot(
-        settings=settings_with(server_limits=ServerLimits(streams=1), rag_reply=ReplyShape(http_errors=True))
-    )
+    line = fake_snapshot(settings=settings_with(server_limits=ServerLimits(streams=1), rag_reply_http_errors=True))
     app = app_of(line)
     first = app.test_client().get(f"{RAG}&stream=true", buffered=False)
     second = app.test_client().get(f"{RAG}&stream=true")

@@ -9,8 +9,7 @@ from http.cookies import CookieError, SimpleCookie
 
 from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.core.identity import Network, VerifiedIdentity, believed_name, is_trusted, networks
-from datafari_rag.core.settings.search import SecuritySettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import SecuritySettings, Settings
 from datafari_rag.ports import Identity
 
 LOOPBACK = networks(("127.0.0.0/8", "::1/128"))

@@ -34,8 +34,7 @@ from datafari_rag.core.evidence.answer import pieces
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import completed
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.answers import ModelLimits
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ModelLimits, Settings
 from datafari_rag.ports import Ending, Model, Offload, TextChunk, inline
 
 log = logging.getLogger(__name__)

@@ -61,7 +61,7 @@ from datafari_rag.core.model.servers import (
 )
 from datafari_rag.core.model.streams import Characters, ServerSentEvents, ThinkingFilter, TooLong
 from datafari_rag.core.settings.addresses import Tls
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 from datafari_rag.ports import Ending, TextChunk
 

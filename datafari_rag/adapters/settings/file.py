@@ -14,8 +14,8 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -24,7 +24,7 @@ import javaproperties
 from datafari_rag.core.access import BadUsers, users_in
 from datafari_rag.core.settings.checks import Row
 from datafari_rag.core.settings.parsing import ALIASES, Entry, Problem, bad_value, lint
-from datafari_rag.core.settings.table import Settings, row_for
+from datafari_rag.core.settings.table import BY_KEY, Settings
 
 INSTRUCTIONS = "rag-instructions.txt"
 
@@ -38,7 +38,9 @@ SETTLED_S = 0.2
 
 FLAW = "Write a backslash twice; \\u needs four hexadecimal digits."
 
-_BAD_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9A-Fa-f]{4})")
+_BAD_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?![0-9A-Fa-f]{4})")
+_FLAWED = "\ufffe"
+"""Stands for a bad escape; no text has this sign, which Unicode gives to nobody."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
@@ -60,20 +62,12 @@ def entries_of(text: str) -> tuple[Entry, ...]:
     """Return every key with its value and line, in order; one that cannot be read has a flaw and no value."""
     entries, line = list[Entry](), 1
     # A bad escape ends the parsing of the whole file: it is left out, and its entry has a flaw.
-    for element in javaproperties.parse(_BAD_ESCAPE.sub(_marked, text)):
+    for element in javaproperties.parse(_BAD_ESCAPE.sub(rf"\1{_FLAWED}", text)):
         if isinstance(element, javaproperties.KeyValue):
             flaw = FLAW if _FLAWED in element.key + element.value else ""
             entries.append(Entry(line, element.key, "" if flaw else element.value, flaw))
         line += len(_LINE_END.findall(element.source))
     return tuple(entries)
-
-
-_FLAWED = "\ufffe"
-"""Stands for a bad escape; no text has this sign, which Unicode gives to nobody."""
-
-
-def _marked(escape: re.Match[str]) -> str:
-    return escape[0][:-2] + _FLAWED
 
 
 class StartRefused(Exception):
@@ -107,37 +101,24 @@ class SettingsSnapshot:
         """Return why every answer fails, safe to show; None when answers can be given."""
         return next((problem.sentence for problem in self.problems if problem.stops and problem.is_of_answers), None)
 
-    def lines(self) -> tuple[str, ...]:
-        """Return every problem as `FILE:LINE: message`."""
-        return tuple(located(problem, self.name) for problem in self.problems)
+    def lines(self, problems: Sequence[Problem] | None = None) -> tuple[str, ...]:
+        """Return every problem, or *problems*, as `FILE:LINE: message`; a warning or a note is marked as such."""
+        found = self.problems if problems is None else problems
+        places = (f"{self.name}:{one.line}" if one.line else self.name for one in found)
+        marks = ("" if one.severity == "error" else f"{one.severity}: " for one in found)
+        return tuple(f"{place}: {mark}{one.message}" for place, mark, one in zip(places, marks, found, strict=True))
 
     def require(self, *prefixes: str) -> None:
-        """
-        Fail when a setting with one of *prefixes* cannot be used.
-
-        Raises:
-            StartRefused: with the lines of those problems.
-        """
+        """Fail when a setting with one of *prefixes* cannot be used. Raises: StartRefused, with those lines."""
         self._refuse([one for one in self.problems if one.stops and one.key.startswith(prefixes)])
 
     def require_startable(self) -> None:
-        """
-        Refuse to serve under settings that are not those of answers and cannot be used (contract §8).
-
-        Raises:
-            StartRefused: with the lines of those problems.
-        """
+        """Refuse to serve when a setting that is not of answers cannot be used (contract §8). Raises: StartRefused."""
         self._refuse([one for one in self.problems if one.stops and not one.is_of_answers])
 
-    def _refuse(self, wrong: list[Problem]) -> None:
-        if wrong:
-            raise StartRefused(tuple(located(problem, self.name) for problem in wrong))
-
-
-def located(problem: Problem, name: str) -> str:
-    """Return *problem* as `FILE:LINE: message`; a warning or a note is marked as such."""
-    place = f"{name}:{problem.line}" if problem.line else name
-    return f"{place}: {'' if problem.severity == 'error' else f'{problem.severity}: '}{problem.message}"
+    def _refuse(self, wrong: Sequence[Problem]) -> None:
+        if lines := self.lines(wrong):
+            raise StartRefused(lines)
 
 
 def snapshot_of(
@@ -151,16 +132,16 @@ def snapshot_of(
     Raises:
         StartRefused: the file cannot be read.
     """
-    name = str(path or "settings")
+    name, overrides = str(path or "settings"), overrides or {}
     source = Source(Path() if path is None else Path(path).resolve().parent, environ)
     entries = () if path is None else entries_of(decoded(source.settings_at(Path(path))))
-    replaced = [Entry(0, key, text) for key, text in (overrides or {}).items()]
-    used = [*(entry for entry in entries if entry.key not in (overrides or {})), *replaced]
+    replaced = [Entry(0, key, text) for key, text in overrides.items()]
+    used = [*(entry for entry in entries if entry.key not in overrides), *replaced]
     settings, problems = lint(used, resolve=source.resolve, folder=str(source.folder))
     instructions, failures = source.instructions()
     lines = {entry.key: entry.line for entry in entries}
     places = (Problem(key, f"{key}: {why}", line=lines.get(key, 0), kind="place") for key, why in unusable(settings))
-    told = sorted((*problems, *_too_open(entries, source.folder, name), *places, *failures), key=lambda one: one.line)
+    told = sorted((*problems, *source.too_open(entries, name), *places, *failures), key=lambda one: one.line)
     written = {ALIASES.get(entry.key, entry.key): entry.value for entry in used}
     return SettingsSnapshot(settings, tuple(told), instructions, name, source.watched, written)
 
@@ -188,15 +169,14 @@ class Source:
 
     def instructions(self) -> tuple[str, tuple[Problem, ...]]:
         """Return the text for the model, the packaged one where there is none beside the file, with what is wrong."""
-        path = self.folder / INSTRUCTIONS
         try:
-            return decoded(self._read(path)).strip(), ()
+            return decoded(self._read(self.folder / INSTRUCTIONS)).strip(), ()
         except FileNotFoundError:
             return packaged_instructions(), ()
         except OSError:
             wanted = "Valid values are paths of text files that can be read."
-            told = bad_value(INSTRUCTIONS, str(path), expectation=wanted)
-            return packaged_instructions(), (Problem("rag.addInstructions", told.message, "error", told.sentence, 1),)
+            told = bad_value(INSTRUCTIONS, "", expectation=wanted, line=1)
+            return packaged_instructions(), (replace(told, key="rag.addInstructions"),)
 
     def resolve(self, row: Row, text: str) -> str:
         """Return *text* with its references resolved. Raises: ValueError, naming the reference, never a value."""
@@ -212,6 +192,18 @@ class Source:
             raise ValueError(f"The file {named} is too long for a secret.")
         return text.strip()
 
+    def too_open(self, entries: Iterable[Entry], name: str) -> Iterator[Problem]:
+        """Warn of secrets that every user of the machine can read: in the file *name*, or in a file it names."""
+        for entry in entries:
+            row, value = BY_KEY.get(entry.key), entry.value.strip()
+            if row is None or not row.is_secret or not value or _VARIABLE.fullmatch(value):
+                continue
+            path = self.folder / value.removeprefix("file:") if value.startswith("file:") else Path(name)
+            state = _state(path)
+            if state is not None and state[-1] & stat.S_IROTH:
+                advice = f"{path} contains a secret and every user of this machine can read it: run chmod o-r on it."
+                yield Problem(entry.key, advice, "warning", line=entry.line, kind="advice")
+
     def _read(self, path: Path) -> bytes:
         self.watched[str(path)] = _state(path)
         return path.read_bytes()
@@ -226,19 +218,6 @@ class Source:
 def packaged_instructions() -> str:
     """Return the instructions that come with the package."""
     return resources.files("datafari_rag.resources").joinpath("conf", INSTRUCTIONS).read_text("utf-8").strip()
-
-
-def _too_open(entries: tuple[Entry, ...], folder: Path, name: str) -> Iterator[Problem]:
-    """Warn of secrets that every user of the machine can read: in the file itself, or in a file it names."""
-    for entry in entries:
-        row, value = row_for(entry.key), entry.value.strip()
-        if row is None or not row.is_secret or not value or _VARIABLE.fullmatch(value):
-            continue
-        path = folder / value.removeprefix("file:") if value.startswith("file:") else Path(name)
-        state = _state(path)
-        if state is not None and state[-1] & stat.S_IROTH:
-            advice = f"{path} contains a secret and every user of this machine can read it: run chmod o-r on it."
-            yield Problem(entry.key, advice, "warning", line=entry.line, kind="advice")
 
 
 def _state(path: str | Path) -> State:
@@ -324,8 +303,7 @@ class SettingsFile:
         wrong = [problem for problem in new.problems if problem.stops]
         was_good = not any(problem.stops for problem in self._current.problems)
         if wrong and (was_good or not all(problem.is_of_answers for problem in wrong)):
-            lines = tuple(located(problem, new.name) for problem in wrong)
-            self._reject(lines, f"{self.path}:{wrong[0].line}: {wrong[0].sentence}")
+            self._reject(new.lines(wrong), f"{self.path}:{wrong[0].line}: {wrong[0].sentence}")
             return
         self._current, self._rejected = new, None
         self._log_problems(new)
@@ -349,10 +327,10 @@ class SettingsFile:
 
 def unusable(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the key and one sentence for each file or folder that cannot be written or read as it has to be."""
-    security = settings.security
     for key, folder in (("audit.folder", settings.audit.folder), ("chat.store.folder", settings.chat.store_folder)):
         if folder and not is_writable_folder(Path(folder)):
             yield key, f"This account cannot write to the folder {folder}."
+    security = settings.security
     if security.mode == "tokens" and security.tokens == "file" and (path := security.tokens_file):
         try:
             users_in(Path(path).read_bytes())

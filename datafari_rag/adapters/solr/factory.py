@@ -17,8 +17,7 @@ from datafari_rag.adapters.solr.retriever import Collections, SolrPassages, Solr
 from datafari_rag.adapters.solr.writer import SolrPassageStore, SolrWriter
 from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings.addresses import ZOOKEEPER
-from datafari_rag.core.settings.search import SolrSettings
-from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.settings.table import Settings, SolrSettings, fields_of
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Offload, inline

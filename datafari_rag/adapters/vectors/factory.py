@@ -17,8 +17,7 @@ from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.settings.addresses import ONNX
-from datafari_rag.core.settings.answers import EmbeddingsSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import EmbeddingsSettings, Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Embedder, Meaning, Passages, Retriever
@@ -60,6 +59,9 @@ if TYPE_CHECKING:
     from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
 
 log = logging.getLogger(__name__)
+
+QUERY_TIMEOUT_S = 1.0
+"""Longest wait for the vector of a question, which takes milliseconds; after that, words alone are searched."""
 
 INDEX_TIMEOUT_S = 60.0
 """Longest wait for the vectors of one batch during indexing, where only a dead server has to be noticed."""
@@ -113,13 +115,13 @@ def _remote(settings: Settings) -> EndpointEmbedder:
     # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
     from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 
-    family = family_of(settings.embeddings.options.model)
+    family = family_of(settings.embeddings.options_model)
     options = EndpointOptions(
-        model=settings.embeddings.options.model,
+        model=settings.embeddings.options_model,
         token=settings.embeddings.token,
         prefixes=family.prefixes,
         languages=family.languages,
-        limits_s={"query": settings.embeddings.options.timeout_s, "passage": INDEX_TIMEOUT_S},
+        limits_s={"query": QUERY_TIMEOUT_S, "passage": INDEX_TIMEOUT_S},
         tls=settings.tls.embeddings,
     )
     return EndpointEmbedder(settings.embeddings.endpoint, options)

@@ -98,8 +98,7 @@ def _endpoint(meaning: str | None) -> str:
     from datafari_rag.adapters.vectors.factory import embedder_for
     from datafari_rag.core.errors import EmbeddingError
     from datafari_rag.core.settings.addresses import ONNX, model_address
-    from datafari_rag.core.settings.answers import EmbeddingsSettings
-    from datafari_rag.core.settings.table import Settings
+    from datafari_rag.core.settings.table import EmbeddingsSettings, Settings
 
     if not meaning:
         return ""
@@ -117,8 +116,7 @@ def _index_demo(index: Path, endpoint: str) -> None:
     from datafari_rag.adapters.vectors.factory import embedder_for
     from datafari_rag.commands.demo.index import build_demo_index
     from datafari_rag.core.errors import EmbeddingError
-    from datafari_rag.core.settings.answers import EmbeddingsSettings
-    from datafari_rag.core.settings.table import Settings
+    from datafari_rag.core.settings.table import EmbeddingsSettings, Settings
 
     if not index.exists():
         how_long = "a minute or two" if endpoint else "a few seconds"

@@ -159,9 +159,10 @@ class StoredConversation:
 class ConversationLimits:
     """How long a conversation is kept after its last turn; how many bytes one user's may take, and all together."""
 
-    max_age_s: float
-    max_user_bytes: int
-    max_bytes: int
+    max_age_s: float = 90 * 86_400.0
+    max_user_bytes: int = 20_000_000
+    max_bytes: int = 1_000_000_000
+    """A quarter of a year, and what one user and all can fill of a disk: a user's oldest conversations go first."""
 
 
 class ConversationStore(Protocol):

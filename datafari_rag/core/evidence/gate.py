@@ -18,7 +18,7 @@ from datafari_rag.core.documents import stored_span
 from datafari_rag.core.evidence.matching import rarity
 from datafari_rag.core.evidence.scoring import Ranked, Weighed, followed, fullest
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.answers import RagSettings
+from datafari_rag.core.settings.table import RagSettings
 
 AUTO, FEW = 0.34, 0.6
 """The threshold `auto`, and below *FEW* an answer says that there are few words; `make calibrate` fits all numbers."""

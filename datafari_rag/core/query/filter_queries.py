@@ -20,8 +20,7 @@ from dataclasses import replace
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.settings.search import SolrSettings
-from datafari_rag.core.settings.table import fields_of
+from datafari_rag.core.settings.table import SolrSettings, fields_of
 
 MAX_FILTER_CHARS = 10_000
 """Longest filter; no term that an engine keeps is as long."""

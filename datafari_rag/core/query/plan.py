@@ -19,8 +19,7 @@ from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.model.servers import CONVERSATION
 from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.answers import RagSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings, Settings
 from datafari_rag.core.text.folding import visible
 from datafari_rag.core.text.language import detect, language_code
 from datafari_rag.core.text.words import is_empty_word, is_in_capitals, is_unspaced, sought_in

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -59,8 +58,7 @@ class TlsByServer(Struct, frozen=True, forbid_unknown_fields=True):
     rerank: Tls = PLAIN_TLS
 
 
-def http_url(text: str, folder: str = "") -> str:
-    """Return the http(s) address *text*. Raises: ValueError."""
+def _url(text: str, folder: str = "") -> str:
     parts = urlsplit(text)
     needed(parts.scheme in ("http", "https") and parts.hostname and parts.port != 0)
     needed(not re.search(r"\s", text) and not CONTROL.search(text))
@@ -70,13 +68,12 @@ def http_url(text: str, folder: str = "") -> str:
 def model_address(text: str, folder: str) -> str:
     """Return where embeddings are made: an http(s) address, or the folder of a local model. Raises: ValueError."""
     if not text.startswith(ONNX):
-        return http_url(text) if text else ""
+        return _url(text) if text else ""
     needed(text.removeprefix(ONNX).strip())
     return ONNX + path_in(text.removeprefix(ONNX).strip(), folder)
 
 
-def solr_address(text: str, folder: str) -> str:
-    """Return where the search engine is; a relative embedded folder is below *folder*. Raises: ValueError."""
+def _solr(text: str, folder: str) -> str:
     if text.startswith(EMBEDDED):
         needed(text.removeprefix(EMBEDDED).strip())
         return EMBEDDED + path_in(text.removeprefix(EMBEDDED).strip(), folder)
@@ -86,13 +83,13 @@ def solr_address(text: str, folder: str) -> str:
         needed(all(_HOST_PORT.fullmatch(item.strip()) for item in hosts.partition("/")[0].split(",")))
         return text
     for item in items_of(text):
-        needed(urlsplit(http_url(item)).path.strip("/") and not re.search("[?#]", item))
+        needed(urlsplit(_url(item)).path.strip("/") and not re.search("[?#]", item))
     needed(items_of(text))
     return ",".join(item.rstrip("/") for item in items_of(text))
 
 
 def _endpoint(text: str, folder: str = "") -> str:
-    return text if text == BUILTIN_MODEL else http_url(text)
+    return text if text == BUILTIN_MODEL else _url(text)
 
 
 def _endpoints(text: str, folder: str) -> tuple[str, ...]:
@@ -104,7 +101,7 @@ def _endpoints(text: str, folder: str) -> tuple[str, ...]:
 
 def _path_or_url(text: str, folder: str) -> str:
     if re.match(r"[a-z]+://", text) and not text.startswith("file://"):
-        return http_url(text)
+        return _url(text)
     return path_in(re.sub(r"^file:(//)?", "", text), folder)
 
 
@@ -114,36 +111,22 @@ def _hosts(text: str, folder: str) -> tuple[str, ...]:
     return found
 
 
-def _networks(text: str, folder: str) -> tuple[str, ...]:
-    return tuple(str(ipaddress.ip_network(item, strict=False)) for item in items_of(text))
-
-
 def _origins(text: str, folder: str) -> tuple[str, ...]:
     found = items_of(text)
     for item in () if found == ("*",) else found:
-        parts = urlsplit(http_url(item))
+        parts = urlsplit(_url(item))
         needed(not (parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc))
     return tuple(item.rstrip("/").lower() for item in found)
 
 
 def _indexes(text: str, folder: str) -> dict[str, str]:
-    """A comma inside an address stands between hosts: what follows is no name, as a name has no colon and no slash."""
     urls: dict[str, str] = {}
-    for item in _joined(items_of(text)):
+    # A comma inside an address stands between hosts: what follows is no name, as a name has no colon and no slash.
+    for item in re.split(r",(?=\s*[\w.-]+\s*(?:[=,]|$))", ",".join(items_of(text))) if text else ():
         name, has_address, address = item.partition("=")
         needed(_NAME.fullmatch(name.strip()) and name.strip() not in urls)
-        urls[name.strip()] = solr_address(address.strip(), folder) if has_address else ""
+        urls[name.strip()] = _solr(address.strip(), folder) if has_address else ""
     return urls
-
-
-def _joined(items: Sequence[str]) -> list[str]:
-    joined: list[str] = []
-    for item in items:
-        if joined and not re.match(r"[\w.-]+\s*(=|$)", item):
-            joined[-1] += f",{item}"
-        else:
-            joined.append(item)
-    return joined
 
 
 def _tls(servers: dict[str, Any], folder: str) -> TlsByServer:
@@ -157,17 +140,27 @@ _SOLR = f"http(s)://HOST/solr/COLLECTION, several of them separated by commas, {
 _HOSTS = "lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]"
 _LAST = f'lists of http(s) addresses, of which the last may be "{BUILTIN_MODEL}"'
 _TLS = "with some of the members solr, llm, embeddings and rerank, each an object with ca, cert, key and verify,"
+_NETWORKS = "lists of IP networks such as 10.0.0.0/8"
+_ORIGINS = 'lists of origins such as https://search.example.org, and "*"'
 
-Url = Annotated[str, Check(valid("http(s) addresses"), lambda text, folder: http_url(text) if text else "")]
+
+def _networks(text: str, folder: str) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(item, strict=False)) for item in items_of(text))
+
+
+def _optional_url(text: str, folder: str) -> str:
+    return _url(text) if text else ""
+
+
+Url = Annotated[str, Check(valid("http(s) addresses"), _optional_url)]
+Proxy = Annotated[str, Check(valid("http(s) addresses"), _optional_url, is_secret=True)]
 Endpoint = Annotated[str, Check(valid(f'http(s) addresses and "{BUILTIN_MODEL}"'), _endpoint, is_optional=False)]
 Endpoints = Annotated[tuple[str, ...], Check(valid(_LAST), _endpoints)]
 ModelAddress = Annotated[str, Check(valid(f"http(s) addresses of /v1/embeddings and {ONNX}FOLDER"), model_address)]
-SolrUrl = Annotated[str, Check(valid(f"{_SOLR} and {EMBEDDED}FOLDER"), solr_address, is_optional=False)]
+SolrUrl = Annotated[str, Check(valid(f"{_SOLR} and {EMBEDDED}FOLDER"), _solr, is_optional=False)]
 PathOrUrl = Annotated[str, Check(valid("http(s) addresses and paths of files"), _path_or_url)]
 Hosts = Annotated[tuple[str, ...], Check(valid(_HOSTS), _hosts)]
-Networks = Annotated[tuple[str, ...], Check(valid("lists of IP networks such as 10.0.0.0/8"), _networks)]
-Origins = Annotated[
-    tuple[str, ...], Check(valid('lists of origins such as https://search.example.org, and "*"'), _origins)
-]
+Networks = Annotated[tuple[str, ...], Check(valid(_NETWORKS), _networks)]
+Origins = Annotated[tuple[str, ...], Check(valid(_ORIGINS), _origins)]
 Indexes = Annotated[dict[str, str], Check(valid("lists of NAME and NAME=SOLR-URL, each name once"), _indexes)]
 Trust = Annotated[TlsByServer, json_object(_tls, _TLS)]

@@ -11,7 +11,7 @@ import ast
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
@@ -29,9 +29,8 @@ Read = Callable[[str, str], Any]
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
-FIXED = "fixed"
 
-Fixed = Annotated[T, FIXED]
+Fixed = Annotated[T, "fixed"]
 """A constant among the settings: no file can set it, and the line below says why nobody would."""
 
 
@@ -80,8 +79,14 @@ class Row:
 
     @property
     def help(self) -> str:
-        """Return what administrators read about the value."""
-        return _helps(self.group_type)[self.path.rpartition(".")[2]]
+        """Return what administrators read about the value: the line below its field, from the source."""
+        declared: Any = ast.parse(inspect.getsource(self.group_type)).body[0]
+        for pair in pairwise(declared.body):
+            match pair:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    if name == self.path.rpartition(".")[2]:
+                        return text
+        return ""
 
     @property
     def is_secret(self) -> bool:
@@ -99,7 +104,12 @@ class Row:
 
     def put_into(self, settings: S, value: object) -> S:
         """Return the `Settings` *settings* with *value*."""
-        return _with(settings, self.path.split("."), value)
+
+        def put(group: Any, name: str, *rest: str) -> Any:
+            return structs.replace(group, **{name: put(getattr(group, name), *rest) if rest else value})
+
+        changed: S = put(settings, *self.path.split("."))
+        return changed
 
     def read(self, text: str, folder: str = "") -> Any:
         """
@@ -128,47 +138,34 @@ def rows_of(group: type[Struct], key: str = "", path: str = "") -> Iterator[Row]
         name, place, hint = f"{key}{field.encode_name}", f"{path}{field.name}", hints[field.name]
         if isinstance(hint, type) and issubclass(hint, Struct):
             yield from rows_of(hint, f"{name}.", f"{place}.")
-        elif FIXED not in get_args(hint):
+        elif "fixed" not in get_args(hint):
             default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
             yield Row(name, place, default, hint, group, _check_of(hint))
 
 
 def bounds_of(hint: Any) -> tuple[float, float] | None:
     """Return the least and the greatest number of the type *hint*, None where it has none."""
-    found = [hint] if isinstance(hint, Meta) else get_args(hint)
     if isinstance(hint, Meta):
         return None if hint.ge is None or hint.le is None else (hint.ge, hint.le)
-    return next((bounds for one in found if (bounds := bounds_of(one))), None)
+    return next((bounds for one in get_args(hint) if (bounds := bounds_of(one))), None)
 
 
 def _check_of(hint: Any) -> Check:
     """Return the check that *hint* is annotated with, else that of a plain type."""
-    for one in get_args(hint):
-        if isinstance(one, Check):
-            return one
-    bounds = bounds_of(hint)
+    names, bounds = get_args(hint), bounds_of(hint)
+    own = next((one for one in names if isinstance(one, Check)), None)
+    if own is not None:
+        return own
     if hint is bool:
         return one_of("true", "false", read=lambda text, folder: text.lower())
     if bounds is not None:
         wanted = f"A number between {bounds[0]:.15g} and {bounds[1]:.15g} is expected."
         return Check(wanted, lambda text, folder: re.sub(r"^(?=\.\d)", "0", text), _has_none(hint))
-    names = get_args(hint)
-    return one_of(*names) if names and not _has_none(hint) else TEXT
+    return one_of(*names) if names else TEXT
 
 
 def _has_none(hint: Any) -> bool:
     return hint is type(None) or any(map(_has_none, get_args(hint)))
-
-
-def _helps(group: type[Struct]) -> Mapping[str, str]:
-    """Return the line below each field of *group*, from its source: documentation alone asks for it."""
-    helps: dict[str, str] = {}
-    declared: Any = ast.parse(inspect.getsource(group)).body[0]
-    for pair in pairwise(declared.body):
-        match pair:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                helps[name] = text
-    return helps
 
 
 def text_of_value(value: object) -> str:
@@ -213,10 +210,11 @@ def one_of(*names: str, read: Read = as_it_is) -> Check:
         needed(found in names)
         return found
 
-    return Check(valid(_listed(names)), read_text, is_optional=False, choices=names)
+    *most, last = [f'"{name}"' for name in names]
+    return Check(valid(f"{', '.join(most)} and {last}"), read_text, is_optional=False, choices=names)
 
 
-def matching(pattern: str, wanted: str, *, is_optional: bool = True, is_secret: bool = False) -> Check:
+def matching(pattern: str, wanted: str, *, is_optional: bool = False, is_secret: bool = False) -> Check:
     """Return the check for texts that match *pattern* as a whole, and the empty one where it *is_optional*."""
 
     def read(text: str, folder: str) -> str:
@@ -235,11 +233,6 @@ def items(wanted: str, pattern: str = ".+", *, is_optional: bool = True, is_secr
         return found
 
     return Check(valid(f"lists of {wanted}, separated by commas"), read, is_optional, is_secret)
-
-
-def some_of(*names: str) -> Check:
-    """Return the check for a list of some of *names*."""
-    return Check(valid(_listed(names)), items("", "|".join(map(re.escape, names))).read, choices=names)
 
 
 def json_object(read: Callable[[dict[str, Any], str], Any], wanted: str) -> Check:
@@ -269,13 +262,3 @@ PathName = Annotated[str, Check(valid("paths of files"), path_in)]
 Names = Annotated[tuple[str, ...], items("names")]
 Secret = Annotated[str, Check(TEXT.wanted, as_it_is, is_secret=True)]
 Seconds = Annotated[float, Meta(ge=0.01, le=3600)]
-
-
-def _listed(names: Sequence[str]) -> str:
-    *most, last = [f'"{name}"' for name in names]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _with(group: S, path: Sequence[str], value: object) -> S:
-    name, *rest = path
-    return structs.replace(group, **{name: _with(getattr(group, name), rest, value) if rest else value})

@@ -12,7 +12,7 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -20,9 +20,8 @@ from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.model.servers import server_at
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.answers import AS_HYBRID
 from datafari_rag.core.settings.checks import CONTROL, Row
-from datafari_rag.core.settings.table import ANSWER_GROUPS, BY_KEY, Settings, fields_of, row_for, without_password
+from datafari_rag.core.settings.table import ANSWER_GROUPS, AS_HYBRID, BY_KEY, Settings, fields_of, without_password
 
 ROOM_TOKENS = 128
 """Below this many tokens for documents no answer has any: the frame of one, and a sentence."""
@@ -56,23 +55,21 @@ ELSEWHERE: Mapping[str, str] = {
 
 WITHOUT_EFFECT: Mapping[str, str] = {
     "ai.enable.*": "every action is answered here",
-    "chat.memory.history.size": "a memory carries 6 messages here",
-    "synthesis.maxFiles": "5 documents are put together here",
-    "summarization.chunks.number": "a summary is made of at most 10 pieces here",
-    "prompt.chunking.strategy": "a summary is refined piece after piece here",
-    "prompt.max.request.size": "40,000 characters of documents go into one request here",
     "agentic.*": "here, rag.effort says how many searches a question may take",
     "assistant.*": "Datafari's own page reads it; here, chat.store.folder stores conversations",
-    "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
-    "chunking.chunk.size": "here, documents are split into passages at question time",
-    "rag.topK": "20 search results are examined here",
-    "rrf.topK": "50 documents of each list are fused here",
-    "rrf.rank.constant": "ranks are fused with the constant 60 here, the usual one",
-    "solr.topK": "the 100 nearest passages are asked for here, several of each document that is examined",
+    "chat.memory.history.size": "a memory carries 6 messages here",
     "chat.query.rewriting.enabled.vector": "chat.query.rewriting.enabled is for words and meaning alike here",
-    "solr.enable.ladr": "this service words its searches by meaning itself",
-    "solr.enable.acorn": "this service words its searches by meaning itself",
+    "chunking.chunk.size": "here, documents are split into passages at question time",
+    "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
+    "prompt.chunking.strategy": "a summary is refined piece after piece here",
+    "prompt.max.request.size": "40,000 characters of documents go into one request here",
+    "rag.topK": "20 search results are examined here",
+    "rrf.*": "words and meaning have one score here",
+    "solr.topK": "the 100 nearest passages are asked for here, several of each document that is examined",
+    "solr.enable.*": "this service words its searches by meaning itself",
     "solr.filtered.search.threshold": "this service words its searches by meaning itself",
+    "summarization.chunks.number": "a summary is made of at most 10 pieces here",
+    "synthesis.maxFiles": "5 documents are put together here",
 }
 """Keys of a rag.properties of Datafari 7 that change nothing here, and why; `*` stands for anything."""
 
@@ -142,35 +139,26 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
                 raise ValueError(entry.flaw)
             text = resolve(row, entry.value)
         except ValueError as error:
-            problem = bad_value(key, "", expectation=REFERENCE_WANTED)
-            message = f"Invalid value for {key} property. {error}"
-            problems.append(replace(problem, message=message, line=entry.line))
+            sentence = _bad(key, REFERENCE_WANTED)
+            problems.append(Problem(key, _bad(key, str(error)), sentence=sentence, line=entry.line))
             continue
         try:
             settings = row.put_into(settings, row.read(text, folder))
         except ValueError as error:
-            problems.append(replace(bad_value(key, entry.value, expectation=str(error)), line=entry.line))
-    # The first line where a default does not suit what is written elsewhere.
+            problems.append(bad_value(key, entry.value, expectation=str(error), line=entry.line))
     lines = {key: entry.line for key, entry in last.items()}
-    problems += [
-        replace(bad_value(key, "", expectation=sentence), line=lines.get(key, 1))
-        for is_wrong, key, sentence in _contradictions(settings)
-        if is_wrong
-    ]
-    problems += [
-        Problem(
-            key, advice, severity, line=next((lines[one] for one in (key, *others) if one in lines), 1), kind="advice"
-        )
-        for is_so, severity, (key, *others), advice in _advice(settings, last)
-        if is_so
-    ]
+    # The first line where a default does not suit what is written elsewhere.
+    problems += (bad_value(key, "", expectation=why, line=lines.get(key, 1)) for key, why in _contradictions(settings))
+    for severity, keys, advice in _advice(settings, last):
+        line = next((lines[key] for key in keys if key in lines), 1)
+        problems.append(Problem(keys[0], advice, severity, line=line, kind="advice"))
     return settings, tuple(sorted(problems, key=lambda problem: problem.line))
 
 
-def bad_value(key: str, text: str, *, expectation: str) -> Problem:
+def bad_value(key: str, text: str, *, expectation: str, line: int = 0) -> Problem:
     """Return the problem of a value that does not fit; a secret's value is not shown."""
-    row = row_for(key)
-    shown = f": {_quoted(text)}." if text and row is not None and not row.is_secret else "."
+    row = BY_KEY.get(key)
+    shown = _quoted(text) if text and row is not None and not row.is_secret else ""
     hint = ""
     if CONTROL.search(text):
         hint = " Write a backslash twice."
@@ -178,8 +166,7 @@ def bad_value(key: str, text: str, *, expectation: str) -> Problem:
         hint = " Put the comment on its own line."
     elif text[:1] in ("'", '"') and text[-1:] == text[:1]:
         hint = " Leave out the quotation marks."
-    message = f"Invalid value for {key} property{shown} {expectation}{hint}"
-    return Problem(key, message, sentence=f"Invalid value for {key} property. {expectation}")
+    return Problem(key, _bad(key, expectation + hint, shown), sentence=_bad(key, expectation), line=line)
 
 
 def nearest(key: str) -> str | None:
@@ -189,6 +176,10 @@ def nearest(key: str) -> str | None:
     return ALIASES.get(spelled[close[0]], spelled[close[0]]) if close else None
 
 
+def _bad(key: str, expectation: str, shown: str = "") -> str:
+    return f"Invalid value for {key} property{shown and f': {shown}'}. {expectation}"
+
+
 def _quoted(text: str) -> str:
     short = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
     return '"' + without_password(CONTROL.sub("�", short)) + '"'
@@ -196,49 +187,49 @@ def _quoted(text: str) -> str:
 
 def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterator[Problem]:
     """Yield what is to be said of the key of *entry*, which is *key* without aliases."""
+
+    def advised(advice: str) -> Problem:
+        return Problem(key, advice, "warning", line=entry.line, kind="advice")
+
     why = next((why for pattern, why in WITHOUT_EFFECT.items() if fnmatchcase(key, pattern)), None)
     if why is not None:
-        yield Problem(key, f"{key} has no effect here: {why}.", "warning", line=entry.line, kind="advice")
+        yield advised(f"{key} has no effect here: {why}.")
     elif key not in BY_KEY:
         near = nearest(key)
         hint = f": {ELSEWHERE[key]}." if key in ELSEWHERE else f": did you mean {near}?" if near else "."
         message = f"Unknown key {key}{hint}" if key else "A key is missing before the equals sign."
         yield Problem(key, message, line=entry.line, kind="unknown")
     elif key != entry.key:
-        advice = f"{entry.key} is an alias of {key}; use {key}."
-        yield Problem(key, advice, "warning", line=entry.line, kind="advice")
+        yield advised(f"{entry.key} is an alias of {key}; use {key}.")
     if earlier is not None:
-        advice = f"{key} is set twice: this line is used, line {earlier.line} is ignored."
-        yield Problem(key, advice, "warning", line=entry.line, kind="advice")
+        yield advised(f"{key} is set twice: this line is used, line {earlier.line} is ignored.")
 
 
-def _contradictions(settings: Settings) -> Iterator[tuple[bool, str, str]]:
-    """Yield (is wrong, key, what is expected) of settings that are right one by one, security first."""
-    security, llm = settings.security, settings.llm
+def _contradictions(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield key and expectation where settings that are right one by one do not go together, security first."""
+    security, llm, solr = settings.security, settings.llm, settings.solr
     is_jwt, is_tokens = security.identity == "jwt", security.mode == "tokens"
-    has_secret, has_keys = bool(security.jwt_secret), bool(security.jwt_jwks)
-    named = "With jwt, security.jwt.jwks or security.jwt.secret is expected."
-    yield is_jwt and not has_secret and not has_keys, "security.identity", named
-    claims = security.tokens == "claims" and is_tokens and not is_jwt
-    yield claims, "security.tokens", "With claims, security.identity=jwt is expected."
-    plugin = security.mode == "plugin" and settings.solr.url.startswith(EMBEDDED)
-    yield plugin, "security.mode", "The embedded index has no ManifoldCF component: tokens is expected."
-    authority = security.tokens == "authority" and is_tokens and not security.authority_url
-    yield authority, "security.tokens", "With authority, security.authority.url is expected."
-    rights = {*ACL_FIELDS, *fields_of(settings.solr.fields).acl.values()}
-    narrowed = "Callers narrow on the field source: it cannot hold access rights."
-    yield CATEGORY_FIELD in rights, "solr.fields", narrowed
-    facets = bool(rights & set(settings.solr.facets))
-    yield facets, "solr.facets", "Fields with access rights cannot be used as facets."
-    demo = security.identity == "demo" and not _is_loopback(settings.server.host)
-    yield demo, "security.identity", "demo is for this machine alone: a loopback address in server.host is expected."
-    needed = settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS
-    room = "It leaves no room for documents in llm.context.window."
-    yield needed > llm.context_window, "rag.maxTokens", room
-    most = "At most one item for each endpoint of llm.fallback is expected."
-    yield len(llm.fallback_tokens) > len(llm.fallback), "llm.fallback.tokens", most
-    capped = settings.limits.tokens is not None and not settings.limits.store
-    yield capped, "limits.tokens", "No limit can be kept to without limits.store."
+    if is_jwt and not security.jwt_secret and not security.jwt_jwks:
+        yield "security.identity", "With jwt, security.jwt.jwks or security.jwt.secret is expected."
+    if security.identity == "demo" and not _is_loopback(settings.server.host):
+        yield "security.identity", "With demo, a loopback address in server.host is expected."
+    if security.tokens == "claims" and is_tokens and not is_jwt:
+        yield "security.tokens", "With claims, security.identity=jwt is expected."
+    if security.tokens == "authority" and is_tokens and not security.authority_url:
+        yield "security.tokens", "With authority, security.authority.url is expected."
+    if security.mode == "plugin" and solr.url.startswith(EMBEDDED):
+        yield "security.mode", "The embedded index has no ManifoldCF component: tokens is expected."
+    rights = {*ACL_FIELDS, *fields_of(solr.fields).acl.values()}
+    if CATEGORY_FIELD in rights:
+        yield "solr.fields", "Callers narrow on the field source: it cannot hold access rights."
+    if rights & set(solr.facets):
+        yield "solr.facets", "Fields with access rights cannot be used as facets."
+    if settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS > llm.context_window:
+        yield "rag.maxTokens", "It leaves no room for documents in llm.context.window."
+    if len(llm.fallback_tokens) > len(llm.fallback):
+        yield "llm.fallback.tokens", "At most one item for each endpoint of llm.fallback is expected."
+    if settings.limits.tokens is not None and not settings.limits.store:
+        yield "limits.tokens", "No limit can be kept to without limits.store."
 
 
 def _is_loopback(host: str) -> bool:
@@ -248,35 +239,37 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-Advice = tuple[bool, Literal["warning", "note"], tuple[str, ...], str]
-"""Whether it is to be said, how loud, the key that it is about with others whose line is the next best, and what."""
+Advice = tuple[Literal["warning", "note"], tuple[str, ...], str]
+"""How loud, the key that it is about with others whose line is the next best, and what is said."""
 
 
 def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterator[Advice]:
     security, rag = settings.security, settings.rag
     for key, entry in last.items():
         row, text = BY_KEY[key], entry.value.strip()
-        is_empty = not text and not row.check.is_optional and row.group != "security"
-        yield is_empty, "warning", (key,), f"{key} is empty: its default, {row.default_text}, is used."
-        has_placeholder = re.search(r"<[A-Z_]+>", text) is not None
-        yield has_placeholder, "warning", (key,), f"The value of {key} still contains a placeholder."
-        is_other = key == "retrieval.method" and text in AS_HYBRID
-        yield is_other, "note", (key,), f"{key}: {text} is read as hybrid."
-    is_jwt, identity = security.identity == "jwt", "security.identity"
-    audience = "security.jwt.audience is empty: tokens for other applications are accepted."
-    yield is_jwt and not security.jwt_audience, "warning", ("security.jwt.audience", identity), audience
-    issuer = "security.jwt.issuer is empty: the issuer that a token names is not checked."
-    yield is_jwt and not security.jwt_issuer, "warning", ("security.jwt.issuer", identity), issuer
-    # A query may hold a key, and this goes into the log.
-    address = without_password(rag.model_url.partition("?")[0])
-    base = f"rag.api.endpoint is a base address: requests go to {address}."
-    yield rag.model_url != rag.api_endpoint, "note", ("rag.api.endpoint",), base
+        if not text and not row.check.is_optional and row.group != "security":
+            yield "warning", (key,), f"{key} is empty: its default, {row.default_text}, is used."
+        if re.search(r"<[A-Z_]+>", text):
+            yield "warning", (key,), f"The value of {key} still contains a placeholder."
+        if key == "retrieval.method" and text in AS_HYBRID:
+            yield "note", (key,), f"{key}: {text} is read as hybrid."
+    if security.identity == "jwt" and not security.jwt_audience:
+        keys = "security.jwt.audience", "security.identity"
+        yield "warning", keys, f"{keys[0]} is empty: tokens for other applications are accepted."
+    if security.identity == "jwt" and not security.jwt_issuer:
+        keys = "security.jwt.issuer", "security.identity"
+        yield "warning", keys, f"{keys[0]} is empty: the issuer that a token names is not checked."
+    if rag.model_url != rag.api_endpoint:
+        # A query may hold a key, and this goes into the log.
+        address = without_password(rag.model_url.partition("?")[0])
+        yield "note", ("rag.api.endpoint",), f"rag.api.endpoint is a base address: requests go to {address}."
     is_openai = rag.template == "openai"
-    is_nameless = not rag.model and is_openai and server_at(rag.model_url) == "openai"
-    named = "rag.model is empty: api.openai.com needs the name of a model."
-    yield is_nameless, "warning", ("rag.model", "rag.api.endpoint"), named
-    is_in_vain = bool(settings.chat.store_folder) and security.identity == "anonymous"
-    nobody = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
-    yield is_in_vain, "warning", ("chat.store.folder",), nobody
-    always = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
-    yield is_openai and not rag.add_instructions, "warning", ("rag.addInstructions",), always
+    if is_openai and not rag.model and server_at(rag.model_url) == "openai":
+        named = "rag.model is empty: api.openai.com needs the name of a model."
+        yield "warning", ("rag.model", "rag.api.endpoint"), named
+    if settings.chat.store_folder and security.identity == "anonymous":
+        nobody = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
+        yield "warning", ("chat.store.folder",), nobody
+    if is_openai and not rag.add_instructions:
+        always = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
+        yield "warning", ("rag.addInstructions",), always

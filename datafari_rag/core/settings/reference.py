@@ -21,17 +21,11 @@ SEED_KEYS = (
 """Keys that `conf/rag.properties` sets, as Datafari spells them; the others are commented out, with their defaults."""
 
 ON_SCREEN = (
-    *(
-        "rag.chars",
-        "rag.evidence.min",
-        "answer.unsupported",
-        "retrieval.method",
-        "embeddings.endpoint",
-        "llm.context.window",
-    ),
-    *("llm.server", "llm.limits.first_token_s", "openai.indexes", "chat.store.folder", "solr.facets", "log.level"),
-    *("security.identity", "security.mode", "security.anonymous", "security.tokens", "security.tokens.file"),
-    *("security.admins", "server.host", "server.port", "server.hosts", "server.limits.streams", "audit.folder"),
+    *("rag.chars", "rag.evidence.min", "answer.unsupported", "retrieval.method", "embeddings.endpoint"),
+    *("llm.context.window", "llm.server", "llm.limits.first_token_s", "openai.indexes", "chat.store.folder"),
+    *("solr.facets", "log.level", "security.identity", "security.mode", "security.anonymous", "security.tokens"),
+    *("security.tokens.file", "security.admins", "server.host", "server.port", "server.hosts"),
+    *("server.limits.streams", "audit.folder"),
 )
 """Keys of `conf/rag.properties` that most installations decide."""
 
@@ -40,10 +34,7 @@ _HEAD = """\
 # A line without # is a setting; a line that begins with # is a comment or a default. Changes take effect within two
 # seconds, except those of server.*, which need a restart. Relative paths start at the folder of this file.
 # ${VARIABLE} in a value is replaced from the environment; the value of a secret may be file:PATH.
-"""
-
-_MORE = """\
-# These are the settings that most installations decide. All others: docs/settings.md, datafari-rag check --all.
+# Most installations decide those in conf/rag.properties; `datafari-rag check --all` and docs/settings.md have all.
 """
 
 _PAGE = """\
@@ -70,7 +61,7 @@ def title_of(group: str) -> str:
 def on_one_screen() -> str:
     """Return `conf/rag.properties`: the settings that matter, Datafari's keys first and set."""
     seeds, others = ([BY_KEY[key] for key in keys] for keys in (SEED_KEYS, ON_SCREEN))
-    return f"{_HEAD}{_MORE}\n{_entries(seeds)}\n{_entries(others)}"
+    return f"{_HEAD}\n{_entries(seeds)}\n{_entries(others)}"
 
 
 def as_properties() -> str:

@@ -21,8 +21,7 @@ from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValue
 from datafari_rag.core.events import Answer, WorkEvent
 from datafari_rag.core.query.filter_queries import facets_of, restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
-from datafari_rag.core.settings.search import SolrSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import Settings, SolrSettings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.protocols.ai import replies
 from datafari_rag.protocols.ai.replies import (

@@ -34,7 +34,7 @@ from datafari_rag.core.events import (
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.plan import is_rewritten
-from datafari_rag.core.settings.answers import RagSettings
+from datafari_rag.core.settings.table import RagSettings
 from datafari_rag.core.whole import EmptyDocument
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
@@ -106,7 +106,7 @@ def status_of(error: RagError, rag: RagSettings) -> int:
     """Return the HTTP status: 400 for a bad request, else 200 unless `rag.reply` has errors."""
     if isinstance(error, _OF_REQUEST) and not isinstance(error, RefusedByModel):
         return 400
-    return error.code if rag.reply.http_errors or error.label in _WITH_STATUS else 200
+    return error.code if rag.reply_http_errors or error.label in _WITH_STATUS else 200
 
 
 def _body_of(error: RagError, label: str, code: str, message: str) -> Json:

@@ -17,8 +17,8 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction, WantedEffort
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.search_request import STORED
-from datafari_rag.core.settings.answers import RagSettings
 from datafari_rag.core.settings.checks import CONTROL
+from datafari_rag.core.settings.table import RagSettings
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import DocumentId, DocumentIds, Question, about, distinct, schema_of
 

@@ -31,8 +31,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts,
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.query.plan import earlier_text, question_language_for, search_text_for
-from datafari_rag.core.settings.dialects import OpenaiSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import OpenaiSettings, Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols import chat_request
 from datafari_rag.protocols.chat_reply_parts import (

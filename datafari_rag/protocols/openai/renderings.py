@@ -15,8 +15,7 @@ from datafari_rag.core.errors import ContextTooLong, NoSuchModel, RagError, Refu
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import document_link, passage_link, target_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.dialects import OpenaiSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import OpenaiSettings, Settings
 from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.core.text.language import sentence_in
 from datafari_rag.protocols.chat_reply_parts import Json, status_of
@@ -194,7 +193,7 @@ def our_model(name: object, openai: OpenaiSettings) -> OurModel | None:
 def may_pass_through(settings: Settings) -> bool:
     """Say whether requests may go to the model as they came; some models cannot be called that way."""
     is_openai = settings.rag.template == "openai" and settings.rag.api_endpoint != BUILTIN_MODEL
-    return settings.openai.client.passthrough and is_openai
+    return settings.openai.client_passthrough and is_openai
 
 
 def upstream_names(settings: Settings) -> tuple[str, ...]:

@@ -24,8 +24,7 @@ from datafari_rag.core.errors import BadRequest, NoSuchModel
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.model.prompt import RATIO
 from datafari_rag.core.proof.labels import title_of
-from datafari_rag.core.settings.dialects import ChatSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ChatSettings, Settings
 from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support, with_facts
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, body_of, memory_limits

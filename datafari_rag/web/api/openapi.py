@@ -20,8 +20,7 @@ from werkzeug.routing import Map, Rule
 from datafari_rag import resources
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.select_parameters import READERS
-from datafari_rag.core.settings.search import SecuritySettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import SecuritySettings, Settings
 from datafari_rag.protocols.ai.action import AiRequest
 from datafari_rag.protocols.ai.conversations import ConversationTitle
 from datafari_rag.protocols.chat_request import ChatRequest, ChoicesRequest

@@ -27,8 +27,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from datafari_rag.core.errors import Overloaded, TooManyRequests
 from datafari_rag.core.identity import client_address, counted_address, networks
-from datafari_rag.core.settings.search import SecuritySettings
-from datafari_rag.core.settings.table import ServerSettings, Settings
+from datafari_rag.core.settings.table import SecuritySettings, ServerSettings, Settings
 
 SLOTS = 65_536
 _KEY_BYTES = 32

@@ -19,7 +19,7 @@ from datafari_rag.core.documents import first_value
 from datafari_rag.core.errors import NotAllowed, NotFound
 from datafari_rag.core.query.proposals import ExampleTopic, topics_of
 from datafari_rag.core.settings.addresses import EMBEDDED, PROGRESS
-from datafari_rag.core.settings.search import SolrSettings
+from datafari_rag.core.settings.table import SolrSettings
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.api.search import searched

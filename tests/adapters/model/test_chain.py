@@ -22,7 +22,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 
 PROMPT = Prompt(question="q", extracts=(), instructions=None, nonce="n")

@@ -11,7 +11,7 @@ from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S
 from datafari_rag.core.errors import ContentFiltered, ModelBusy, ModelTimeout, ModelUnavailable, NoAnswer, RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 
 PROMPT = Prompt(question="q", extracts=(), instructions=None, nonce="n")

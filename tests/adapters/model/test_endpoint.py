@@ -17,7 +17,7 @@ from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import REPLY_BYTES
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.stub import Stub, raw_server, read_request, running_stub
 from tests.waiting import HANGS_S

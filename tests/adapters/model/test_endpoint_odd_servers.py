@@ -18,7 +18,7 @@ from datafari_rag.adapters.model.chain import Breaker, ChainMember, ModelChain
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.settings.answers import ModelLimits
+from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.model_server import model_server
 from tests.stub import raw_server

@@ -14,8 +14,7 @@ from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
-from datafari_rag.core.settings.answers import ModelLimits
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ModelLimits, Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.settings import settings_with
 from tests.stub import Stub, running_stub

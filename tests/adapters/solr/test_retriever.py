@@ -25,7 +25,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest, RagError, SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.search_request import Browse, Fields, Search, Step
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
-from datafari_rag.core.settings.search import SolrLimits
+from datafari_rag.core.settings.table import SolrLimits
 from datafari_rag.core.solr.schema import Schema
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.settings import settings_with

@@ -13,7 +13,6 @@ import pytest
 from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions, vectors_of
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
-from datafari_rag.core.settings.answers import EmbeddingOptions
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.settings import settings_with
@@ -209,7 +208,7 @@ def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:
     settings = settings_with(
         embeddings_endpoint=f"{endpoint.url}/v1/embeddings",
         embeddings_token="secret-key",
-        embeddings_options=EmbeddingOptions(model="multilingual-e5-small"),
+        embeddings_options_model="multilingual-e5-small",
     )
     own = embedder_for(settings)
     assert own is not None and own.model.languages == frozenset()

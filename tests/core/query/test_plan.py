@@ -7,8 +7,7 @@ import pytest
 
 from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for, searches_for
-from datafari_rag.core.settings.answers import SearchChoice
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import SearchChoice, Settings
 from tests.settings import settings_with
 
 ASK = Ask("Where is the harbour master's office?")

@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.core.settings.checks import Row
 from datafari_rag.core.settings.parsing import ALIASES, ELSEWHERE, Entry, Problem, lint, nearest
-from datafari_rag.core.settings.table import Settings, row_for
+from datafari_rag.core.settings.table import BY_KEY, Settings
 
 
 def as_written(row: Row, text: str) -> str:
@@ -38,7 +38,7 @@ def test_an_earlier_bad_value_of_a_double_does_not_count() -> None:
 
 @pytest.mark.parametrize(("alias", "key"), ALIASES.items())
 def test_an_alias_is_read_with_a_warning(alias: str, key: str) -> None:
-    row = row_for(key)
+    row = BY_KEY.get(key)
     assert row is not None
     others = {"rag.template": "datafari", "solr.shards.tolerant": "true", "chat.query.rewriting.enabled": "false"}
     text = others.get(key, "1")
@@ -82,8 +82,8 @@ def test_an_unknown_key_is_told_and_stops_nothing(key: str, message: str) -> Non
 
 
 def test_keys_of_other_versions_are_neither_known_nor_aliases() -> None:
-    assert not any(row_for(key) or key in ALIASES for key in ELSEWHERE)
-    assert all(row_for(key) for key in ALIASES.values())
+    assert not any(BY_KEY.get(key) or key in ALIASES for key in ELSEWHERE)
+    assert all(BY_KEY.get(key) for key in ALIASES.values())
     assert nearest("zzz") is None
 
 
@@ -110,7 +110,7 @@ def test_a_file_of_datafari_7_has_no_error_and_every_key_is_used_or_explained() 
     }
     assert all(problem.message.endswith(".") and len(problem.message) > 40 for problem in problems)
     for key, _ in pairs:
-        assert (row_for(ALIASES.get(key, key)) is None) == (key in told), key
+        assert (BY_KEY.get(ALIASES.get(key, key)) is None) == (key in told), key
     assert (settings.rag.max_files, settings.rag.operator, settings.chat.query_rewriting_enabled) == (3, "OR", True)
 
 

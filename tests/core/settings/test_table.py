@@ -13,10 +13,10 @@ from datafari_rag.core.settings.checks import Row, text_of_value
 from datafari_rag.core.settings.reference import title_of
 from datafari_rag.core.settings.table import (
     ANSWER_GROUPS,
+    BY_KEY,
     ROWS,
     Settings,
     fields_of,
-    row_for,
     secrets_of,
     without_password,
 )
@@ -41,7 +41,7 @@ def test_the_default_of_a_row_passes_its_own_check(row: Row) -> None:
 
 
 def test_a_value_is_put_into_its_group_and_no_other() -> None:
-    row = row_for("rag.maxFiles")
+    row = BY_KEY.get("rag.maxFiles")
     assert row is not None
     settings = row.put_into(Settings(), 7)
     assert (settings.rag.max_files, row.value_in(settings)) == (7, 7)
@@ -78,7 +78,7 @@ def test_the_repr_names_what_differs_and_hides_secrets() -> None:
 
 
 def test_the_repr_of_an_emptied_secret_says_so() -> None:
-    row = row_for("rag.api.token")
+    row = BY_KEY.get("rag.api.token")
     assert row is not None and not row.default
     assert repr(Settings()) == "Settings()"
 

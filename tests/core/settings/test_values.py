@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
-from datafari_rag.core.settings.table import Settings, row_for
+from datafari_rag.core.settings.table import BY_KEY, Settings
 from tests.settings import parsed, settings_with
 
 TAKEN = [
@@ -71,7 +71,7 @@ TAKEN = [
 
 @pytest.mark.parametrize(("key", "text", "value"), TAKEN)
 def test_a_fitting_text_is_read(key: str, text: str, value: object) -> None:
-    row = row_for(key)
+    row = BY_KEY.get(key)
     assert row is not None
     assert row.read(text, "/etc/rag") == value
 

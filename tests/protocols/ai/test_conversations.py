@@ -11,7 +11,6 @@ from datafari_rag.core.answer.conversations import StoredConversation, StoredTur
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound, RagError
 from datafari_rag.core.events import KeptTurn
-from datafari_rag.core.settings.answers import ReplyShape
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation
@@ -93,7 +92,7 @@ def test_the_query_names_one_conversation_or_all() -> None:
 def test_a_failure_has_datafaris_shape(error: RagError, status: int, code: int) -> None:
     content = {"code": code, "label": error.label, "reason": error.reason}
     assert conversations.failure(error, Settings()) == (status, {"status": "ERROR", "content": content})
-    assert conversations.failure(error, settings_with(rag_reply=ReplyShape(http_errors=True)))[0] == error.code
+    assert conversations.failure(error, settings_with(rag_reply_http_errors=True))[0] == error.code
 
 
 @pytest.mark.parametrize(

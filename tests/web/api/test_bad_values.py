@@ -20,7 +20,6 @@ from flask.testing import FlaskClient
 
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.select_parameters import READERS
-from datafari_rag.core.settings.dialects import OpenaiClient
 from datafari_rag.core.settings.table import RequestRates
 from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api import exchange
@@ -30,7 +29,7 @@ from tests.settings import settings_with
 EXPECTED = Path(__file__).parents[2] / "data" / "bad_values.txt"
 
 KNOWN = settings_with(
-    openai_client=OpenaiClient(passthrough=False),
+    openai_client_passthrough=False,
     chat_memory_enabled=True,
     solr_facets=("source",),
     openai_indexes={"default": ""},

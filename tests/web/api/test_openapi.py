@@ -29,9 +29,7 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
-from datafari_rag.core.settings.answers import ReplyShape
-from datafari_rag.core.settings.dialects import ChatLimits, OpenaiClient
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ChatLimits, Settings
 from datafari_rag.protocols.overrides import SENTENCES
 from datafari_rag.web.api import openapi
 from datafari_rag.web.api.openapi import source
@@ -40,7 +38,7 @@ from datafari_rag_trials.conformance.doors import DOORS, Door, chunks_of, events
 from tests.fakes import FakeModel, FakeRetriever, FakeService, app_of, fake_snapshot
 from tests.settings import settings_with
 
-CLOSED = settings_with(openai_client=OpenaiClient(passthrough=False), rag_reply=ReplyShape(http_errors=True))
+CLOSED = settings_with(openai_client_passthrough=False, rag_reply_http_errors=True)
 """Nothing is passed through to a model, whose own checks are not ours."""
 
 APP = app_of(fake_snapshot(settings=CLOSED))
