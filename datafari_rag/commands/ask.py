@@ -40,7 +40,7 @@ from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import Signer, user_for
 from datafari_rag.whole_documents import worked
 
-NEEDED = ("solr.", "security.", "rag.", "answer.", "llm.", "openai.", "token.")
+NEEDED = ("solr.", "security.", "rag.", "answer.", "llm.", "openai.")
 
 
 @click.command()

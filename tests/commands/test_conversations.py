@@ -47,5 +47,5 @@ def test_what_keeps_it_from_deleting_is_said(tmp_path: Path) -> None:
 def test_only_the_settings_that_it_needs_have_to_be_usable(tmp_path: Path) -> None:
     lines = ("chat.store.folder=chats", "solr.url=nonsense", "rag.maxFiles=many")
     assert deleted(tmp_path, "ann", *lines).output == "0 conversations deleted\n"
-    said = deleted(tmp_path, "ann", *lines, "chat.memory.enabled=many")
-    assert (said.exit_code, "chat.store.limits" in said.output) == (1, True)
+    said = deleted(tmp_path, "ann", *lines, "chat.store.folder=a\tb")
+    assert (said.exit_code, "Write a backslash twice" in said.output) == (1, True)

@@ -67,10 +67,10 @@ def test_what_still_fails_is_printed_once(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_file_that_comes_changes_or_goes_is_read(tmp_path: Path) -> None:
     """While the watcher runs, as it is started."""
-    folder, place = tmp_path / "files", tmp_path / "p.json"
+    folder, place = tmp_path / "files", tmp_path / "progress.json"
     folder.mkdir()
     (tmp_path / "rag.properties").write_text(f"solr.url=embedded:{tmp_path / 'index'}\n")
-    options = ["--conf", str(tmp_path / "rag.properties"), "--progress", str(place), "--parent", str(os.getpid())]
+    options = ["--conf", str(tmp_path / "rag.properties"), "--parent", str(os.getpid())]
     command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), *options]
 
     def runs() -> int:
@@ -104,7 +104,7 @@ def test_without_its_parent_it_reads_nothing(tmp_path: Path) -> None:
     result = CliRunner().invoke(demo_watch, [str(tmp_path / "files"), *options])
 
     assert result.exit_code == 0
-    assert not exists(tmp_path / "index") and not (tmp_path / "p.json").exists()
+    assert not exists(tmp_path / "index") and not (tmp_path / "progress.json").exists()
 
 
 PARENT = """
@@ -114,7 +114,7 @@ place = sys.argv[1]
 options = ["--conf", f"{place}/rag.properties"]
 run = [sys.executable, "-m", "datafari_rag", "demo-watch", f"{place}/files", *options, "--parent", str(os.getpid())]
 watcher = subprocess.Popen(run)
-until(lambda: os.path.exists(f"{place}/p.json") and '"runs": 1' in open(f"{place}/p.json").read())
+until(lambda: os.path.exists(f"{place}/progress.json") and '"runs": 1' in open(f"{place}/progress.json").read())
 print(watcher.pid)
 """
 

@@ -108,7 +108,7 @@ def test_a_model_that_cannot_be_used_stops_the_command_and_is_named(place: Vecto
 
 
 def test_a_bad_value_is_told_with_its_line(place: Vectors) -> None:
-    place.configure("rag.maxFiles=soon")
+    place.configure("embeddings.token=${NO_SUCH_VARIABLE}")
     told = place.run(place.files)
     assert told.exit_code == 1 and "rag.properties:4: " in told.stderr
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from tests.simulation.readers import SPEECHES, STREAMS, Visit
@@ -42,22 +42,28 @@ class Plan:
     settings: dict[str, str]
     visits: tuple[Visit, ...]
     changes: tuple[Change, ...]
+    waits: dict[str, float] = field(default_factory=dict)
+    """Constants of the service that a world has shorter, as it lasts a minute: by their names in its groups."""
 
 
 def planned(random: Random) -> Plan:
     """Draw a plan."""
     moments = tuple(random.uniform(0, HORIZON_S) for _ in range(3))
     changes = [_change(random, moments) for _ in range(random.randint(2, 8))]
-    settings = _settings(random)
+    waits: dict[str, float] = {"connect_s": 1.0}
+    settings = _settings(random, waits)
     visits = _visits(random, moments, float(settings["security.cache_s"]))
-    return Plan(settings, tuple(visits), tuple(changes))
+    return Plan(settings, tuple(visits), tuple(changes), waits)
 
 
-def _settings(random: Random) -> dict[str, str]:
+def _settings(random: Random, waits: dict[str, float]) -> dict[str, str]:
+    """Draw what the file says, and into *waits* what it cannot say."""
     nodes = ["http://solr-a:8983/solr/FileShare", "http://solr-b:8983/solr/FileShare"]
     fallbacks = ("", "http://model-b/v1/chat/completions", "builtin:extractive")
-    return {
-        "solr.url": ",".join(nodes[: random.randint(1, 2)]),
+    solr_url = ",".join(nodes[: random.randint(1, 2)])
+    waits["solr_retries"] = random.randint(0, 1)
+    settings = {
+        "solr.url": solr_url,
         "solr.limits.wait_s": "3",
         "security.identity": "header",
         "security.header": "X-Remote-User",
@@ -72,6 +78,9 @@ def _settings(random: Random) -> dict[str, str]:
         "llm.limits.stall_s": "4",
         "llm.limits.total_s": "15",
         "llm.limits.breaker_failures": str(random.choice((0, 2, 3))),
+    }
+    waits["breaker_reset_s"] = random.choice((5, 10))
+    return settings | {
         "server.limits.streams": str(random.randint(2, 4)),
         "server.rate.user": random.choice(("0", "0", "4")),
         "server.secret": "a secret of the simulated world, long enough",

@@ -10,15 +10,16 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from werkzeug.test import EnvironBuilder
 
 from datafari_rag.adapters.machine import Machine
 from datafari_rag.adapters.observability.audit_trail import KEY_BYTES, KEY_FILE
-from datafari_rag.adapters.settings.file import SettingsFile
+from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
 from tests.simulation.network import Network
 from tests.simulation.plan import Change, Plan, planned
 from tests.simulation.readers import SPEECHES, STREAMS, Visit
@@ -63,6 +64,22 @@ def _silence() -> Iterator[None]:
         yield
     finally:
         logging.disable(before)
+
+
+class WorldsFile(SettingsFile):
+    """A settings file under which the service's constants have the *waits* of a world."""
+
+    def __init__(self, waits: dict[str, float], path: Path, **clocks: Any) -> None:
+        self._waits = waits
+        super().__init__(path, environ={}, **clocks)
+
+    def _read(self) -> SettingsSnapshot:
+        snapshot, waits = super()._read(), self._waits
+        solr, llm = snapshot.settings.solr, snapshot.settings.llm
+        of_solr = solr.limits.replaced(connect_s=waits["connect_s"], retries=waits["solr_retries"])
+        of_llm = llm.limits.replaced(connect_s=waits["connect_s"], breaker_reset_s=waits["breaker_reset_s"])
+        changed = snapshot.settings.replaced(solr=solr.replaced(limits=of_solr), llm=llm.replaced(limits=of_llm))
+        return replace(snapshot, settings=changed)
 
 
 class World:
@@ -162,7 +179,7 @@ class World:
         (audit / KEY_FILE).write_text("5e" * KEY_BYTES)
         self.path = self.folder / "rag.properties"
         self._write_settings(self.plan.settings)
-        return SettingsFile(self.path, environ={}, clock=lambda: self.scheduler.now, wall=self._wall)
+        return WorldsFile(self.plan.waits, self.path, clock=lambda: self.scheduler.now, wall=self._wall)
 
     def _write_settings(self, settings: dict[str, str], *, cut: float = 1.0) -> None:
         """Write the file, or the first part of it, with the time stamp of this world."""
