@@ -16,8 +16,7 @@ from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.evidence.gate import evidence_of, least_evidence, signals_in
 from datafari_rag.core.evidence.parts import in_parts
 from datafari_rag.core.evidence.scoring import Weighed, weigh
-from datafari_rag.core.settings.answers import RagSettings
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings, Settings
 
 NO_EVIDENCE = "no evidence"
 """Verdict on documents that were found and did not pass."""
