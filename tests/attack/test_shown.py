@@ -127,7 +127,7 @@ def test_no_dialect_sends_a_control_or_a_tag_of_the_model(record_property: Recor
     sent, asked_once = [], set()
     with model_server(texts=SAID) as model:
         conf = tmp_path / "rag.properties"
-        conf.write_text(f"solr.url={index}\nrag.api.endpoint={model.url}\nserver.rate.work_per_minute=0\n")
+        conf.write_text(f"solr.url={index}\nrag.api.endpoint={model.url}\nserver.rate.work=0\n")
         client = create_app(conf).test_client()
         for dialect, target, is_streamed in itertools.product(ANSWERING, range(20), (False, True)):
             case = Case(dialect, "body", None, target, "key", is_streamed, (), {})

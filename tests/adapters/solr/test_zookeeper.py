@@ -97,7 +97,7 @@ def test_a_reload_that_replaces_the_search_engine_ends_its_connection_to_zookeep
     conf = tmp_path / "rag.properties"
     with zookeeper() as keeper:
         address = f"zookeeper://127.0.0.1:{keeper.port}#docs"
-        conf.write_text(f"solr.url={address}\nsolr.limits.connect_s=1.5\n", encoding="utf-8")
+        conf.write_text(f"solr.url={address}\nsolr.limits.wait_s=11\n", encoding="utf-8")
         file = SettingsFile(conf)
         house = Runtime(file, Signer())
         access = filter_for(ANONYMOUS, mode="none", anonymous="public")
@@ -105,7 +105,7 @@ def test_a_reload_that_replaces_the_search_engine_ends_its_connection_to_zookeep
             house.snapshot().dependencies.retriever.browse(Browse("x"), access)
         assert keeper.is_met.is_set() and not keeper.is_left.is_set()
 
-        conf.write_text(f"solr.url={address}\nsolr.limits.connect_s=1.6\n", encoding="utf-8")
+        conf.write_text(f"solr.url={address}\nsolr.limits.wait_s=12\n", encoding="utf-8")
         file.reload()
         house.snapshot()
         # The failed search above holds its own frames in a circle.
