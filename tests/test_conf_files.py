@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.settings.file import packaged_instructions, snapshot_of
-from datafari_rag.core.settings.parsing import ALIASES, ELSEWHERE, WITHOUT_EFFECT
+from datafari_rag.core.settings.parsing import ALIASES, WITHOUT_EFFECT
 from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties, on_one_screen
 from datafari_rag.core.settings.table import BY_KEY, ROWS, Settings
 
@@ -52,7 +52,7 @@ def test_the_file_that_people_edit_says_a_sentence_of_each_setting() -> None:
 
 
 def test_a_key_without_effect_and_an_alias_are_no_settings() -> None:
-    assert not any(BY_KEY.get(key) for key in (*WITHOUT_EFFECT, *ALIASES, *ELSEWHERE))
+    assert not any(BY_KEY.get(key) for key in (*WITHOUT_EFFECT, *ALIASES))
 
 
 def test_the_file_that_people_edit_fits_on_a_screen() -> None:

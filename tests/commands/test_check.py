@@ -35,7 +35,7 @@ BROKEN = [
     pytest.param("rag.maxFiles 3\nrag.models=a", 2, "did you mean rag.model?", id="a plural"),
     pytest.param("= 3", 1, "A key is missing before the equals sign.", id="no key at all"),
     pytest.param("sk-1234567", 1, "Unknown key sk-1234567.", id="a value on a line of its own"),
-    pytest.param("ai.api.endpoint=http://a/", 1, "here, rag.api.endpoint is the full URL", id="a later version"),
+    pytest.param("ai.api.endpoint=http://a/", 1, "did you mean rag.api.endpoint?", id="a later version"),
     pytest.param("agentic.enable.loop.control=true", 1, "has no effect here", id="a later feature"),
     pytest.param("rag.maxFiles=three", 1, 'property: "three". An integer is expected.', id="a word for an integer"),
     pytest.param("rag.maxFiles=3.5", 1, "An integer is expected.", id="a fraction for an integer"),

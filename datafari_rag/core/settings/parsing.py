@@ -46,13 +46,6 @@ ALIASES: Mapping[str, str] = {
 }
 """Other spellings, of Datafari's documentation and of its later versions, that mean exactly the same here."""
 
-ELSEWHERE: Mapping[str, str] = {
-    "ai.api.endpoint": "here, rag.api.endpoint is the full URL, with /chat/completions",
-    "rag.enabled": "RAG is always on in this service",
-    "rag.chunk.size": "here, documents are split into passages at question time",
-}
-"""Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
-
 WITHOUT_EFFECT: Mapping[str, str] = {
     "ai.enable.*": "every action is answered here",
     "agentic.*": "here, rag.effort says how many searches a question may take",
@@ -63,6 +56,8 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
     "prompt.chunking.strategy": "a summary is refined piece after piece here",
     "prompt.max.request.size": "40,000 characters of documents go into one request here",
+    "rag.chunk.size": "documents are split into passages at question time here",
+    "rag.enabled": "RAG is always on in this service",
     "rag.topK": "20 search results are examined here",
     "rrf.*": "words and meaning have one score here",
     "solr.topK": "the 100 nearest passages are asked for here, several of each document that is examined",
@@ -196,7 +191,7 @@ def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterator[Probl
         yield advised(f"{key} has no effect here: {why}.")
     elif key not in BY_KEY:
         near = nearest(key)
-        hint = f": {ELSEWHERE[key]}." if key in ELSEWHERE else f": did you mean {near}?" if near else "."
+        hint = f": did you mean {near}?" if near else "."
         message = f"Unknown key {key}{hint}" if key else "A key is missing before the equals sign."
         yield Problem(key, message, line=entry.line, kind="unknown")
     elif key != entry.key:

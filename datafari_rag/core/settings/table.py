@@ -480,8 +480,7 @@ class Settings(Group, frozen=True):
     """
     All that an administrator can choose, by groups: `rag.maxFiles` is `rag.max_files`. Without arguments all defaults.
 
-    One request reads one of these from its beginning to its end. The repr names what differs from the defaults and
-    shows no secret.
+    One request reads one of these from its beginning to its end.
     """
 
     rag: RagSettings = RagSettings()
@@ -514,23 +513,11 @@ class Settings(Group, frozen=True):
         thinks = needs_for(self.llm.server, self.rag.model_url, self.rag.model).thinking != "none"
         return answer + min(quarter, THINKING_TOKENS) if thinks else answer
 
-    def __repr__(self) -> str:
-        """Name what differs from the defaults, secrets hidden."""
-        changed = [row for row in ROWS if row.value_in(self) != row.default]
-        return f"Settings({', '.join(f'{row.path}={safe_text(row, row.value_in(self))}' for row in changed)})"
-
 
 ROWS: tuple[Row, ...] = tuple(rows_of(Settings))
 """The table, in the order of the properties file."""
 
 BY_KEY: Mapping[str, Row] = {row.key: row for row in ROWS}
-
-
-def safe_text(row: Row, value: object) -> str:
-    """Return *value* for people: secrets and passwords inside addresses hidden."""
-    if row.is_secret:
-        return HIDDEN if value else "''"
-    return without_password(repr(value))
 
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
