@@ -303,16 +303,19 @@ def _drawn(packed: zipfile.ZipFile, sizes: Mapping[str, int]) -> tuple[list[str]
     return texts, {kind: count for kind, count in (("chart", charts), (EMBEDDED, embedded)) if count}
 
 
-_SIGN = re.compile(r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)[^\]]*\]|\[([^\]]*)\]')
-"""What of a format is text, padding, a currency, a colour or a condition."""
+_TOKEN = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]'
+    r"|(?P<moment>\[h+\]|y+|m+|d+|h+|s+(?:\.0+)?|am/pm|a/p)|(?P<padding>_.|\*.|\[[^\]]*\])"
+    r"|(?P<digits>[0#?][0#?,.]*)|(?P<sign>.)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The parts of a format; padding is what makes room, a colour or a condition."""
 
-_DIGITS = re.compile(r"[0#?](?:[0#?,.]*[0#?])?")
-_DATE = re.compile(r"[ymdhs]", re.IGNORECASE)
-_PIECES = re.compile(r"\x00(.)|(\[h+\]|y+|m+|d+|h+|s+(?:\.0+)?|am/pm|a/p)|(.)", re.IGNORECASE | re.DOTALL)
 _OF_PLACE = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yy h:mm", "[$-f800]dddd, mmmm dd, yyyy"})
 """Formats of dates that every machine shows in its own way."""
 
-MAX_DECIMALS = 30
+MAX_DIGITS = 30
+"""Longest run of digits in a format that is followed."""
 
 
 def shown(value: object, form: str) -> str:
@@ -331,105 +334,76 @@ def shown(value: object, form: str) -> str:
 
 def _number(value: float, form: str) -> str:
     plain = f"{value:.15g}"
-    if form in ("General", "@", "") or value != value or abs(value) > 1e15:
+    sections = _sections(form)
+    place = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
+    tokens = list(_TOKEN.finditer(sections[place]))
+    digits = [token[0] for token in tokens if token.lastgroup == "digits"]
+    signs = "".join(token[0] for token in tokens if token.lastgroup == "sign").lower()
+    is_other = "/" in signs or "general" in signs or "e+" in signs or any(len(run) > MAX_DIGITS for run in digits)
+    if form in ("@", "") or is_other or value != value or abs(value) > 1e15:
         return plain
-    parts = _split(form)
-    if value < 0 and len(parts) > 1:
-        part, value, sign = parts[1], -value, ""
-    else:
-        part, sign = (parts[2], "") if value == 0 and len(parts) > 2 else (parts[0], "-" if value < 0 else "")
-    # Of literal signs their places stay, so that they are no part of the digits.
-    texts: list[str] = []
-
-    def kept(match: re.Match[str]) -> str:
-        quoted, escaped, currency, _ = match.groups()
-        texts.append(quoted or escaped or currency or "")
-        return "\x00" if texts[-1] else ""
-
-    part = _SIGN.sub(kept, part)
-    digits = _DIGITS.search(part)
-    if "/" in part or "general" in part.lower() or "e+" in part.lower() or (digits and len(digits[0]) > MAX_DECIMALS):
-        return plain
-    if digits is None:
-        return _with_texts(part, texts).strip()
-    end = part.find(",", digits.end())
-    scale = len(part[digits.end() :]) - len(part[digits.end() :].lstrip(",")) if end == digits.end() else 0
-    value = abs(value) * 100 ** part.count("%") / 1000**scale
-    whole, _, fraction = digits[0].partition(".")
-    text = f"{value:{',' if ',' in whole else ''}.{len(fraction)}f}"
-    kept_digits = len(fraction.rstrip("#?"))
-    while "." in text and text.endswith("0") and len(text.partition(".")[2]) > kept_digits:
-        text = text[:-1]
-    head, point, tail = text.rstrip(".").partition(".")
-    text = f"{head.zfill(whole.count('0')) if ',' not in head else head}{point}{tail}"
-    rest = part[digits.end() + scale :]
-    if "." not in digits[0] and _DIGITS.search(rest):
-        # "000-00-0000": the digits are spread over the places of the format.
-        text, rest = _spread(text, part[digits.start() :]), ""
-        return _with_texts(part[: digits.start()] + sign + text + rest, texts).strip()
-    return " ".join(_with_texts(part[: digits.start()] + sign + text + rest, texts).split())
+    scale = len(digits[0]) - len(digits[0].rstrip(",")) if digits else 0
+    filled = iter(_filled(abs(value) * 100 ** signs.count("%") / 1000**scale, digits))
+    text = "".join(next(filled) if token.lastgroup == "digits" else _literal(token) for token in tokens)
+    return ("-" if value < 0 and not place and digits else "") + " ".join(text.split())
 
 
-def _spread(digits: str, places: str) -> str:
-    signs = [*digits.replace(",", "")]
-    pieces = [(signs.pop() if signs else "0" * (sign == "0")) if sign in "0#?" else sign for sign in reversed(places)]
-    return "".join([*signs, *reversed(pieces)])
+def _filled(value: float, runs: Sequence[str]) -> list[str]:
+    """Return what stands for each run of digits of a format: "000-00-0000" has three."""
+    if len(runs) == 1:
+        whole, _, fraction = runs[0].rstrip(",").partition(".")
+        head, _, tail = f"{value:{',' if ',' in whole else ''}.{len(fraction)}f}".partition(".")
+        kept = len(fraction.rstrip("#?"))
+        tail = tail[:kept] + tail[kept:].rstrip("0")
+        head = head if "," in head else head.zfill(whole.count("0"))
+        return [f"{head}.{tail}" if tail else head]
+    rest, filled = f"{value:.0f}", list[str]()
+    for run in reversed(runs):
+        filled.append(rest[-len(run) :].zfill(run.count("0")))
+        rest = rest[: -len(run)]
+    return [rest + piece if place == 0 else piece for place, piece in enumerate(reversed(filled))]
 
 
-def _with_texts(part: str, texts: Iterable[str]) -> str:
-    rest = iter(texts)
-    filled = iter([text for text in rest if text])
-    return "".join(next(filled, "") if sign == "\x00" else sign for sign in part)
+def _literal(token: re.Match[str]) -> str:
+    """Return what a part of a format shows of itself."""
+    return "" if token.lastgroup == "padding" else str(token[token.lastgroup or 0])
 
 
-def _split(form: str) -> list[str]:
+def _sections(form: str) -> list[str]:
     """Return the sections of a format; a semicolon in quotation marks is none of theirs."""
     return re.findall(r'(?:^|;)((?:"[^"]*"|\\.|[^;"\\])*)', form) or [form]
 
 
 def _moment(value: datetime.datetime | datetime.date | datetime.time, form: str) -> str:
-    bare = _SIGN.sub(lambda m: m[0] if (m[4] or "").lower().strip("h") == "" and m[4] else "", form)
-    if form.lower() in _OF_PLACE or not _DATE.search(bare):
-        has_time = isinstance(value, datetime.datetime) and value.time() != datetime.time()
-        return (
-            value.isoformat(" ", timespec="minutes")
-            if has_time and isinstance(value, datetime.datetime)
-            else str(value.date() if isinstance(value, datetime.datetime) else value)
-        )
-    text = _SIGN.sub(lambda m: m[0] if m[4] else "".join(f"\x00{sign}" for sign in m[1] or m[2] or ""), _split(form)[0])
-    pieces = [match for match in _PIECES.finditer(text) if not (match[3] and match[3] in "[]")]
-    has_half = any((piece[2] or "").lower() in ("am/pm", "a/p") for piece in pieces)
-    out: list[str] = []
-    for number, piece in enumerate(pieces):
-        code = (piece[2] or "").lower()
-        if not code:
-            out.append(piece[1] or piece[3])
-            continue
-        near = [other[2].lower() for other in pieces[max(0, number - 2) : number + 3] if other[2]]
-        is_minute = code in ("m", "mm") and any(
-            other.strip("[]").startswith(("h", "s")) for other in near if other is not code
-        )
-        out.append(_of_moment(value, code, is_minute=is_minute, has_half=has_half))
-    return "".join(out).strip()
+    tokens = list(_TOKEN.finditer(_sections(form)[0]))
+    codes = ["", *(token[0].lower().strip("[]") for token in tokens if token.lastgroup == "moment"), ""]
+    if form.lower() in _OF_PLACE or len(codes) == 2:
+        if isinstance(value, datetime.datetime):
+            return value.isoformat(" ", timespec="minutes") if value.time() != datetime.time() else str(value.date())
+        return str(value)
+    has_half = any(code.startswith("a") for code in codes)
+    minutes = [
+        code in ("m", "mm") and (codes[place - 1][:1] == "h" or codes[place + 1][:1] == "s")
+        for place, code in enumerate(codes[:-1])
+    ]
+    shown_codes = (
+        _of_moment(value, code, is_minute=is_minute, has_half=has_half)
+        for code, is_minute in zip(codes[1:-1], minutes[1:], strict=True)
+    )
+    return "".join(next(shown_codes) if token.lastgroup == "moment" else _literal(token) for token in tokens).strip()
 
 
 def _of_moment(value: Any, code: str, *, is_minute: bool, has_half: bool) -> str:
-    hour = getattr(value, "hour", 0)
-    if is_minute:
-        return f"{value.minute:02}" if len(code) > 1 else str(value.minute)
-    if code in ("am/pm", "a/p"):
+    hour, letter = getattr(value, "hour", 0), code[0]
+    if letter == "a":
         return "PM" if hour >= 12 else "AM"
-    if code.startswith("["):
-        return str(hour)
-    if code[0] == "h":
-        shown_hour = (hour % 12 or 12) if has_half else hour
-        return f"{shown_hour:02}" if len(code) > 1 else str(shown_hour)
-    if code[0] == "s":
-        return f"{value.second:02}" if len(code) > 1 else str(value.second)
-    if not hasattr(value, "year"):
+    if letter in "ymd" and not is_minute and not hasattr(value, "year"):
         return ""
-    if code[0] == "y":
+    if letter == "y":
         return f"{value.year:04}" if len(code) > 2 else f"{value.year % 100:02}"
-    number = value.day if code[0] == "d" else value.month
-    name = str(value.strftime({"d": "%A", "m": "%B"}[code[0]]))
-    return {1: str(number), 2: f"{number:02}", 3: name[:3], 5: name[:1]}.get(len(code), name)
+    if letter in "md" and len(code) > 2:
+        name = str(value.strftime("%B" if letter == "m" else "%A"))
+        return name[: {3: 3, 5: 1}.get(len(code), len(name))]
+    part = {"h": "hour", "s": "second", "d": "day", "m": "minute" if is_minute else "month"}[letter]
+    number = (hour % 12 or 12) if has_half and letter == "h" else getattr(value, part, 0)
+    return f"{number:0{min(len(code), 2)}}"
