@@ -1,4 +1,4 @@
-"""Builds the real things out of the settings, and builds again only what a changed setting touches."""
+"""Builds the real things out of the settings, and all of them again when the settings change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from flask import Flask, request
@@ -55,17 +55,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 MEANING = "meaning"
 CONVERSATIONS = "conversations"
 USAGE = "usage"
 """Parts of readiness without which questions are answered all the same."""
 
 AUDIT = "audit"
-STORES = frozenset({AUDIT, USAGE, CONVERSATIONS})
-"""Parts that are closed when others take their place; each opens its file again for requests that still use it."""
-
 TEMPLATES = Path(resources.__file__).parent / "templates"
 
 SPAN_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -75,8 +70,8 @@ class Runtime:
     """
     The running service of one process (`web.runtime.Service`): snapshots of the settings and the parts built from them.
 
-    What is built is kept as long as the settings it was built from stay the same, so that connections, caches and
-    breakers outlive a change elsewhere in the file.
+    A changed settings file builds everything anew. Requests that began before it keep what they have: its connections
+    are closed when the last of them lets go of it, and a store opens its file once more for those that still write.
     """
 
     def __init__(
@@ -97,8 +92,9 @@ class Runtime:
         self._aside = offload_for_worker(lambda: file.snapshot().settings.server.limits.work_s, caller)
         if self._aside is not inline:
             watch_loop(path_in)
-        self._built: dict[str, tuple[object, Any]] = {}
-        self._line: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
+        self._own_revocations = _own_revocations()
+        self._built: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
+        self._stores: tuple[AuditTrail | UsageFile | ConversationFile | None, ...] = ()
         self._probes = Probes(self._probed, machine.wall)
 
     @property
@@ -113,11 +109,12 @@ class Runtime:
 
     def snapshot(self) -> ServiceSnapshot:
         """Return the present snapshot with all that was built from it."""
-        snapshot = self._file.snapshot()
-        if self._line is None or self._line[0] is not snapshot:
-            built = self._build(snapshot)
-            self._line = (snapshot, _traced(built, self._tracing) if self._tracing is not None else built)
-        return self._line[1]
+        snapshot, before = self._file.snapshot(), self._built
+        if before is not None and before[0] is snapshot:
+            return before[1]
+        built = self._build(snapshot)
+        self._built = (snapshot, _traced(built, self._tracing) if self._tracing is not None else built)
+        return self._built[1]
 
     def problems(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps questions from being answered as they should now: settings, search engine, rights."""
@@ -158,21 +155,14 @@ class Runtime:
         return self._file.rejected()
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
-        settings = snapshot.settings
-        rag, chat, security, patience = settings.rag, settings.chat, settings.security, settings.solr.limits
-        part, machine = self._part, self._machine
-        model = part(
-            "model",
-            (rag.api_endpoint, rag.api_token, rag.model, rag.template, settings.llm, settings.tls),
-            lambda: model_for(settings, self._aside, machine),
-        )
-        of_search = (settings.solr, settings.openai.indexes, settings.tls)
-        retriever = part("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
-        of_agents = (security, settings.server.public_url, settings.server.api_keys)
+        settings, machine = snapshot.settings, self._machine
+        chat, security = settings.chat, settings.security
+        model = model_for(settings, self._aside, machine)
+        retriever = retriever_for(settings, self._aside, machine)
         dependencies = Dependencies(
             retriever=retriever,
             indexes=retriever.others if isinstance(retriever, Indexes) else {},
-            meaning=part("meaning", (*of_search, settings.embeddings), lambda: meaning_for(settings, retriever)),
+            meaning=meaning_for(settings, retriever),
             both=in_turn if settings.solr.url.startswith(EMBEDDED) else side_by_side,
             model=model,
             counter=EstimatedTokens(),
@@ -181,44 +171,34 @@ class Runtime:
             clock=machine.monotonic,
             endpoint=host_of(settings.rag.api_endpoint),
             offload=self._aside,
-            reranker=part(
-                "reranker",
-                (settings.rerank, settings.tls),
-                lambda: EndpointReranker(settings, machine.monotonic) if settings.rerank.endpoint else None,
-            ),
-            draw_page=part("pages", None, PagePictures),
+            reranker=EndpointReranker(settings, machine.monotonic) if settings.rerank.endpoint else None,
+            draw_page=PagePictures(),
         )
-        revocations = part("revocations", security.revocations_file, lambda: revocations_for(security))
+        # What was revoked in this process stays so, whatever else the file says.
+        file = security.revocations_file
+        revocations = RevocationFile(Path(file)) if file else self._own_revocations
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
+        for store in self._stores:
+            if store is not None:
+                store.close()
+        audit = audit_for(settings.audit, machine)
+        usage, conversations = usage_for(settings.limits, machine), conversations_for(chat, machine)
+        self._stores = (audit, usage, conversations)
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
             written=snapshot.written,
-            identity=part(
-                "identity",
-                (security, settings.server.api_keys),
-                lambda: identity_for(settings, self._signer),
-            ),
-            rights=part("rights", (security, patience), lambda: rights_for(security, patience, watch, machine)),
+            identity=identity_for(settings, self._signer),
+            rights=rights_for(security, settings.solr.limits, watch, machine),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=part(AUDIT, settings.audit, lambda: audit_for(settings.audit, machine)),
-            agent_identity=part("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
+            audit=audit,
+            agent_identity=agent_identity_for(settings, self._signer),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
-            usage=part(USAGE, settings.limits.store, lambda: usage_for(settings.limits, machine)),
-            conversations=part(CONVERSATIONS, chat.store_folder, lambda: conversations_for(chat, machine)),
+            usage=usage,
+            conversations=conversations,
         )
-
-    def _part(self, name: str, key: object, build: Callable[[], T]) -> T:
-        entry = self._built.get(name)
-        if entry is None or entry[0] != key:
-            if entry is not None and entry[1] is not None and name in STORES:
-                entry[1].close()
-            entry = (key, build())
-            self._built[name] = entry
-        built: T = entry[1]
-        return built
 
 
 class Application(Flask):
@@ -321,11 +301,9 @@ def rights_for(
     return rights_source(security, patience, headers=outgoing, watch=watch, machine=machine)
 
 
-def revocations_for(security: SecuritySettings) -> RevocationFile:
-    """Return what keeps revocations: in their file, else in one that this server's workers share until it stops."""
+def _own_revocations() -> RevocationFile:
+    """Return what keeps revocations where no file is set: this server's workers share one until it stops."""
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    if security.revocations_file:
-        return RevocationFile(Path(security.revocations_file))
     return RevocationFile(Path(shared) / "revocations" if shared else None)
 
 

@@ -294,11 +294,8 @@ class World:
         if change.more == "broken":
             self._write_settings({**settings, "solr.limits.wait_s": "soon"}, cut=self.random.uniform(0.3, 1.0))
             self.scheduler.sleep(change.lasts_s)
-        self.watch.has_new_rights |= any(key.startswith("security.") for key in dict(change.settings))
-        self.watch.has_new_chain |= any(key.startswith("llm.") for key in dict(change.settings))
-        # A cut file may be a good one: whatever it leaves out has its default.
-        self.watch.has_new_rights |= change.more == "broken"
-        self.watch.has_new_chain |= change.more == "broken"
+        # Everything is built anew: caches and breakers, too.
+        self.watch.has_new_rights = self.watch.has_new_chain = True
         self._write_settings(settings)
         self.scheduler.sleep(3.0)
         self._healed()

@@ -170,3 +170,20 @@ def test_a_changed_setting_of_the_audit_leaves_neither_a_thread_nor_a_file_open(
         assert [path.suffix for path in (tmp_path / f"audit{number}").glob("*.jsonl")] == [".jsonl"]
     assert len(list(Path("/proc/self/task").iterdir())) <= before
     assert [path for number in range(4) for path in opened_below(tmp_path / f"audit{number}")] == []
+
+
+def test_what_was_revoked_stays_so_when_everything_is_built_anew(tmp_path: Path) -> None:
+    conf = tmp_path / "rag.properties"
+    lines = ["solr.url=embedded:index", "rag.api.endpoint=builtin:extractive"]
+    conf.write_text("\n".join(lines), "utf-8")
+    app = create_app(conf)
+    before = app.runtime.snapshot()
+    before.revocations.add("alice", by="admin")
+
+    conf.write_text("\n".join([*lines, "rag.maxFiles=3"]), "utf-8")
+    app.reload()
+
+    after = app.runtime.snapshot()
+    assert after.dependencies.retriever is not before.dependencies.retriever
+    assert after.revocations.latest("alice").at_s is not None
+    assert after.revocations.latest("bob").at_s is None
