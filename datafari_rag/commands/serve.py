@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import click
@@ -96,14 +97,15 @@ def llm_service(port: int, host: str, **options: str) -> None:
     from datafari_rag.adapters.model.chain import ExtractiveModel, chain_for
     from datafari_rag.adapters.settings.file import packaged_instructions
     from datafari_rag.core.settings.table import RagSettings, Settings
-    from datafari_rag.invoke_service import ServiceDefaults, application, serve
+    from datafari_rag.invoke_service import application, prompt_of, serve
 
     try:
         rag = RagSettings(api_endpoint=options["endpoint"], api_token=options["api_token"])
         model = chain_for(Settings(rag=rag), ExtractiveModel())
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--endpoint") from error
-    service = application(model, ServiceDefaults(packaged_instructions(), options["model"]), token=options["token"])
+    prompt_for = partial(prompt_of, packaged_instructions(), options["model"])
+    service = application(model, prompt_for, token=options["token"])
     try:
         serve(service, port, host=host, on_ready=lambda bound: click.echo(f"http://{host}:{bound}/invoke"))
     except OSError as error:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.errors import BadRequest, ModelBusy, NoQuery, RagError
-from datafari_rag.invoke_service import ServiceDefaults, failure, prompt_of, reply
+from datafari_rag.core.errors import BadRequest, NoQuery
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.invoke_service import prompt_of
 
-HOUSE = ServiceDefaults("Answer in {language} as {format}.", "house-model")
 NONCE = "k3j9x2m5q8w1z7"
 QUESTION = "when does the plane for Nice take off"
+
+
+def read(body: object, nonce: str = NONCE) -> Prompt:
+    return prompt_of("Answer in {language} as {format}.", "house-model", body, nonce)
 
 
 def given(**values: object) -> dict[str, object]:
@@ -22,7 +26,7 @@ def test_the_seeds_request_is_read() -> None:
         max_tokens=200,
         temperature=0.4,
     )
-    prompt = prompt_of(body, HOUSE, nonce=NONCE)
+    prompt = read(body)
     assert [(extract.number, extract.text) for extract in prompt.extracts] == [
         (1, "Once uppon a time."),
         (2, "Boarding pass to Nice. 15h50."),
@@ -38,7 +42,7 @@ def test_the_generation_with_documents_is_read() -> None:
         {"id": "b", "content": "  "},
         {"title": "Other", "content": "Nothing."},
     ]
-    prompt = prompt_of(given(documents=documents, format="StepByStep", model="m"), HOUSE, nonce=NONCE)
+    prompt = read(given(documents=documents, format="StepByStep", model="m"))
     assert [(extract.number, extract.label, extract.text) for extract in prompt.extracts] == [
         (1, "Ticket", "Take off at 15:50."),
         (2, "Other", "Nothing."),
@@ -49,18 +53,18 @@ def test_the_generation_with_documents_is_read() -> None:
 
 
 def test_instructions_that_come_along_win() -> None:
-    assert prompt_of(given(context="Be brief.\nDocument 1. Text."), HOUSE, nonce=NONCE).instructions == "Be brief."
+    assert read(given(context="Be brief.\nDocument 1. Text.")).instructions == "Be brief."
 
 
 def test_labels_of_our_own_fences_are_kept() -> None:
     context = f"Document 1. <data {NONCE}>\n[Boarding pass]\nText.\n</data {NONCE}>"
-    (extract,) = prompt_of(given(context=context), HOUSE, nonce="another0nonce").extracts
+    (extract,) = read(given(context=context), "another0nonce").extracts
     assert (extract.label, extract.text) == ("Boarding pass", "Text.")
 
 
 @pytest.mark.parametrize("empty", [{}, {"context": ""}, {"documents": []}, {"context": None}])
 def test_a_question_without_documents_is_a_question(empty: dict[str, object]) -> None:
-    assert prompt_of(given(**empty), HOUSE, nonce=NONCE).extracts == ()
+    assert read(given(**empty)).extracts == ()
 
 
 NUMBERS: dict[str, tuple[dict[str, object], tuple[float | None, int | None]]] = {
@@ -75,7 +79,7 @@ NUMBERS: dict[str, tuple[dict[str, object], tuple[float | None, int | None]]] = 
 
 @pytest.mark.parametrize(("values", "numbers"), NUMBERS.values(), ids=NUMBERS.keys())
 def test_numbers_may_come_as_texts(values: dict[str, object], numbers: tuple[float | None, int | None]) -> None:
-    prompt = prompt_of(given(**values), HOUSE, nonce=NONCE)
+    prompt = read(given(**values))
     assert (prompt.temperature, prompt.max_tokens) == numbers
 
 
@@ -85,7 +89,7 @@ REFUSED: dict[str, tuple[object, str]] = {
     "an input that is a text": ({"input": "x"}, "input"),
     "documents that are a text": (given(documents="x"), "documents"),
     "a document that is a text": (given(documents=["x"]), "documents"),
-    "a document's content that is a number": (given(documents=[{"content": 1}]), "content"),
+    "a document's content that is a number": (given(documents=[{"content": 1}]), "documents"),
     "a context that is a list": (given(context=[]), "context"),
     "a question that is a number": ({"input": {"question": 1}}, "question"),
     "a temperature that is a word": (given(temperature="warm"), "temperature"),
@@ -101,21 +105,12 @@ REFUSED: dict[str, tuple[object, str]] = {
 @pytest.mark.parametrize(("body", "field"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_does_not_fit_is_refused_by_name(body: object, field: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        prompt_of(body, HOUSE, nonce=NONCE)
+        read(body)
     assert refused.value.field == field
-    assert refused.value.reason.startswith(f"{field}: ")
+    assert refused.value.reason.startswith(field)
 
 
 @pytest.mark.parametrize("question", [None, "", "  "])
 def test_no_question_has_its_own_label(question: object) -> None:
     with pytest.raises(NoQuery):
-        prompt_of({"input": {"question": question}}, HOUSE, nonce=NONCE)
-
-
-def test_replies_have_the_seeds_form() -> None:
-    assert reply("x", "run") == {"output": "x", "metadata": {"run_id": "run", "feedback_tokens": []}}
-
-
-def test_failures_have_the_last_generations_form() -> None:
-    error: RagError = ModelBusy(log="hidden")
-    assert failure(error) == {"output": "", "error": error.reason, "label": "modelBusy", "code": 503}
+        read({"input": {"question": question}})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Generator, Iterable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from datafari_rag.core.errors import ModelBusy, ModelTimeout, RagError
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.invoke_service import MOST_BODY_BYTES, ServiceDefaults, application
+from datafari_rag.invoke_service import MOST_BODY_BYTES, application, prompt_of
 from datafari_rag.ports import Ending, TextChunk
 
 BODY = json.dumps({"input": {"question": "When?", "context": "Document 1. At 15:50."}}).encode()
@@ -34,7 +35,7 @@ def call(
     told: list[Any] = []
     token = more.pop("token", "")
     environ = {"PATH_INFO": path, "REQUEST_METHOD": method, "CONTENT_LENGTH": str(len(data)), **more}
-    app = application(model, ServiceDefaults("Be brief."), token=token)
+    app = application(model, partial(prompt_of, "Be brief.", ""), token=token)
     body: Iterable[bytes] = app(
         {**environ, "wsgi.input": io.BytesIO(data)}, lambda status, headers: told.extend((status, dict(headers)))
     )

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.invoke_service import PromptDocument, documents_in, first_sentence
+from datafari_rag.core.documents import Document
+from datafari_rag.core.text.sentences import spans
+from datafari_rag.invoke_service import documents_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,23 @@ def _text_of(message: Mapping[str, object]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _documents(texts: Sequence[str]) -> tuple[PromptDocument, ...]:
+def _documents(texts: Sequence[str]) -> tuple[Document, ...]:
     """Return the documents among *texts*; the last one is the question, and without "Document N." nothing is one."""
     return tuple(document for text in texts[:-1] if "Document " in text for document in documents_in(text)[1])
+
+
+_PARAGRAPHS = re.compile(r"\n\s*\n|[^\S\n]{2,}")
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of *text* that says something, with its mark, or all of it when it has none."""
+    # Between two paragraphs are an empty line or two blanks: a heading is no part of the sentence below it.
+    for paragraph in _PARAGRAPHS.split(text):
+        sentences = (paragraph[start:end] for start, end in spans(paragraph))
+        first = next((sentence for sentence in sentences if sentence.endswith((".", "!"))), None)
+        if first is not None:
+            return first
+    return text.strip()
 
 
 def _echo(behaviour: Behaviour, texts: Sequence[str]) -> str:
@@ -103,7 +119,7 @@ def _quote(behaviour: Behaviour, texts: Sequence[str]) -> str:
     documents = _documents(texts)
     if not documents:
         return _echo(behaviour, texts)
-    return f'The document says: "{first_sentence(documents[0].text)}" [{documents[0].label or 1}]'
+    return f'The document says: "{first_sentence(documents[0].text)}" [{documents[0].title or 1}]'
 
 
 def _miscite(behaviour: Behaviour, texts: Sequence[str]) -> str:
