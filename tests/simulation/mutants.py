@@ -349,7 +349,7 @@ MUTANTS: dict[str, Mutant] = {
     "cache: rights are remembered for ever": Mutant(AuthorityRights, "_remembered", _remembered_for_ever, 0),
     "cache: rights are remembered without the user": Mutant(AuthorityRights, "_remembered", _remembered_for_all, 0),
     "cache: rights are dated by their answer": Mutant(AuthorityRights, "_requested", _dated_when_it_came, 259),
-    "cache: a failure counts as no tokens": Mutant(AuthorityRights, "tokens_of", _none_when_it_fails, 0),
+    "cache: a failure counts as no tokens": Mutant(AuthorityRights, "tokens_of", _none_when_it_fails, 34),
     "cache: rights of a dead directory are remembered": Mutant(AuthorityRights, "_requested", _half_is_whole, 0),
     "single flight: one call for all users": Mutant(Flights, "once", _one_flight_for_all, 3),
     "single flight: nothing is shared": Mutant(Flights, "once", _never_shared, 0),
