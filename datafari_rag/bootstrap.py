@@ -92,7 +92,7 @@ class Runtime:
         self._aside = offload_for_worker(lambda: file.snapshot().settings.server.limits.work_s, caller)
         if self._aside is not inline:
             watch_loop(path_in)
-        self._own_revocations = _own_revocations()
+        self._own_revocations, self._draw_page = _own_revocations(), PagePictures()
         self._built: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
         self._stores: tuple[AuditTrail | UsageFile | ConversationFile | None, ...] = ()
         self._probes = Probes(self._probed, machine.wall)
@@ -172,7 +172,7 @@ class Runtime:
             endpoint=host_of(settings.rag.api_endpoint),
             offload=self._aside,
             reranker=EndpointReranker(settings, machine.monotonic) if settings.rerank.endpoint else None,
-            draw_page=PagePictures(),
+            draw_page=self._draw_page,
         )
         # What was revoked in this process stays so, whatever else the file says.
         file = security.revocations_file

@@ -70,7 +70,6 @@ BESIDES: dict[str, set[str]] = {
         "markupsafe",
         "prometheus_client",
         "itsdangerous",
-        "limits",
         "orjson",
     },
     "server": {"gunicorn", "gevent"},

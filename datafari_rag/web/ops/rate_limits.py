@@ -21,13 +21,11 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
-from limits import RateLimitItemPerMinute
-from limits.storage import Storage
-from limits.strategies import FixedWindowRateLimiter
-
 from datafari_rag.core.errors import Overloaded, TooManyRequests
 from datafari_rag.core.identity import client_address, counted_address, networks
 from datafari_rag.core.settings.table import SecuritySettings, ServerSettings, Settings
+
+WINDOW_S = 60.0
 
 SLOTS = 65_536
 _KEY_BYTES = 32
@@ -35,62 +33,27 @@ _PROBES = 8
 _SLOT = struct.Struct("<QdQ")  # hash of the key, when its window ends, hits
 
 
-class SharedCounters(Storage):
-    """Fixed windows in a file that several processes map; without a file, in this process alone."""
-
-    STORAGE_SCHEME = None
+class SharedCounters:
+    """Hits in windows of a minute, in a file that several processes map; without a file, in this process alone."""
 
     def __init__(self, path: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
         """Remember *path*; it is opened with the first hit, in the worker itself, so that each has its own lock."""
-        super().__init__()
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
         self._memory: mmap.mmap | None = None
         self._file = -1
 
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        """Name what may be raised here."""
-        return OSError
-
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Count *amount* for *key* and return its hits in the current window; a new window lasts *expiry* seconds."""
+    def add(self, key: str, amount: int = 1) -> tuple[int, float]:
+        """Count *amount* for *key*; return its hits in the current window, and in how many seconds that ends."""
         with self._exclusive() as memory:
             at, (mark, ends, hits) = self._slot(memory, key)
             now = self._clock()
             # A window that ends later than one could is of a clock that was set back since.
-            if not now < ends <= now + expiry:
-                ends, hits = now + expiry, 0
+            if not now < ends <= now + WINDOW_S:
+                ends, hits = now + WINDOW_S, 0
             _SLOT.pack_into(memory, at, mark, ends, hits + amount)
-            return hits + amount
-
-    def get(self, key: str) -> int:
-        """Return the hits of *key* in the current window."""
-        with self._exclusive() as memory:
-            _, (_, ends, hits) = self._slot(memory, key)
-            return hits if ends > self._clock() else 0
-
-    def get_expiry(self, key: str) -> float:
-        """Return when the window of *key* ends, in seconds since 1970; now when it has none."""
-        with self._exclusive() as memory:
-            return max(self._slot(memory, key)[1][1], self._clock())
-
-    def check(self) -> bool:
-        """Say whether counting works."""
-        with self._exclusive():
-            return True
-
-    def reset(self) -> int | None:
-        """Forget everything; how much that was is not known."""
-        with self._exclusive() as memory:
-            memory[:-_KEY_BYTES] = bytes(len(memory) - _KEY_BYTES)
-        return None
-
-    def clear(self, key: str) -> None:
-        """Forget *key*."""
-        with self._exclusive() as memory:
-            _SLOT.pack_into(memory, self._slot(memory, key)[0], 0, 0.0, 0)
+            return hits + amount, ends - now
 
     @contextmanager
     def _exclusive(self) -> Iterator[mmap.mmap]:
@@ -140,9 +103,7 @@ class RateLimits:
 
     def __init__(self, folder: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
         """Open nothing yet."""
-        counters = SharedCounters(folder / "rates" if folder else None, clock=clock)
-        self._limiter = FixedWindowRateLimiter(counters)
-        self._clock = clock
+        self._counters = SharedCounters(folder / "rates" if folder else None, clock=clock)
 
     def check_address(self, settings: Settings, headers: Mapping[str, str], peer: str) -> None:
         """
@@ -178,11 +139,9 @@ class RateLimits:
             self._hit("work", caller, most, min(units, max(1, most - 1)))
 
     def _hit(self, kind: str, name: str, per_minute: int, units: int = 1) -> None:
-        item = RateLimitItemPerMinute(per_minute)
-        if self._limiter.hit(item, kind, name, cost=units):
-            return
-        ends = self._limiter.get_window_stats(item, kind, name).reset_time
-        raise TooManyRequests(retry_after_s=max(1.0, math.ceil(ends - self._clock())), log=f"limit of the {kind}")
+        hits, left_s = self._counters.add(f"{kind} {name}", units)
+        if hits > per_minute:
+            raise TooManyRequests(retry_after_s=max(1.0, math.ceil(left_s)), log=f"limit of the {kind}")
 
 
 def address_of(security: SecuritySettings, headers: Mapping[str, str], peer: str) -> str:
