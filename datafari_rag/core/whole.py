@@ -411,7 +411,7 @@ def provable(sentences: Sequence[str], extracts: Sequence[Extract], *, language:
 def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
     labels = DocumentLabels([extract.label for extract in extracts])
     pieces, at = [], 0
-    for mark in marks_in(text, labels, lambda words: False):
+    for mark in marks_in(text, labels):
         if mark.places:
             pieces.append(text[at : mark.start].rstrip(" "))
             at = mark.end

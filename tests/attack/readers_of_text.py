@@ -21,13 +21,13 @@ from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.meaning import near_search
 from datafari_rag.core.model import prompt, replies, servers, streams
 from datafari_rag.core.model.servers import ServerNeeds
-from datafari_rag.core.proof import checking, labels, links, marks, statements
+from datafari_rag.core.proof import checking, labels, links, marks
 from datafari_rag.core.proof import words as proof_words
 from datafari_rag.core.query import dates, filter_queries, plan, proposals, select_parameters
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import SearchChoice, Settings
 from datafari_rag.core.solr import parameters
-from datafari_rag.core.text import folding, language, sentences, sizes, structure, tokens, words
+from datafari_rag.core.text import folding, language, sentences, sizes, statements, structure, tokens, words
 from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select
 from datafari_rag.protocols.ai import action
 from datafari_rag.protocols.ai import conversations as stored_wire
@@ -148,7 +148,7 @@ def refusal_of(text: str) -> Rejection:
 
 
 def claimed(text: str) -> object:
-    found = marks.marks_in(text, labels.DocumentLabels(["Public handbook"]), lambda words_: False)
+    found = marks.marks_in(text, labels.DocumentLabels(["Public handbook"]))
     return marks.claims_in(text, found)
 
 
@@ -189,13 +189,10 @@ READERS: dict[str, Reader] = {
     "core.answer.conversations.is_conversation_id": conversations.is_conversation_id,
     "core.answer.conversations.title_from": conversations.title_from,
     "core.proof.marks.marks_in": claimed,
-    "core.proof.labels.DocumentLabels": lambda text: (
-        labels.DocumentLabels([text, "b"]).places(text),
-        labels.DocumentLabels(["a"]).is_beginning(text),
-    ),
+    "core.proof.labels.DocumentLabels": lambda text: labels.DocumentLabels([text, "b"]).places(text),
     "core.proof.labels.numbers_in": lambda text: labels.numbers_in(text[: labels.MAX_MARK_CHARS]),
-    "core.proof.statements.statements": statements.statements,
-    "core.proof.words.rough_words": proof_words.rough_words,
+    "core.text.statements.statements": statements.statements,
+    "core.proof.words.rough_roots": proof_words.rough_roots,
     "core.proof.checking.resolve, a part as quotation": lambda text: checking.resolve(
         f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"
     ),

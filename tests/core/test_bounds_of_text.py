@@ -13,20 +13,19 @@ from datafari_rag.core.whole import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
 
 
 def test_behind_so_many_marks_there_is_none() -> None:
-    assert len(marks_in("a [1]. " * (MAX_MARKS + 5), DocumentLabels(["a"]), lambda words: False)) == MAX_MARKS
+    assert len(marks_in("a [1]. " * (MAX_MARKS + 5), DocumentLabels(["a"]))) == MAX_MARKS
 
 
 def test_behind_so_many_brackets_there_is_no_mark() -> None:
     labels = DocumentLabels(["a"])
     for brackets, found in ((MAX_BRACKETS - 1, 1), (MAX_BRACKETS, 0)):
-        assert len(marks_in("[x] " * brackets + "a [1].", labels, lambda words: False)) == found
+        assert len(marks_in("[x] " * brackets + "a [1].", labels)) == found
 
 
 def test_what_is_longer_than_a_mark_is_none() -> None:
     inside = "Public handbook" + " " * MAX_MARK_CHARS
     assert DocumentLabels(["Public handbook"]).places(inside[:MAX_MARK_CHARS]) == (0,)
     assert DocumentLabels(["Public handbook"]).places(inside) == ()
-    assert not DocumentLabels([inside]).is_beginning(inside)
 
 
 def test_a_run_of_more_backticks_is_text() -> None:

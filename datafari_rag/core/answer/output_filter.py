@@ -29,8 +29,9 @@ _LINE_CHARS = 40
 _MAKES_TARGET = re.compile(r"([\]］】][ \t]*+)(?=[(（])")
 _MAKES_REFERENCE = re.compile(r"([\]］】])(?=[\[［:：])|(!)(?=[\[［])")
 _MAKES_TAG = re.compile(r"<(?=[^\W\d_]|[/!?])")
+_STRIKES = re.compile(r"~(?![\d/])")
 _BEGINS_TARGET = re.compile(r"([ \t]*+)(?=[(（])")
-_HELD = re.compile(r"[\]］】!<]\Z")
+_HELD = re.compile(r"[\]］】!<~]\Z")
 _BRACKETS = frozenset("]］】")
 
 
@@ -94,9 +95,9 @@ class Followups:
 
 
 def neutral(text: str) -> str:
-    """Return *text* with a blank in what begins a link or an image, and "‹" for the "<" that begins a tag."""
+    """Return *text* with a blank in what begins a link or image, and "‹" and "∼" for what begins a tag and strikes."""
     apart = _MAKES_REFERENCE.sub(r"\1\2 ", _MAKES_TARGET.sub("\\1\xa0", text))
-    return _MAKES_TAG.sub("‹", apart)
+    return _STRIKES.sub("∼", _MAKES_TAG.sub("‹", apart))
 
 
 class OutputFilter:

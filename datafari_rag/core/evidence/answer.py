@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 
 from datafari_rag.core.ask import AnswerFormat
@@ -18,9 +19,11 @@ from datafari_rag.core.documents import HIGHLIGHTING, Extract
 from datafari_rag.core.evidence.matching import Hits, hits_in, terms_of
 from datafari_rag.core.evidence.passages import Piece, is_heading
 from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, named_in, near_of, nearness_of, piece_scores
-from datafari_rag.core.proof.sources import Source, Work
+from datafari_rag.core.proof.sources import Source, is_prose
 from datafari_rag.core.text.folding import clean
 from datafari_rag.core.text.language import detect, sentence_in
+from datafari_rag.core.text.statements import texts_of
+from datafari_rag.core.text.tokens import tokens
 
 MAX_CHARS, MAX_WHOLE_CHARS = 400, 700
 """Longest answer, marks and all; and longest where no statement fits: nothing is said in part."""
@@ -85,7 +88,7 @@ def pieces(
     words of the question in the question's own language.
     """
     code = language.lower().split("-")[0]
-    sources = [Source(extract, Work()) for extract in extracts]
+    sources = [Source(extract) for extract in extracts]
     likeliest = sorted(_quotations(question, sources, detect(question) or code), key=lambda one: -one.chance)
     chosen = _chosen(likeliest, sources, code, MAX_CHARS) or _chosen(likeliest, sources, code, MAX_WHOLE_CHARS)[:1]
     if not chosen:
@@ -108,15 +111,25 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
     near = [near_of(source.extract.document) for source in sources]
     nearest = max((part.cosine for own in near for part in own), default=0.0)
     for place, source in enumerate(sources):
-        cut = [Piece(one.start, one.end, (one.context or (-1,))[0], one.kind == "row") for one in source.statements]
+        numbers = {one.start: number for number, one in enumerate(source.statements)}
+        cut = [
+            Piece(one.start, one.end, numbers[one.above[0].start] if one.above else -1, one.kind == "row")
+            for one in source.statements
+        ]
+        pairs = pairwise(source.blocks)
+        behind_gap = {after.region.start for before, after in pairs if before.region.end < after.region.start}
+        firsts = {
+            block.statements[0] for block in source.blocks if block.region.start in behind_gap and block.statements
+        }
         held = _held(cut, hits[place])
         named = named_in(source.extract.document, terms, language)
         asked, under = sum(value for value, is_there in zip(worth, named, strict=True) if is_there) / total, 0
         for number, score in enumerate(piece_scores(cut, hits[place], terms)):
             one = source.statements[number]
-            own = sum(worth[term] for term in held[number].union(*(held[above] for above in one.context))) / total
-            is_line = one.kind == "sentence" and not one.context and is_heading(source.text, one.start, one.end)
-            if number and not source.is_next(number):
+            above = [held[numbers[line.start]] for line in one.above]
+            own = sum(worth[term] for term in held[number].union(*above)) / total
+            is_line = one.kind == "sentence" and not one.above and is_heading(source.text, one.start, one.end)
+            if one in firsts:
                 asked = 0.0
             headed, under = asked**2 * DECAY**under, under + 1
             if is_line or one.is_question or one.kind == "heading":
@@ -148,7 +161,7 @@ def _may_answer(source: Source, number: int) -> bool:
     one, extract = source.statements[number], source.extract
     seen = ((0, len(source.text)),) if extract.document.field == HIGHLIGHTING else extract.origins.stretches()
     is_seen = any(start < one.end and one.start < end for start, end in seen)
-    return is_seen and len(source.tokens(number)) >= LEAST_WORDS
+    return is_seen and len(tokens(source.text[one.start : one.end])) >= LEAST_WORDS
 
 
 def _chosen(
@@ -174,7 +187,7 @@ def _joined(chosen: Sequence[Quotation], sources: Sequence[Source]) -> list[Quot
         for at, other in enumerate(joined):
             first, last = min(one.first, other.first), max(one.last, other.last)
             is_next = one.place == other.place and last - first == one.last - one.first + other.last - other.first + 1
-            if is_next and sources[one.place].is_prose(first, last):
+            if is_next and is_prose(sources[one.place].text, sources[one.place].statements[first : last + 1]):
                 joined[at] = Quotation(one.place, first, last, other.chance)
                 break
         else:
@@ -184,16 +197,18 @@ def _joined(chosen: Sequence[Quotation], sources: Sequence[Source]) -> list[Quot
 
 def _said(source: Source, one: Quotation, language: str) -> tuple[str, bool]:
     """Return how *one* is said with its mark, and whether it begins a paragraph: a row and what has an introduction."""
-    mark = f"[{source.extract.number}]"
-    cells = source.named_cells(one.first)
-    if cells:
-        return f"{'; '.join(f'{_words(name)}: {_words(cell)}' for name, cell in cells)} {mark}.", True
+    mark, text = f"[{source.extract.number}]", source.text
+    found = source.statements[one.first : one.last + 1]
+    *above, last = map(_words, texts_of(text, found[0]))
+    if found[0].kind == "row" and above:
+        cells = [*above, last]
+        named = zip(cells[::2], cells[1::2], strict=True)
+        return f"{'; '.join(f'{name}: {cell}' for name, cell in named)} {mark}.", True
     opening, closing = _QUOTES.get(language, _PLAIN_QUOTES)
-    words = _words(" ".join(source.text_of(number) for number in range(one.first, one.last + 1)))
+    words = _words(" ".join(text[each.start : each.end] for each in found))
     # A quotation mark among the words does not end the quotation.
     quoted = f"{opening}{_QUOTATION_MARK.sub(chr(34), words)}{closing} {mark}"
-    context = _words(source.context(one.first))
-    return (f"{context} {quoted}" if context else quoted), not source.is_prose(one.first, one.last)
+    return " ".join((*above, quoted)), not is_prose(text, found[:1])
 
 
 def _words(text: str) -> str:

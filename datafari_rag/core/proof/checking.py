@@ -7,11 +7,9 @@ name, a sentence without by all of them.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 
 from datafari_rag.core.documents import (
     Citation,
@@ -33,6 +31,7 @@ from datafari_rag.core.proof.judging import (
     Finding,
     Sentence,
     judged,
+    nearest,
 )
 from datafari_rag.core.proof.labels import DocumentLabels, labels_for
 from datafari_rag.core.proof.links import is_target
@@ -47,11 +46,6 @@ UNKNOWN = "unknown"
 
 MAX_SENTENCES, MAX_COMPARED = 500, 20_000
 """Sentences of a text, and pairs of a sentence and a document, that are compared."""
-
-_COMPARED = re.compile(r"[^\W_]|[\[\]]")
-
-SCANNED = 100
-"""Characters that are looked through for a quotation at the price of one word compared."""
 
 MAX_PLACES = 3
 """How many documents are named for a sentence of a text: those that prove it best."""
@@ -90,14 +84,13 @@ class TextCheck:
 
 
 class Proof:
-    """Checks texts against the same documents: each is cut once, and all the work together is bounded."""
+    """Checks texts against the same documents: each is read once, and all the work together is bounded."""
 
     def __init__(self, extracts: Sequence[Extract], language: str = "") -> None:
         """Read nothing yet; *language* is what the caller says that the texts are in, and may be empty."""
-        self._language, self._work = language, Work()
-        self._sources = [Source(extract, self._work) for extract in extracts]
+        self._language, self._work, self._left = language, Work(), MAX_SENTENCES
+        self._sources = [Source(extract) for extract in extracts]
         self._labels = DocumentLabels([extract.label for extract in extracts])
-        self._left = MAX_SENTENCES
 
     @property
     def is_over(self) -> bool:
@@ -106,90 +99,87 @@ class Proof:
 
     def check(self, text: str, *, with_marks: bool = True) -> TextCheck:
         """Return what the documents prove of *text*; without *with_marks* every sentence is looked for in all."""
-        marks = marks_in(text, self._labels, self._is_quoted)
+        marks = marks_in(text, self._labels, [source.text for source in self._sources])
         language = (self._language or detect(text)).partition("-")[0].lower()
         sentences, by_mark = [], dict[Mark, list[Citation]]()
         for claim in claims_in(text, marks):
-            named = [place for mark in claim.marks for place in mark.places] if with_marks else []
-            findings = self._findings(claim, language, sorted(set(named)) or range(len(self._sources)))
+            named = sorted({place for mark in claim.marks for place in mark.places}) if with_marks else []
+            findings = self._findings(claim, language, named or range(len(self._sources)))
             sentences.append(self._checked(claim, findings))
-            said = "" if findings is None else claim.text
-            by_mark.update((mark, self._citations(mark, findings or {}, said)) for mark in claim.marks)
-        citations = [citation for mark in marks for citation in by_mark.get(mark) or self._citations(mark, {}, "")]
+            by_mark |= {mark: self._citations(mark, claim, findings) for mark in claim.marks}
+        nowhere = Claim(0, 0, "", "", (), states=False)
+        citations = [one for mark in marks for one in by_mark.get(mark) or self._citations(mark, nowhere, None)]
         return TextCheck(tuple(sentences), tuple(source.extract for source in self._sources), tuple(citations))
 
-    def _citations(self, mark: Mark, findings: Mapping[int, Finding], claim: str) -> list[Citation]:
-        """Return one citation for each document that *mark* names, or an unknown one."""
-        if not mark.places:
-            name = mark.inside.strip()
-            return [Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim)]
-        return [self._citation(place, findings.get(place, NOTHING), mark, claim) for place in mark.places]
-
-    def _is_quoted(self, words: str) -> bool:
-        """Say whether a document has *words*, a quotation, by its letters, digits and brackets in order."""
-        plain = _plain(words[1:-1])
-        return any(self._work.take(len(text) // SCANNED) and plain in text for text in self._plain_texts)
-
-    @cached_property
-    def _plain_texts(self) -> Sequence[str]:
-        return [_plain(source.text) for source in self._sources]
-
-    def _findings(self, claim: Claim, language: str, places: Sequence[int]) -> dict[int, Finding] | None:
+    def _findings(self, claim: Claim, language: str, places: Sequence[int]) -> Mapping[int, Finding] | None:
         """Return what each of the documents at *places* says of *claim*, None where it states nothing."""
         sentence = Sentence(claim.text, language)
         if not (claim.states and sentence.states) or sentence.line in _own_sentences():
             return None
         self._left -= 1
-        if self.is_over or claim.is_struck:
+        if self.is_over:
             return {}
-        whole = Sentence(claim.full, language) if claim.full else None
+        whole = Sentence(claim.full, language) if claim.full else sentence
         quotation = sentence.quotation(language)
         found: dict[int, Finding] = {}
         for place in places:
             source = self._sources[place]
-            finding = judged(sentence, source)
-            if whole is not None and finding.status != VERIFIED:
-                finding = _verified(judged(whole, source)) or finding
+            finding = judged(whole, source, self._work)
+            if whole is not sentence and finding.status != VERIFIED:
+                finding = judged(sentence, source, self._work)
             if quotation is not None and finding.status not in (VERIFIED, QUOTED):
-                finding = _at_best_quoted(judged(quotation, source))
+                finding = judged(quotation, source, self._work)
+                if finding.status == VERIFIED:
+                    finding = replace(finding, status=QUOTED)
             found[place] = finding
-        if sentence.asks and all(finding.status != VERIFIED for finding in found.values()):
+        statuses = {finding.status for finding in found.values()}
+        if sentence.asks and VERIFIED not in statuses:
             return None
+        if claim.marks or statuses == {UNSUPPORTED}:
+            for place, finding in found.items():
+                if finding.status == UNSUPPORTED:
+                    found[place] = nearest(sentence, self._sources[place], self._work)
         return found
 
-    def _checked(self, claim: Claim, findings: dict[int, Finding] | None) -> CheckedSentence:
+    def _checked(self, claim: Claim, findings: Mapping[int, Finding] | None) -> CheckedSentence:
         if findings is None:
             return CheckedSentence(claim.start, claim.end, None, claim=claim.text)
         best = sorted(findings, key=lambda place: (STATUSES.index(findings[place].status), -findings[place].share))
-        status = findings[best[0]].status if best else UNSUPPORTED
-        chosen = [place for place in best if findings[place].status == status and findings[place].place][:MAX_PLACES]
-        nowhere = Mark(claim.start, claim.end, "", ())
-        places = tuple(self._citation(place, findings[place], nowhere, claim.text) for place in chosen)
-        share = findings[best[0]].share if best else 0.0
-        return CheckedSentence(claim.start, claim.end, status, places, share, claim.text)
+        first = findings[best[0]] if best else NOTHING
+        chosen = [at for at in best if findings[at].status == first.status and findings[at].place][:MAX_PLACES]
+        places = tuple(self._citation(at, findings[at], claim, (claim.start, claim.end)) for at in chosen)
+        return CheckedSentence(claim.start, claim.end, first.status, places, first.share, claim.text)
 
-    def _citation(self, place: int, finding: Finding, mark: Mark, claim: str) -> Citation:
-        """Return *finding* as the citation of *mark*, with its place in the stored text."""
+    def _citations(self, mark: Mark, claim: Claim, findings: Mapping[int, Finding] | None) -> list[Citation]:
+        """Return one citation for each document that *mark* names, or an unknown one."""
+        said = claim if findings is not None else replace(claim, text="")
+        span, found = (mark.start, mark.end), findings or {}
+        if mark.places:
+            return [self._citation(place, found.get(place, NOTHING), said, span) for place in mark.places]
+        return [Citation(mark.inside.strip(), UNKNOWN, answer_start=span[0], answer_end=span[1], claim=said.text)]
+
+    def _citation(self, place: int, finding: Finding, claim: Claim, span: tuple[int, int]) -> Citation:
+        """Return *finding* as a citation at *span* of the answer, with its place in the stored text."""
         source = self._sources[place]
         document, words = source.extract.document, finding.place
-        stored = stored_span(document, *words) if words else None
-        match = stored_span(document, *finding.match) if finding.match else None
-        where = place_of(document, stored[0]) if stored else None
+        start, end = stored_span(document, *words) if words else (None, None)
+        match_start, match_end = stored_span(document, *finding.match) if finding.match else (None, None)
+        where = place_of(document, start) if start is not None else None
         return Citation(
             source.extract.label,
             finding.status,
             document.id,
-            answer_start=mark.start,
-            answer_end=mark.end,
-            claim=claim,
+            answer_start=span[0],
+            answer_end=span[1],
+            claim=claim.text,
             url=document.url if document.url and is_target(document.url) else None,
             title=None if document.title is None else without_invisible(document.title),
             field=document.field if words else None,
-            start=stored[0] if stored else None,
-            end=stored[1] if stored else None,
+            start=start,
+            end=end,
             quote=source.text[slice(*words)] if words and finding.status != UNSUPPORTED else None,
-            match_start=match[0] if match else None,
-            match_end=match[1] if match else None,
+            match_start=match_start,
+            match_end=match_end,
             context=finding.context or None,
             missing=finding.missing,
             added=finding.added,
@@ -233,29 +223,12 @@ def checked_against(text: str, documents: Sequence[Document], *, language: str =
         BadRequest: as `checked`.
     """
     read = [document for document in documents if document.text.strip()]
-    numbered = enumerate(zip(labels_for(read), read, strict=True), 1)
-    return checked(text, [whole_extract(number, *each) for number, each in numbered], language=language)
-
-
-def whole_extract(number: int, label: str, document: Document) -> Extract:
-    """Return all of *document* as what is looked into."""
-    size = len(document.text)
-    origins = OffsetMap((OffsetRun(0, 0, size),))
-    return Extract(number, label, document, (Passage(0, size),), document.text, origins)
-
-
-def _plain(text: str) -> str:
-    return "".join(_COMPARED.findall(unicodedata.normalize("NFKC", text).casefold()))
-
-
-def _verified(finding: Finding) -> Finding | None:
-    return finding if finding.status == VERIFIED else None
-
-
-def _at_best_quoted(finding: Finding) -> Finding:
-    return (
-        replace(finding, status=QUOTED, match=finding.match or finding.place) if finding.status == VERIFIED else finding
-    )
+    extracts = []
+    for number, (label, document) in enumerate(zip(labels_for(read), read, strict=True), 1):
+        size = len(document.text)
+        origins = OffsetMap((OffsetRun(0, 0, size),))
+        extracts.append(Extract(number, label, document, (Passage(0, size),), document.text, origins))
+    return checked(text, extracts, language=language)
 
 
 @cache

@@ -13,11 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import cache
+from itertools import combinations, islice
+from operator import itemgetter
 
-from datafari_rag.core.proof.sources import PLACES_OF_WORD, QUESTIONS, Source
-from datafari_rag.core.proof.statements import asks
-from datafari_rag.core.proof.words import ROOTS, is_denying, joined, line_of, root, rough_words, word_lists
+from datafari_rag.core.proof.sources import Block, Source, Work, is_prose
+from datafari_rag.core.proof.words import is_denying, joined, line_of, root, rough_roots, word_lists
+from datafari_rag.core.text.statements import asks
 from datafari_rag.core.text.tokens import Token, tokens
 from datafari_rag.core.text.words import FUNCTION_WORDS
 
@@ -34,11 +36,8 @@ NEAR_SHARE = 0.7
 ROUGH_SHARE = 0.6
 """How much of a sentence a place has at the least, counted roughly, where it is compared."""
 
-MAX_LOOKED = 4
-"""Places of a document that are compared with a sentence: those with most of its words."""
-
-MAX_QUESTIONS = 200
-"""Questions of a document that are compared with one."""
+MAX_BLOCKS, MAX_LOOKED = 8, 4
+"""Blocks of a document that are looked into for a sentence, and their places that are compared with it."""
 
 MAX_LISTED = 30
 """Missing words that are named, and added ones."""
@@ -46,8 +45,12 @@ MAX_LISTED = 30
 MAX_BESIDE = 3
 """A sentence with more content words beside its quotation is judged as a whole."""
 
-_QUOTATION = re.compile(
-    r"“([^“”]{3,2000})”|„([^„“”]{3,2000})[“”]|«([^«»]{3,2000})»|\"([^\"]{3,2000})\"|「([^「」]{3,2000})」|『([^『』]{3,2000})』"
+MAX_QUOTATION_CHARS = 2_000
+QUOTATION = re.compile(
+    "|".join(
+        rf"{opening}[^{opening}{closing}]{{1,{MAX_QUOTATION_CHARS}}}[{closing}]"
+        for opening, closing in (("“", "”"), ("„", "“”"), ("«", "»"), ("「", "」"), ("『", "』"), ('"', '"'))
+    )
 )
 
 Span = tuple[int, int]
@@ -82,38 +85,26 @@ class Sentence:
     def __init__(self, text: str, language: str) -> None:
         """Read *text*; *language* decides stop words alone, and may be empty."""
         self.text, self.tokens, self.asks = text, tokens(text), asks(text)
-        self.line = line_of(text, self.tokens)
-        self.words = [text[token.start : token.end] for token in self.tokens]
-        self.stop = FUNCTION_WORDS[language]
-        counted = word_lists().counted
-        is_loud = self.text.isupper()
-        content = [
-            token
-            for token in self.tokens
-            if root(token)
-            and (
-                token.key not in self.stop
-                # In May, which a dog may; by IT.
-                or (token.key in counted and text[token.start].isupper())
-                or (token.end - token.start > 1 and text[token.start : token.end].isupper() and not is_loud)
-            )
-        ]
-        self.roots = Counter(root(token) for token in content if not is_denying(token))
-        self.content = len(content)
-        self.needed = frozenset(
-            root(token)
-            for token in content
-            if token.key in counted
-            or any(map(str.isdigit, token.key))
-            or (token is not self.tokens[0] and text[token.start].isupper())
-        )
-        self.denials = sum(map(is_denying, self.tokens))
-        self.rough = Counter([ROOTS[word] for word in rough_words(text) if word not in self.stop])
-
-    @property
-    def has_pairs(self) -> bool:
-        """Say whether most of it is in a script without blanks."""
-        return 2 * sum(len(token.stem) > len(token.key) for token in self.tokens) > len(self.tokens)
+        self.line, self.stop = line_of(text, self.tokens), FUNCTION_WORDS[language]
+        self.raws = [text[token.start : token.end] for token in self.tokens]
+        counted, is_loud = word_lists().counted, text.isupper()
+        self.roots, needed = Counter[str](), set[str]()
+        self.content = self.denials = 0
+        for token, raw in zip(self.tokens, self.raws, strict=True):
+            key = token.key
+            is_name = raw[0].isupper()
+            # In May, which a dog may; by IT.
+            is_capital = is_name and (key in counted or (len(raw) > 1 and raw.isupper() and not is_loud))
+            self.denials += is_denying(token)
+            if not root(token) or (key in self.stop and not is_capital):
+                continue
+            self.content += 1
+            if not is_denying(token):
+                self.roots[root(token)] += 1
+            if key in counted or any(map(str.isdigit, key)) or (is_name and token is not self.tokens[0]):
+                needed.add(root(token))
+        self.needed = frozenset(needed)
+        self.rough = rough_roots(text) - _stop_roots(language) or rough_roots(text)
 
     @property
     def states(self) -> bool:
@@ -122,140 +113,145 @@ class Sentence:
 
     def quotation(self, language: str) -> Sentence | None:
         """Return the quotation that it is but for a few words; None where there is none."""
-        found = _QUOTATION.search(self.text)
+        found = QUOTATION.search(self.text)
         if found is None:
             return None
-        quotation = Sentence(next(filter(None, found.groups())), language)
+        quotation = Sentence(found[0][1:-1], language)
         is_most = self.content - quotation.content <= MAX_BESIDE
         return quotation if is_most and quotation.states and len(quotation.tokens) < len(self.tokens) else None
 
 
-def judged(sentence: Sentence, source: Source) -> Finding:
-    """Return what *source* says of *sentence*, which states something."""
-    if sentence.asks:
-        return _asked(sentence, source)
+@cache
+def _stop_roots(language: str) -> frozenset[str]:
+    return rough_roots(" ".join(FUNCTION_WORDS[language]))
+
+
+def judged(sentence: Sentence, source: Source, work: Work) -> Finding:
+    """
+    Return what *source* says of *sentence*, which states something; *work* bounds how much is compared.
+
+    The place of an unsupported one is `nearest`'s.
+    """
+    least = ROUGH_SHARE * len(sentence.rough)
     best = NOTHING
-    for number, share in _nearest(sentence, source):
-        around = [other for other in (number - 1, number, number + 1) if _are_together(source, number, other)]
-        if share < ROUGH_SHARE:
-            finding = replace(NOTHING, place=_place(source, number, number), share=share)
-        else:
-            finding = _word_for_word(sentence, source, around) or _near(sentence, source, number, around)
-        if best is NOTHING or STATUSES.index(finding.status) < STATUSES.index(best.status):
-            best = finding
-        if best.status == VERIFIED or share < ROUGH_SHARE:
+    if len(sentence.rough & source.roots) < least:
+        return best
+    hits = [(len(sentence.rough & block.roots), -at) for at, block in enumerate(source.blocks)]
+    close = [source.blocks[-at] for found, at in heapq.nlargest(MAX_BLOCKS, hits) if found >= least]
+    places = [place for block in close for place in _places(sentence, block, least)] if work.take(len(hits)) else []
+    for place in heapq.nlargest(MAX_LOOKED, places, key=itemgetter(0)):
+        _, block, number = place
+        around = [number, *(each for each in (number - 1, number + 1) if 0 <= each < len(block.statements))]
+        if not work.take(sum(len(block.rough[each]) for each in around)):
+            break
+        finding = _word_for_word(sentence, block, around) or _near(sentence, block, around)
+        best = min(best, finding, key=lambda one: STATUSES.index(one.status))
+        if best.status == VERIFIED:
             break
     return best
 
 
-def _asked(sentence: Sentence, source: Source) -> Finding:
-    """Return the proof of a question: the same question."""
-    for number in source.places.get(QUESTIONS, ())[:MAX_QUESTIONS]:
-        if source.work.take(len(sentence.tokens)) and source.line(number) == sentence.line:
-            return _proof(VERIFIED, source, number, number)
-    return NOTHING
+def nearest(sentence: Sentence, source: Source, work: Work) -> Finding:
+    """Return as unsupported the statement of *source* that is most like *sentence*; without a place where none is."""
+    block = max(source.blocks, key=lambda each: len(sentence.rough & each.roots), default=None)
+    places = _places(sentence, block, 1) if block and work.take(len(source.blocks)) else []
+    if not places:
+        return NOTHING
+    (hits, *_), block, number = max(places, key=itemgetter(0))
+    one = block.statements[number]
+    return Finding(place=(one.start, one.end), share=hits / len(sentence.rough))
 
 
-def _nearest(sentence: Sentence, source: Source) -> list[tuple[int, float]]:
-    """Return the statements around which most of the words stand, roughly, each with their share; the best first."""
-    counts: Counter[int] = Counter()
-    for word, weight in sentence.rough.items():
-        near = source.near(word)
-        if not source.work.take(1 + len(near) // PLACES_OF_WORD):
-            return []
-        for _ in range(weight):
-            counts.update(near)
-    total = sentence.rough.total()
-    for outside in (-1, len(source.statements)):
-        del counts[outside]
-    close = [number for number, count in counts.items() if count >= ROUGH_SHARE * total]
-    if len(close) > 1:
-        # Of neighbours the one that has most of the words itself comes first.
-        own = Counter(number for word in sentence.rough for number in source.places.get(word, ()))
-        close = heapq.nlargest(MAX_LOOKED, close, key=lambda number: (counts[number], own[number]))
-    elif not close and counts:
-        close = [max(counts, key=counts.__getitem__)]
-    return [(number, counts[number] / total) for number in close]
+def _places(sentence: Sentence, block: Block, least: float) -> list[tuple[tuple[int, int, int], Block, int]]:
+    """Return the statements of *block* around which *least* roots of the sentence stand, each behind its rank."""
+    found = [sentence.rough & roots for roots in block.rough]
+    places = []
+    for number, own in enumerate(found):
+        hits = len(own.union(*found[max(0, number - 1) : number + 2]))
+        if hits >= least:
+            # Of neighbours the one that has most of the words itself comes first, and says little else.
+            places.append(((hits, len(own), -len(block.rough[number])), block, number))
+    return places
 
 
-def _are_together(source: Source, number: int, other: int) -> bool:
-    return number == other or (0 <= other < len(source.statements) and source.is_next(max(number, other)))
+def _place(block: Block, first: int, last: int) -> Span:
+    return block.statements[first].start, block.statements[last].end
 
 
-def _place(source: Source, first: int, last: int) -> Span:
-    return source.statements[first].start, source.statements[last].end
+def _context(block: Block, number: int) -> str:
+    return "\n".join(block.text[one.start : one.end] for one in block.statements[number].above)
 
 
-def _proof(status: str, source: Source, first: int, last: int) -> Finding:
-    place = _place(source, first, last)
-    return Finding(status, place, place if status == VERIFIED else None, source.context(first), share=1.0)
+def _proof(status: str, block: Block, first: int, last: int) -> Finding:
+    place = _place(block, first, last)
+    return Finding(status, place, place if status == VERIFIED else None, _context(block, first), share=1.0)
 
 
-def _word_for_word(sentence: Sentence, source: Source, around: Sequence[int]) -> Finding | None:
-    """Return the proof by the words of the statements *around*, None where they are not those of *sentence*."""
-    line = sentence.line
+def _word_for_word(sentence: Sentence, block: Block, around: Sequence[int]) -> Finding | None:
+    """Return the proof by the words of one of the statements *around* or of a run from it, None where there is none."""
+    line, statements = sentence.line, block.statements
     for number in around:
-        one = source.statements[number]
-        is_said = line in (source.line(number), source.full_line(number)) and not (one.is_part or one.is_question)
-        is_whole = not one.context or line == source.full_line(number)
-        if is_said and is_whole and _has_capitals_of(sentence, source.full_texts(number)):
-            return _proof(VERIFIED, source, number, number)
-    for first in around:
-        run, said = [first], source.line(first)
-        while line.startswith(said) and source.is_next(run[-1] + 1):
-            run.append(run[-1] + 1)
-            said = joined([said, source.line(run[-1])])
-            if said == line and source.is_prose(first, run[-1]):
-                if _has_capitals_of(sentence, list(map(source.text_of, run))):
-                    return _proof(VERIFIED, source, first, run[-1])
-                break
-    return next(filter(None, (_quoted(sentence, source, number) for number in around)), None)
-
-
-def _quoted(sentence: Sentence, source: Source, number: int) -> Finding | None:
-    """Return the proof that the words are a stretch of a statement, None where they are not."""
-    one, at = source.statements[number], source.line(number).find(sentence.line)
-    if one.is_question or (at < 0 and sentence.line not in source.full_line(number)):
+        one, words = statements[number], block.words(number)
+        is_whole = line == words.full_line and not one.is_part and one.is_question == sentence.asks
+        if is_whole and _has_capitals_of(sentence, words.raws):
+            return _proof(VERIFIED, block, number, number)
+    if sentence.asks:
         return None
-    proof = _proof(QUOTED, source, number, number)
-    if at < 0:
-        return proof
-    first = len(source.line(number)[: at + 1].replace("-", " ").split())
-    words = source.tokens(number)[first : first + len(sentence.tokens)]
-    return replace(proof, match=(one.start + words[0].start, one.start + words[-1].end)) if words else proof
+    for first in around:
+        words, last = block.words(first), first
+        said, raws = words.line, words.raws
+        while len(said) < len(line) and line.startswith(said) and last + 1 < len(statements):
+            last += 1
+            said, raws = joined([said, block.words(last).line]), [*raws, *block.words(last).raws]
+        is_whole = said == line and last > first and is_prose(block.text, statements[first : last + 1])
+        if is_whole and _has_capitals_of(sentence, raws):
+            return _proof(VERIFIED, block, first, last)
+    return next(filter(None, (_quoted(sentence, block, number) for number in around)), None)
 
 
-def _has_capitals_of(sentence: Sentence, texts: Sequence[str]) -> bool:
-    """Say whether *sentence* has capitals only where *texts* have them, or all over: polish is not Polish."""
-    own = sentence.words[1:]
-    if not any(word[0].isupper() for word in own) or not any(map(str.islower, own)):
-        return True
-    words = [text[token.start : token.end] for text in texts for token in tokens(text)][1:]
-    pairs = zip(words, own, strict=False)
-    return not any(map(str.islower, words)) or all(word.islower() == other.islower() for word, other in pairs)
+def _has_capitals_of(sentence: Sentence, raws: Sequence[str]) -> bool:
+    """Say whether *sentence* has capitals only where *raws* have them, or all over: polish is not Polish."""
+    own = sentence.raws[1:]
+    is_mixed = any(word[0].isupper() for word in own) and any(map(str.islower, own)) and any(map(str.islower, raws[1:]))
+    return not is_mixed or [word.islower() for word in own] == [word.islower() for word in raws[1:]]
 
 
-def _near(sentence: Sentence, source: Source, number: int, around: Sequence[int]) -> Finding:
-    """Return how near the statements *around* the one with *number* are; the nearest of them says what was added."""
-    there = frozenset[str]().union(*map(source.roots, around))
-    number = max((number, *around), key=lambda other: len(source.roots(other) & sentence.roots.keys()))
+def _quoted(sentence: Sentence, block: Block, number: int) -> Finding | None:
+    """Return the proof that the words are a stretch of a statement, None where they are not."""
+    one, words = block.statements[number], block.words(number)
+    at = words.line.find(sentence.line)
+    if one.is_question or (at < 0 and sentence.line not in words.full_line):
+        return None
+    proof = _proof(QUOTED, block, number, number)
+    first = len(words.line[: at + 1].replace("-", " ").split())
+    stretch = words.tokens[first : first + len(sentence.tokens)] if at >= 0 else []
+    return replace(proof, match=(one.start + stretch[0].start, one.start + stretch[-1].end)) if stretch else proof
+
+
+def _near(sentence: Sentence, block: Block, around: Sequence[int]) -> Finding:
+    """Return how near the statements *around* the first of them are; the nearest of them says what was added."""
+    roots = {each: block.words(each).roots for each in around}
+    there = frozenset[str]().union(*roots.values())
+    closest = max(around, key=lambda each: len(roots[each] & sentence.roots.keys()))
     found = sum(weight for word, weight in sentence.roots.items() if word in there)
-    total = sentence.roots.total()
-    share = found / max(1, total)
-    nearest = source.tokens(number)
+    share = found / max(1, sentence.roots.total())
+    words = block.words(closest).tokens
     # In a script without blanks a denial makes other pairs of signs: something is always missing.
-    is_comparable = found == total or sentence.has_pairs
-    is_alike = not is_comparable or sum(map(is_denying, nearest)) == sentence.denials
-    if share < NEAR_SHARE or not sentence.needed <= there or not is_alike:
-        return replace(NOTHING, place=_place(source, number, number), share=share)
+    has_pairs = 2 * sum(len(token.stem) > len(token.key) for token in sentence.tokens) > len(sentence.tokens)
+    is_unlike = (has_pairs or share == 1) and sum(map(is_denying, words)) != sentence.denials
+    if share < NEAR_SHARE or not sentence.needed <= there or is_unlike:
+        return NOTHING
     # Only as much is shown as has the words.
-    wanted = there & sentence.roots.keys()
-    at = around.index(number)
-    runs = (around[at : at + 1], around[max(0, at - 1) : at + 1], around[at : at + 2], around)
-    run = next(run for run in runs if wanted <= frozenset[str]().union(*map(source.roots, run)))
+    order = sorted(around)
+    runs = sorted((order[low:high] for low, high in combinations(range(len(order) + 1), 2)), key=len)
+    run = next(
+        run for run in runs if there & sentence.roots.keys() <= frozenset[str]().union(*(roots[each] for each in run))
+    )
+    one = block.statements[closest]
     missing = _lacking(sentence.text, sentence.tokens, there, sentence.stop)
-    added = _lacking(source.text_of(number), nearest, frozenset(map(root, sentence.tokens)), sentence.stop)
-    return Finding(NEAR, _place(source, run[0], run[-1]), None, source.context(run[0]), missing, added, share)
+    own = frozenset(map(root, sentence.tokens))
+    added = _lacking(block.text[one.start : one.end], words, own, sentence.stop)
+    return Finding(NEAR, _place(block, run[0], run[-1]), None, _context(block, run[0]), missing, added, share)
 
 
 def _lacking(text: str, words: Sequence[Token], there: frozenset[str], stop: frozenset[str]) -> tuple[str, ...]:

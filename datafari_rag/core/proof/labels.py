@@ -125,14 +125,3 @@ class DocumentLabels:
             return tuple(number - 1 for number in numbers if 1 <= number <= len(self._labels))
         matches = (self._places.get(spelled) for spelled in (name, folded(plain_label(inside))))
         return next(((place,) for place in matches if place is not None), ())
-
-    def is_mark(self, inside: str) -> bool:
-        """Say whether *inside* names at least one document."""
-        return bool(self.places(inside))
-
-    def is_beginning(self, inside: str) -> bool:
-        """Say whether *inside* could go on to name a document: the beginning of a label or a number."""
-        if len(inside) > MAX_MARK_CHARS:
-            return False
-        beginning = folded(inside)
-        return any(label.startswith(beginning) for label in self._labels) or beginning.isdigit()

@@ -8,28 +8,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter, itemgetter
 
+from datafari_rag.core.proof.judging import QUOTATION
 from datafari_rag.core.proof.labels import MAX_MARK_CHARS, DocumentLabels
-from datafari_rag.core.proof.statements import EMPTY_LINE, STOPS, Statement, statements
 from datafari_rag.core.text.sentences import code_spans
-from datafari_rag.core.text.structure import cells_of
+from datafari_rag.core.text.statements import EMPTY_LINE, STOPS, Statement, statements, texts_of
 
-MAX_MARKS = 500
-"""Marks behind these are text."""
+MAX_MARKS, MAX_BRACKETS = 500, 2_000
+"""Marks behind these are text, and brackets that are looked at."""
 
-MAX_BRACKETS = 2_000
-"""Brackets that are looked at."""
-
-MAX_QUOTATION_CHARS = 2_000
-
-QUOTATION = re.compile(
-    rf"“[^“”]{{1,{MAX_QUOTATION_CHARS}}}”|„[^„“”]{{1,{MAX_QUOTATION_CHARS}}}[“”]|«[^«»]{{1,{MAX_QUOTATION_CHARS}}}»"
-    rf"|「[^「」]{{1,{MAX_QUOTATION_CHARS}}}」|『[^『』]{{1,{MAX_QUOTATION_CHARS}}}』|\"[^\"]{{1,{MAX_QUOTATION_CHARS}}}\""
-)
 _BRACKET = re.compile(rf"[\[【［]([^\[\]【】［］\n]{{1,{MAX_MARK_CHARS}}})[\]】］]")
 _TARGET = re.compile(r"\((?:<[^<>\n]{0,2000}>|[^\s()]{0,2000})\)")
 _NO_MARK = re.compile(r"\W*|[xX]|sic|\w{1,2}(?<!\d)|[ivxlc]+|0+", re.IGNORECASE)
@@ -41,8 +32,9 @@ _ARRAY = re.compile(
     r"(?<![\w.])(?:[A-Za-z]|\w*[_.\d]\w*|[a-z]+[A-Z]\w*|arr(?:ay)?|args|argv|list|items?|data|values?)\Z"
 )
 _INDEXED = re.compile(r"\s?(?:[-+*/]?=(?!=)|\.\w|\(|\[\w+\]\s?=|\+\+)")
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _BOLD_LINE = re.compile(rf"\s*(?:\*\*|__)[^*_\n]*[^*_\n{STOPS}](?:\*\*|__)[:：]?\s*")
-_STRIKE = re.compile(r"~(?!\d)|(?<=\S)~|<(?:\s*+/)?\s*+(?:s|del|strike)\b", re.IGNORECASE)
+_INNER_STOP = re.compile(rf"[{STOPS}](?=.{{3}})|\n", re.DOTALL)
 _WORD = re.compile(r"[^\W_]")
 
 Span = tuple[int, int]
@@ -64,8 +56,7 @@ class Claim:
     A sentence of an answer from *start* to *end*: its *text* without marks, and its *marks*.
 
     *full* is the text with what introduces it, as a document would have it; empty where nothing does. A heading and a
-    line that introduces others do not state anything by themselves (*states*). What *is_struck* out is not proved: it
-    says one thing where words are, and another where a reader sees the signs.
+    line that introduces others do not state anything by themselves (*states*).
     """
 
     start: int
@@ -74,32 +65,26 @@ class Claim:
     full: str
     marks: tuple[Mark, ...]
     states: bool
-    is_struck: bool
 
 
-def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
+def marks_in(answer: str, labels: DocumentLabels, texts: Sequence[str] = ()) -> tuple[Mark, ...]:
     """
     Return the first `MAX_MARKS` marks of *answer* in order, unknown ones too.
 
-    *is_quoted* says whether a document has these words: brackets in a quotation from one are the document's own.
+    Brackets in a quotation that one of *texts* has are the document's own.
     """
-    found: list[Mark] = []
     brackets = list(islice(_BRACKET.finditer(answer), MAX_BRACKETS))
     if not brackets:
         return ()
     apart = sorted([*code_spans(answer), *map(re.Match.span, _FORMULA.finditer(answer))])
     quotes = [match.span() for match in QUOTATION.finditer(answer)]
-    for bracket in brackets:
-        start, end = bracket.span()
-        if len(found) == MAX_MARKS:
-            break
-        if _around(apart, start) or _is_index(answer, start, end):
-            continue
-        mark = _mark(answer, bracket, labels)
-        quote = _around(quotes, start)
-        if mark is not None and not (quote and is_quoted(answer[slice(*quote)])):
-            found.append(mark)
-    return tuple(found)
+    own = [span for span in quotes if any(answer[span[0] + 1 : span[1] - 1].strip() in text for text in texts)]
+    found = (
+        _mark(answer, bracket, labels)
+        for bracket in brackets
+        if not (_around(apart, bracket.start()) or _around(own, bracket.start()) or _is_index(answer, *bracket.span()))
+    )
+    return tuple(islice(filter(None, found), MAX_MARKS))
 
 
 def _mark(answer: str, bracket: re.Match[str], labels: DocumentLabels) -> Mark | None:
@@ -123,90 +108,50 @@ def _is_index(answer: str, start: int, end: int) -> bool:
 
 def claims_in(answer: str, marks: Sequence[Mark]) -> list[Claim]:
     """Return the sentences of *answer* in order, each with its marks."""
-    masked, quotes = _masked(answer, marks)
-    every = statements(masked)
-    sentences = _joined([one for one in every if _WORD.search(masked, one.start, one.end)], quotes)
+    masked = _masked(answer, marks)
+    sentences = [one for one in statements(masked) if _WORD.search(masked, one.start, one.end)]
     owned: dict[int, list[Mark]] = {}
-    for mark in marks:
-        place = _owner(mark, answer, sentences)
-        if place is not None:
-            owned.setdefault(place, []).append(mark)
-    struck = _struck(masked)
+    for mark in marks if sentences else ():
+        owned.setdefault(_owner(mark, answer, sentences), []).append(mark)
     return [
         Claim(
             one.start,
             one.end,
-            _without(answer, owned.get(place, ()), one.start, one.end),
-            _full(masked, every, one) if one.context else "",
+            _without(answer, owned.get(place, ()), one),
+            " ".join(texts_of(masked, one)) if one.above else "",
             tuple(owned.get(place, ())),
-            states=place in owned or _may_state(one, masked),
-            is_struck=any(start < one.end and one.start < end for start, end in struck),
+            states=place in owned or _may_state(masked[one.start : one.end], one),
         )
         for place, one in enumerate(sentences)
     ]
 
 
-def _owner(mark: Mark, answer: str, sentences: Sequence[Statement]) -> int | None:
-    """Return which sentence *mark* belongs to, None where there is none: one that begins a paragraph to that."""
-    place = bisect_right(sentences, mark.start, key=attrgetter("start")) - 1
-    if place >= 0 and mark.start < sentences[place].end:
-        return place
-    following = place + 1 < len(sentences) and "\n" not in answer[mark.end : sentences[place + 1].start]
-    if following and (place < 0 or EMPTY_LINE.search(answer, sentences[place].end, mark.start) is not None):
-        return place + 1
-    return place if place >= 0 else None
+def _owner(mark: Mark, answer: str, sentences: Sequence[Statement]) -> int:
+    """Return which sentence *mark* belongs to: it ends it, or stands in it, or before the first of a paragraph."""
+    place = max(0, bisect_right(sentences, mark.start, key=attrgetter("start")) - 1)
+    one, following = sentences[place], sentences[place + 1 : place + 2]
+    is_first = mark.start >= one.end and EMPTY_LINE.search(answer, one.end, mark.start) is not None
+    return place + 1 if is_first and following and "\n" not in answer[mark.end : following[0].start] else place
 
 
-def _without(answer: str, marks: Sequence[Mark], start: int, end: int) -> str:
+def _without(answer: str, marks: Sequence[Mark], one: Statement) -> str:
     """Return the sentence without its *marks* and the blanks in front of each."""
-    pieces, at = [], start
+    pieces, at = [], one.start
     for mark in marks:
-        if start <= mark.start < end:
+        if one.start <= mark.start < one.end:
             pieces.append(answer[at : mark.start].rstrip())
             at = mark.end
-    return "".join((*pieces, answer[at:end])).strip()
+    return "".join((*pieces, answer[at : one.end])).strip()
 
 
-def _full(text: str, every: Sequence[Statement], one: Statement) -> str:
-    above = [every[number] for number in one.context]
-    if one.kind != "row":
-        return " ".join(text[each.start : each.end] for each in (*above, one))
-    names, cells = cells_of(text, above[0].start, above[0].end), cells_of(text, one.start, one.end)
-    return " ".join(text[slice(*span)] for pair in zip(names, cells, strict=False) for span in pair)
-
-
-def _may_state(one: Statement, text: str) -> bool:
+def _may_state(line: str, one: Statement) -> bool:
     """Say whether a sentence may need proof: a heading, a header and a line that introduces a list do not."""
-    line = text[one.start : one.end]
     is_title = one.kind == "heading" or line.startswith("#") or _BOLD_LINE.fullmatch(line) is not None
     return not (is_title or (one.is_part and (one.kind == "row" or line.rstrip(" *_").endswith((":", "：")))))
 
 
-def _joined(sentences: Sequence[Statement], quotes: Sequence[Span]) -> list[Statement]:
-    """Return *sentences*, those of one of *quotes* as one."""
-    joined: list[Statement] = []
-    for one in sentences:
-        quote = _around(quotes, one.start)
-        if joined and quote and quote[0] < one.start and quote[0] < joined[-1].end:
-            joined[-1] = joined[-1]._replace(end=one.end)
-        else:
-            joined.append(one)
-    return joined
-
-
-def _struck(text: str) -> list[Span]:
-    """Return the paragraphs of *text* in which a reader of Markdown may see words struck out."""
-    found, at = list[Span](), 0
-    for gap in [*EMPTY_LINE.finditer(text), None]:
-        end = len(text) if gap is None else gap.start()
-        if len(_STRIKE.findall(text, at, end)) > 1:
-            found.append((at, end))
-        at = end
-    return found
-
-
-def _masked(answer: str, marks: Sequence[Mark]) -> tuple[str, list[Span]]:
-    """Return *answer* without marks and blocks of code, offsets kept, and its quotations without marks in them."""
+def _masked(answer: str, marks: Sequence[Mark]) -> str:
+    """Return *answer* without marks and blocks of code, and without stops inside its quotations; places are kept."""
     pieces = list(answer)
     for mark in marks:
         before = answer[max(0, mark.start - 3) : mark.start].rstrip()[-1:]
@@ -215,19 +160,17 @@ def _masked(answer: str, marks: Sequence[Mark]) -> tuple[str, list[Span]]:
         is_end = before in '”“»」』"' and after in '“„«「『"' and bool(before and after)
         pieces[mark.start : mark.end] = ("\n" if is_end else " ") * (mark.end - mark.start)
     for start, end in code_spans(answer):
-        if answer.startswith(("```", "~~~"), start + len(answer[start:end]) - len(answer[start:end].lstrip(" \t"))):
+        if _FENCE.match(answer, start):
             pieces[start:end] = "\n" * (end - start)
-    masked = "".join(pieces)
     starts = [mark.start for mark in marks]
-    quotes = [
-        match.span()
-        for match in QUOTATION.finditer(masked)
-        if "\n\n" not in match[0] and bisect_left(starts, match.start()) == bisect_left(starts, match.end())
-    ]
-    return masked, quotes
+    for match in QUOTATION.finditer("".join(pieces)):
+        start, end = match.span()
+        if "\n\n" not in match[0] and bisect_left(starts, start) == bisect_left(starts, end):
+            pieces[start:end] = _INNER_STOP.sub(" ", match[0])
+    return "".join(pieces)
 
 
-def _around(spans: Sequence[Span], at: int) -> Span | None:
-    """Return the one of *spans*, in order, that *at* is in."""
+def _around(spans: Sequence[Span], at: int) -> bool:
+    """Say whether *at* is in one of *spans*, which are in order."""
     place = bisect_right(spans, at, key=itemgetter(0)) - 1
-    return spans[place] if place >= 0 and at < spans[place][1] else None
+    return place >= 0 and at < spans[place][1]

@@ -114,5 +114,3 @@ LONG = DocumentLabels(["x" * 240, "x" * 241])
 def test_longer_brackets_than_marks_are_name_nothing() -> None:
     assert LONG.places("x" * 240) == (0,)
     assert LONG.places("x" * 241) == ()
-    assert LONG.is_beginning("x" * 240)
-    assert not LONG.is_beginning("x" * 241)

@@ -32,22 +32,7 @@ MARKS = DocumentLabels(["Plan.pdf", "1", "Guide to Leave"])
 )
 def test_what_a_bracket_names(inside: str, places: tuple[int, ...]) -> None:
     assert MARKS.places(inside) == places
-    assert MARKS.is_mark(inside) == bool(places)
-
-
-@pytest.mark.parametrize(
-    ("inside", "is_beginning"),
-    [
-        pytest.param("", True, id="nothing yet"),
-        pytest.param("Gui", True, id="the beginning of a label"),
-        pytest.param("12", True, id="a number"),
-        pytest.param("see", False, id="other words"),
-    ],
-)
-def test_half_a_mark_is_known_as_such(inside: str, is_beginning: bool) -> None:
-    assert MARKS.is_beginning(inside) == is_beginning
 
 
 def test_without_documents_nothing_is_a_mark() -> None:
-    assert not DocumentLabels([]).is_mark("1")
-    assert not DocumentLabels([]).is_beginning("")
+    assert DocumentLabels([]).places("1") == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.proof.statements import MAX_STATEMENT_CHARS, asks, statements
+from datafari_rag.core.text.statements import MAX_STATEMENT_CHARS, asks, statements
 
 
 def cut(text: str) -> list[str]:
@@ -31,7 +31,7 @@ def test_a_text_is_cut_into_statements(text: str, wanted: list[str]) -> None:
 def test_an_item_stands_under_the_line_that_introduces_it_and_under_those_above() -> None:
     text = "You must:\n\n- write:\n  - a letter\n- wait\n\nYou may go."
     found = statements(text)
-    above = {text[one.start : one.end]: [text[slice(*found[n][:2])] for n in one.context] for one in found}
+    above = {text[one.start : one.end]: [text[slice(*n[:2])] for n in one.above] for one in found}
     assert above == {
         "You must:": [], "write:": ["You must:"], "a letter": ["You must:", "write:"], "wait": ["You must:"],
         "You may go.": [],
@@ -41,8 +41,8 @@ def test_an_item_stands_under_the_line_that_introduces_it_and_under_those_above(
 
 def test_a_row_stands_under_its_header() -> None:
     found = statements("City | Limit\n--- | ---\nBerlin | 110\nRome | 120\n")
-    assert [(one.kind, one.context, one.is_part) for one in found] == [
-        ("row", (), True), ("row", (0,), False), ("row", (0,), False),
+    assert [(one.kind, one.above, one.is_part) for one in found] == [
+        ("row", (), True), ("row", (found[0],), False), ("row", (found[0],), False),
     ]  # fmt: skip
 
 
