@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import combinations, islice
 from operator import itemgetter
 
@@ -21,7 +20,7 @@ from datafari_rag.core.proof.sources import Block, Source, Work, is_prose
 from datafari_rag.core.proof.words import is_denying, joined, line_of, root, rough_roots, word_lists
 from datafari_rag.core.text.statements import asks
 from datafari_rag.core.text.tokens import Token, tokens
-from datafari_rag.core.text.words import FUNCTION_WORDS
+from datafari_rag.core.text.words import FUNCTION_WORDS, Remembered
 
 VERIFIED, QUOTED, NEAR, UNSUPPORTED = "verified", "quoted", "near", "unsupported"
 STATUSES = (VERIFIED, QUOTED, NEAR, UNSUPPORTED)
@@ -51,6 +50,10 @@ QUOTATION = re.compile(
         rf"{opening}[^{opening}{closing}]{{1,{MAX_QUOTATION_CHARS}}}[{closing}]"
         for opening, closing in (("“", "”"), ("„", "“”"), ("«", "»"), ("「", "」"), ("『", "』"), ('"', '"'))
     )
+)
+
+_STOP_ROOTS: Remembered[str, frozenset[str]] = Remembered(
+    lambda language: rough_roots(" ".join(FUNCTION_WORDS[language])), 64
 )
 
 Span = tuple[int, int]
@@ -104,7 +107,7 @@ class Sentence:
             if key in counted or any(map(str.isdigit, key)) or (is_name and token is not self.tokens[0]):
                 needed.add(root(token))
         self.needed = frozenset(needed)
-        self.rough = rough_roots(text) - _stop_roots(language) or rough_roots(text)
+        self.rough = rough_roots(text) - _STOP_ROOTS[language] or rough_roots(text)
 
     @property
     def states(self) -> bool:
@@ -119,11 +122,6 @@ class Sentence:
         quotation = Sentence(found[0][1:-1], language)
         is_most = self.content - quotation.content <= MAX_BESIDE
         return quotation if is_most and quotation.states and len(quotation.tokens) < len(self.tokens) else None
-
-
-@cache
-def _stop_roots(language: str) -> frozenset[str]:
-    return rough_roots(" ".join(FUNCTION_WORDS[language]))
 
 
 def judged(sentence: Sentence, source: Source, work: Work) -> Finding:
