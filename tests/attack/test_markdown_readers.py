@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
+import datafari_rag
 from datafari_rag.core.answer.output_filter import OutputFilter
+from datafari_rag.web.pages.results import PlacedCitations, html_of
 from tests.attack.report import Record, judge
 from tests.required import present, program
 
@@ -129,6 +133,61 @@ def tried(record: Record, number: int, seed: int) -> None:
 
 def test_no_reader_makes_an_image_or_another_link(record_property: Record) -> None:
     tried(record_property, 800, SEED)
+
+
+MANY = [1_500, pytest.param(40_000, marks=pytest.mark.slow)]
+WORDS = {
+    "p",
+    "br",
+    "ul",
+    "ol",
+    "li",
+    "h4",
+    "pre",
+    "code",
+    "strong",
+    "em",
+    "div",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
+ATTRIBUTES = ("", ' dir="auto"', ' dir="ltr"', ' class="wide"')
+"""What the page makes of words that no citation belongs to."""
+
+
+@pytest.mark.parametrize("number", MANY)
+def test_markdown_it_makes_no_link_image_or_tag(record_property: Record, number: int) -> None:
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    holes = []
+    for one in answers(number, SEED):
+        made = {each.type for block in reader.parse(one["shown"]) for each in (block, *(block.children or ()))}
+        holes += [f"{one} is {made}"] * bool(made & {"link_open", "image", "html_inline", "html_block", "s_open"})
+    judge(record_property, "links, images and tags", against="markdown-it-py", tried=number, holes=holes)
+
+
+@pytest.mark.parametrize("number", MANY)
+def test_the_page_makes_no_link_image_or_tag(record_property: Record, number: int) -> None:
+    holes = []
+    for one in answers(number, SEED):
+        html = html_of(one["shown"], PlacedCitations([], [], {}))
+        tags = re.findall(r"</?([^\s<>]*)([^<>]*)>", html)
+        holes += [f"{one} is {html}" for name, more in tags if name not in WORDS or more not in ATTRIBUTES]
+    judge(record_property, "links, images and tags", against="the page", tried=number, holes=holes)
+
+
+@pytest.mark.parametrize("number", MANY)
+def test_the_script_of_the_page_makes_no_link_image_or_tag(record_property: Record, number: int) -> None:
+    script = Path(datafari_rag.__file__).parent / "resources" / "static" / "prose.js"
+    command = [program("node", ".ci/setup test"), str(Path(__file__).with_name("prose_elements.mjs")), str(script)]
+    lines = "\n".join(map(json.dumps, answers(number, SEED)))
+    names = json.loads(subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout)
+    allowed = {*WORDS, *(f"{name} {what}" for name in WORDS for what in ("dir", "class", "className", "textContent"))}
+    holes = sorted(set(names) - allowed)
+    judge(record_property, "links, images and tags", against="the page's script", tried=number, holes=holes)
 
 
 @pytest.mark.trials

@@ -35,6 +35,7 @@ _INDEXED = re.compile(r"\s?(?:[-+*/]?=(?!=)|\.\w|\(|\[\w+\]\s?=|\+\+)")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _BOLD_LINE = re.compile(rf"\s*(?:\*\*|__)[^*_\n]*[^*_\n{STOPS}](?:\*\*|__)[:：]?\s*")
 _INNER_STOP = re.compile(rf"[{STOPS}](?=.{{3}})|\n", re.DOTALL)
+_SIGNS = re.compile(r"[^\w\[\]]+")
 _WORD = re.compile(r"[^\W_]")
 
 Span = tuple[int, int]
@@ -77,8 +78,9 @@ def marks_in(answer: str, labels: DocumentLabels, texts: Sequence[str] = ()) -> 
     if not brackets:
         return ()
     apart = sorted([*code_spans(answer), *map(re.Match.span, _FORMULA.finditer(answer))])
-    quotes = [match.span() for match in QUOTATION.finditer(answer)]
-    own = [span for span in quotes if any(answer[span[0] + 1 : span[1] - 1].strip() in text for text in texts)]
+    quotes = [match.span() for match in QUOTATION.finditer(answer) if _BRACKET.search(match[0])]
+    loose = [_SIGNS.sub("", text) for text in texts] if quotes else []
+    own = [span for span in quotes if any(_SIGNS.sub("", answer[slice(*span)]) in text for text in loose)]
     found = (
         _mark(answer, bracket, labels)
         for bracket in brackets

@@ -8,6 +8,8 @@ from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import MAX_SENTENCES, Proof, checked_against, resolve
+from datafari_rag.core.text.statements import statements
+from tests.core.hostile_claims import Case, written
 
 LEAVE = "Employees get 30 days of leave, with the exception of interns."
 TEXT = (
@@ -147,14 +149,45 @@ TAILS = """with the exception of interns|pending approval|so long as funds last|
     before the reform|in the draft|at the discretion of the manager|hypothetically|which was later retracted|
     provided that they ask|unless they object|if they work full time|save for apprentices|other than trainees|
     except in July|only on request|until further notice|according to rumours|as was once claimed|in theory|
-    where the law allows|failing which nothing is paid|but not in the first year|and interns none"""
+    where the law allows|failing which nothing is paid|but not in the first year|and interns none|
+    excluding contractors|apart from the night shift|interns aside|not counting weekends|with few exceptions|
+    in the absence of a works agreement|given two years of service|on condition that they return|in exceptional cases|
+    once they have passed the trial period|as a rule|at most|at best|ironically|allegedly|supposedly|on paper|
+    under the old contract|prior to 2019|from next year|in the proposal|as a joke|reportedly|contrary to the law|
+    had the board agreed|should the board agree|which the court struck down|which nobody believes|
+    a claim the company denies|or so it was said"""
+FRAMES = """It is untrue that {}|The manager denied that {}|Nobody confirmed that {}|The union doubts that {}|
+    The draft proposed that {}|We were wrong to write that {}|It would be fair if {}|There is no rule that {}|
+    The court annulled the clause that {}|The board refused to accept that {}|It may be that {}|
+    They asked whether {}|The rumour that {} is false|The old rule, that {}, ended in May"""
+CLAIM = "employees get 30 days of leave"
+
+
+def test_there_are_as_many_exceptions_as_an_attack_wrote() -> None:
+    assert len({tail.strip() for tail in TAILS.split("|")}) == 55
 
 
 @pytest.mark.parametrize("tail", [tail.strip() for tail in TAILS.split("|")])
 def test_no_sentence_is_verified_without_its_exception(tail: str) -> None:
-    for text in (f"Employees get 30 days of leave, {tail}.", f"{tail.capitalize()}, employees get 30 days of leave."):
+    for text in (f"Employees get 30 days of leave, {tail}.", f"{tail.capitalize()}, {CLAIM}."):
         (found,) = resolve("Employees get 30 days of leave [1].", seen(text))
         assert (found.status, found.quote) == ("quoted", text)
+
+
+@pytest.mark.parametrize("frame", [frame.strip() for frame in FRAMES.split("|")])
+def test_no_sentence_is_verified_without_what_denies_or_hedges_it(frame: str) -> None:
+    text = f"{frame.format(CLAIM)}."
+    (found,) = resolve("Employees get 30 days of leave [1].", seen(text))
+    assert (found.status, found.quote) == ("quoted", text)
+
+
+@pytest.mark.parametrize("case", [one for one in written() if one.kind.startswith("negation") and not one.is_said])
+def test_no_dropped_denial_is_verified_in_any_language(case: Case) -> None:
+    (found,) = resolve(f"{case.claim} [1]", seen(case.document.text))
+    assert found.status in ("quoted", "near", "unsupported")
+    if found.quote is not None:
+        starts, ends = zip(*((one.start, one.end) for one in statements(case.document.text)), strict=True)
+        assert found.start in starts and found.end in ends
 
 
 def test_too_many_sentences_are_refused_and_in_an_answer_the_rest_is_not_proved() -> None:
