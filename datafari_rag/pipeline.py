@@ -46,6 +46,7 @@ from datafari_rag.core.events import (
     Stopwatch,
     taken_until,
 )
+from datafari_rag.core.evidence.answer import perhaps
 from datafari_rag.core.evidence.budget import Selected, answering_for
 from datafari_rag.core.evidence.gate import FEW
 from datafari_rag.core.meaning.reranker import Reranker
@@ -53,7 +54,9 @@ from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import LlmSettings, RagSettings, SecuritySettings, Settings
+from datafari_rag.core.text.language import greeting_in
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping import StepParts, accounted, rewritten, stepped
@@ -155,15 +158,31 @@ def _answered(
     dependencies: Dependencies,
     stopwatch: Stopwatch,
 ) -> Generator[Event, None, None]:
+    greeting = None if ask.attachments else greeting_in(ask.question)
+    if greeting is not None:
+        yield Sources(())
+        yield from _unproved(greeting, ())
+        return
     try:
         prepared = preparing()
         yield prepared.sources
         prompt = prepared.required_prompt()
+        if prepared.sources.has_few_words and settings.rag.api_endpoint == BUILTIN_MODEL:
+            passages = perhaps(prompt.sought or prompt.question, prompt.extracts, language=prompt.language)
+            yield from _unproved(passages, prompt.extracts)
+            return
         words = speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
         activity = prepared.activity
         yield from words if activity is None else accounted(words, activity, prompt, _parts(dependencies))
     except RagError as error:
         yield Failed(error)
+
+
+def _unproved(text: str, extracts: tuple[Extract, ...]) -> Iterator[Event]:
+    """Yield the events of what is no answer: it states nothing, and nothing of it is checked."""
+    facts = ModelFacts(name=BUILTIN_MODEL)
+    yield Delta(text, facts)
+    yield Finished(text, facts=facts, extracts=extracts)
 
 
 def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:

@@ -66,3 +66,20 @@ def test_a_question_in_the_words_of_a_file_is_answered_from_it(hut: FlaskClient,
 
     assert reply["documents"][0]["id"] in asked.document_ids
     assert asked.answers[0] in reply["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/chat", {"messages": [{"role": "user", "content": "Merci beaucoup !"}]}),
+        ("/v1/chat/completions", {"model": "datafari", "messages": [{"role": "user", "content": "Merci beaucoup !"}]}),
+        ("/rest/v2.0/ai", {"action": "rag", "query": "Merci beaucoup !"}),
+    ],
+    ids=["chat", "openai", "ai"],
+)
+def test_thanks_get_a_sentence_back_and_no_document(hut: FlaskClient, path: str, body: dict[str, object]) -> None:
+    reply = hut.post(path, json=body)
+
+    assert reply.status_code == 200
+    assert "Posez-moi une question" in reply.get_data(as_text=True).encode().decode("unicode_escape")
+    assert "file://" not in reply.get_data(as_text=True)

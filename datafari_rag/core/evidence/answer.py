@@ -99,6 +99,22 @@ def pieces(
     )
 
 
+def perhaps(question: str, extracts: Sequence[Extract], *, language: str) -> str:
+    """
+    Return the best statements where too little speaks for any of them: as passages, each with the name of its document.
+
+    They have no marks, so that nobody takes them for an answer.
+    """
+    code = language.lower().split("-")[0]
+    said = pieces(question, extracts, language=language)
+    labels = {str(extract.number): extract.label for extract in extracts}
+    shown: list[str] = []
+    for each in said:
+        words, _, number = each.strip().removesuffix(".").removesuffix("]").rpartition(" [")
+        shown += [f"- {labels[number]}: {words}"] if words else []
+    return "\n".join([sentence_in(code, "perhaps"), "", *shown]) if shown else nothing_found(code)
+
+
 def _quotations(question: str, sources: Sequence[Source], language: str) -> Iterator[Quotation]:
     """Yield the statements that hold something of the question, stand under what does or are near it."""
     terms = terms_of(question, language)

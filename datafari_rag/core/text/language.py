@@ -15,6 +15,7 @@ from datafari_rag.core.text.words import (
     LISTS,
     MAX_LANGUAGES,
     Remembered,
+    language_codes,
     listed,
 )
 
@@ -75,6 +76,13 @@ def language_code(text: str) -> str | None:
 def sentence_in(language: str, name: str) -> str:
     """Return the sentence *name* of answers in *language*, a code with or without a region; else in English."""
     return str(LISTS[language.lower().partition("-")[0]].get(name) or LISTS["en"][name])
+
+
+def greeting_in(text: str) -> str | None:
+    """Return the sentence that answers *text* where it is nothing but a greeting or thanks, in its language."""
+    said = " ".join(_WORD.findall(text[:SAMPLE_CHARS].lower()))
+    code = next((code for code in language_codes() if said in listed(code, "greetings")), None)
+    return None if code is None else sentence_in(code, "greeted")
 
 
 def detect(text: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.documents import Document, Extract, Nearness, Passage
-from datafari_rag.core.evidence.answer import MAX_CHARS, MAX_WHOLE_CHARS, answer, pieces
+from datafari_rag.core.evidence.answer import MAX_CHARS, MAX_WHOLE_CHARS, answer, nothing_found, perhaps, pieces
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 
@@ -320,3 +320,16 @@ def test_whatever_is_quoted_is_verified(language: str, text: str) -> None:
         found = [one for one in resolve(said, shown, language=language) if one.claim]
         assert {one.status for one in found} <= {"verified"}, said
     assert found
+
+
+def test_what_stands_under_a_heading_that_asks_is_the_answer() -> None:
+    text = "# Where is the key?\n\nThe key is heavy.\n\n# How is the bridge closed?\n\nA guard locks the gate."
+    said = answer("How is the bridge closed?", extracts(text), language="en")
+    assert said.startswith("“A guard locks the gate.” [1]")
+
+
+def test_perhaps_shows_passages_with_the_names_of_their_documents_and_no_mark() -> None:
+    said = perhaps("When was the bridge opened?", extracts(BRIDGE), language="fr")
+    assert said.startswith("Je n'ai trouvé aucune réponse claire") and "\n- " in said
+    assert "[1]" not in said and "1932" in said
+    assert perhaps("Who sings?", extracts("Nothing of it."), language="en") == nothing_found("en")

@@ -1,6 +1,6 @@
 import pytest
 
-from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.language import detect, greeting_in
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,13 @@ def test_what_shows_no_language_has_none(text: str) -> None:
 
 def test_one_foreign_name_does_not_make_a_text_foreign() -> None:
     assert detect("The word Москва is written on the map of the city and on the wall.") == "en"
+
+
+@pytest.mark.parametrize("text", ["Hello", "hi!", "Thank you very much.", " GOOD MORNING ", "Hallo", "谢谢", "شكرا"])
+def test_a_greeting_or_thanks_is_no_question(text: str) -> None:
+    assert greeting_in(text)
+
+
+@pytest.mark.parametrize("text", ["", "?", "Hello world program", "thank you letter", "What is a salutation?"])
+def test_what_says_more_than_a_greeting_is_a_question(text: str) -> None:
+    assert greeting_in(text) is None
