@@ -29,8 +29,8 @@ LIMITS = SandboxLimits(seconds=10.0)
 AT_ONCE, WAIT_S = 2, 5.0
 """Pictures that one worker has drawn at the same time, and how long a further one waits to be."""
 
-MAX_LETTERS = 1_200
-"""Letters of a passage that are looked for on its page, some two hundred words; of a longer one the first."""
+MAX_CHARS, MAX_BEFORE = 1_200, 20_000
+"""Most of a passage, from its beginning, that is looked for on its page; and of the text of the page before it."""
 
 
 def stamp_of(number: int, file: File, root: Path) -> str:
@@ -84,9 +84,7 @@ def _wanted(document: Document, number: int, span: tuple[int, int] | None) -> tu
     """Return the letters to be marked on a page, cell by cell, and how often they stand on it before."""
     first, last = page_bounds(document.places, number, len(document.text)) or (0, 0)
     start, end = (max(span[0], first), min(span[1], last)) if span else (0, 0)
-    cells, room = [], MAX_LETTERS
-    for cell in re.split(r"[\n\t|]+", document.text[start : max(start, end)]):
-        letters = letters_of(cell)[:room]
-        cells += [letters] if letters else []
-        room -= len(letters)
-    return cells, letters_of(document.text[first:start]).count("".join(cells)) if cells else 0
+    stretch = document.text[start : max(start, min(end, start + MAX_CHARS))]
+    cells = [letters for cell in re.split(r"[\n\t|]+", stretch) if (letters := letters_of(cell))]
+    before = letters_of(document.text[max(first, start - MAX_BEFORE) : start])
+    return cells, before.count("".join(cells)) if cells else 0

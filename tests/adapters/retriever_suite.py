@@ -559,6 +559,18 @@ def test_a_document_comes_with_the_marks_of_its_places_which_no_plain_search_sho
         assert "page 9" not in str(browsed(retriever, Browse(None, fields=fields)))
 
 
+def test_a_fetched_document_comes_with_the_stamp_of_its_file_which_no_plain_search_shows(
+    retriever: Retriever, load: Load
+) -> None:
+    load([doc("filed", file_stamp="1 2 3 4711"), doc("bare")])
+
+    fetched = [retriever.fetch(name, "exactContent", PUBLIC_ONLY) for name in ("filed", "bare")]
+
+    assert [one.file for one in fetched if one is not None] == ["1 2 3 4711", None]
+    for fields in (None, ("id", "file_stamp")):
+        assert "4711" not in str(browsed(retriever, Browse(None, fields=fields)))
+
+
 def test_a_document_without_title_url_and_preview_breaks_nothing(retriever: Retriever, load: Load) -> None:
     load([{"id": "bare", "exactContent": "pump"}, doc("titled", title="It has one")])
 

@@ -14,11 +14,12 @@ import pytest
 from PIL import Image
 
 from datafari_rag.core.documents import FILE_FIELD, Document
-from datafari_rag.core.errors import NotFound
+from datafari_rag.core.errors import NotFound, Overloaded
+from datafari_rag.ingest import page_pictures
 from datafari_rag.ingest.page_pictures import PagePictures
 from datafari_rag.ingest.page_words import PageJob, letters_of, places_of
 from datafari_rag.ingest.sandbox import SandboxLimits
-from tests.attack.test_ingest import CATALOGUE, PAGES, packed_stream, pdf_file
+from tests.attack.test_ingest import CATALOGUE, HANGS, PAGES, packed_stream, pdf_file
 from tests.ingest import paged
 from tests.ingest.house import House
 from tests.ingest.parsers.written import pdf_of, words
@@ -177,6 +178,16 @@ def test_a_page_that_takes_more_than_the_limits_is_not_found(house: House) -> No
     assert is_hidden(PagePictures(SandboxLimits(seconds=2)), document)
 
 
+@pytest.mark.parametrize("name", [name for name in HANGS if name.endswith(".pdf")])
+def test_a_hostile_file_is_a_bounded_picture_or_none(house: House, name: str) -> None:
+    document = drawable(house, HANGS[name])
+    try:
+        png = PagePictures(SandboxLimits(seconds=5))(document, 1, (0, 9), 200).png
+    except NotFound:
+        return
+    assert Image.open(BytesIO(png)).width == 200
+
+
 def test_a_picture_in_a_page_is_unpacked_to_what_is_shown_of_it(house: House, pictures: PagePictures) -> None:
     """Of 900 MB as one image pdfium reads line by line; whatever it does, the answer is bounded."""
     kind = b"<</Type/XObject/Subtype/Image/Width 30000/Height 30000/ColorSpace/DeviceGray/BitsPerComponent 8"
@@ -184,6 +195,17 @@ def test_a_picture_in_a_page_is_unpacked_to_what_is_shown_of_it(house: House, pi
     content = packed_stream(b"q 500 0 0 500 0 0 cm /I Do Q")
     document = drawable(house, lambda path: pdf_file(path, CATALOGUE, PAGES, MANY, content, image))
     assert Image.open(BytesIO(pictures(document, 1, None, 400).png)).size == (400, 400)
+
+
+def test_no_more_pages_are_drawn_at_a_time_than_a_worker_has_room_for(
+    house: House, pictures: PagePictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = indexed(house, paged.two_columns)
+    monkeypatch.setattr(page_pictures, "AT_ONCE", 0)
+    monkeypatch.setattr(page_pictures, "WAIT_S", 0.0)
+    with pytest.raises(Overloaded):
+        PagePictures()(document, 1, None, 64)
+    assert pictures(document, 1, None, 64).pages == 3
 
 
 def test_pages_that_there_are_not_are_not_found(house: House, pictures: PagePictures) -> None:
@@ -273,3 +295,20 @@ def test_a_file_named_as_the_path_is_shown(house: House, pictures: PagePictures)
     document = paged.document_in(house, "a.pdf")
     drawn = pictures(document, 1, None, 64)
     assert struct.unpack(">II", drawn.png[16:24]) == (64, 64) and str(document.file).split()[2] == "0"
+
+
+def test_of_a_long_passage_the_beginning_is_marked(house: House, pictures: PagePictures) -> None:
+    lines = [f"Rule {number} says that hall {number} is closed at night." for number in range(60)]
+    page = "".join(words(line, 40, 480 - 8 * number, 7) for number, line in enumerate(lines))
+    document = indexed(house, lambda path: pdf_of(path, page))
+    drawn = pictures(document, 1, (0, len(document.text)), 400)
+    found = paged.yellow(drawn.png)
+    assert drawn.is_marked is True and found is not None and 40 < found[3] < 60
+
+
+def test_letters_that_take_more_room_than_a_job_has_fail_alone(house: House, pictures: PagePictures) -> None:
+    document = indexed(house, paged.two_columns)
+    long = replace(document, text="\ufdfa" * 2_000, places="0 page 1")
+    with pytest.raises(NotFound):
+        pictures(long, 1, (0, 2_000), 64)
+    assert pictures(document, 1, None, 64).pages == 3

@@ -204,7 +204,8 @@ def _responses(operation: Json) -> Json:
     refs = [_ref(name) for name in operation.get("replies", ())]
     good: Json = {JSON_TYPE: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}} if refs else {}
     for media_type, line in operation.get("lines", {}).items():
-        about = f"A stream of {line} objects: see components/schemas." if line else "Text."
+        whole = "A picture." if media_type.startswith("image/") else "Text."
+        about = f"A stream of {line} objects: see components/schemas." if line else whole
         # Readers of server-sent events check each event against this, and an event is no string.
         kind = {} if media_type == "text/event-stream" else STRING
         good[media_type] = {"schema": kind | {"description": about}}
