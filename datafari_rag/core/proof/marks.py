@@ -22,7 +22,9 @@ MAX_MARKS, MAX_BRACKETS = 500, 2_000
 """Marks behind these are text, and brackets that are looked at."""
 
 _BRACKET = re.compile(rf"[\[【［]([^\[\]【】［］\n]{{1,{MAX_MARK_CHARS}}})[\]】］]")
-_TARGET = re.compile(r"\((?:<[^<>\n]{0,2000}>|[^\s()]{0,2000})\)")
+_TARGET = re.compile(r"(?:[ \t]{0,9}\xa0)?\((?:[<‹][^<>\n]{0,2000}>|[^\s()]{0,2000})\)|[ \t]?:[ \t]*+[a-z]+://")
+"""What a bracket that is a link stands before, also where a blank was put between the two."""
+
 _NO_MARK = re.compile(r"\W*|[xX]|sic|\w{1,2}(?<!\d)|[ivxlc]+|0+", re.IGNORECASE)
 _FORMULA = re.compile(
     r"\$\$[^$]{1,2000}\$\$|\\\((?:[^\\]|\\(?![()])){1,2000}\\\)|\\\[(?:[^\\]|\\(?![\[\]])){1,2000}\\\]"

@@ -90,6 +90,8 @@ def test_at_the_edge_of_a_snippet_nothing_is_whole() -> None:
         ("The ferry leaves at nine 【2†source】.", [(25, "2")]),
         ("The ferry leaves at nine [^1].", [(25, "1")]),
         ("The ferry leaves at nine **[1]**.", [(27, "1")]),
+        ("See [the plan]\xa0(https://x/y), ! [it] \xa0(u) and [the plan] : https://x/y", []),
+        ("The ferry leaves at nine [1]\xa0(https://x/y).", [(25, "1")]),
         ("Use `a[1]` and a[1] = 2, or row_ids[2], $x[1]$, [x] and [](u).", []),
         ("```\nThe ferry [1]\n```", []),
     ],
