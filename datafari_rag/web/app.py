@@ -81,6 +81,10 @@ def _row_of(path: str) -> DialectRoute | None:
     return OPENAI if path == "/v1" or path.startswith("/v1/") else None
 
 
+SNAPSHOT = "datafari_rag.snapshot"
+"""Where a request has the one snapshot that it keeps to."""
+
+
 class BelowPath:
     """
     The application below the path of `server.public_url`, behind a proxy that strips that path or passes it on.
@@ -88,14 +92,15 @@ class BelowPath:
     A path that is one of ours as it came was stripped. No header of a request decides: anybody can send one.
     """
 
-    def __init__(self, app: Callable[..., Iterable[bytes]], urls: Map, public_url: Callable[[], str]) -> None:
-        """Wrap *app*, whose paths are in *urls*; *public_url* gives the setting of the moment."""
-        self._app, self._urls, self._public_url = app, urls, public_url
+    def __init__(self, app: Callable[..., Iterable[bytes]], urls: Map, service: Service) -> None:
+        """Wrap *app*, whose paths are in *urls*; the snapshot of *service* goes with each request."""
+        self._app, self._urls, self._service = app, urls, service
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request."""
+        environ[SNAPSHOT] = snapshot = self._service.snapshot()
         # PATH_INFO has the bytes of the path, each as a character.
-        root = unquote(urlsplit(self._public_url()).path.rstrip("/"), "latin-1")
+        root = unquote(urlsplit(snapshot.settings.server.public_url).path.rstrip("/"), "latin-1")
         if root:
             path = str(environ["PATH_INFO"])
             if f"{path}/".startswith(f"{root}/") and not self._urls.bind("").allowed_methods(path):
@@ -227,7 +232,7 @@ def register(app: Flask, service: Service, signer: Signer | None = None) -> Work
     app.add_url_rule("/static/<name>", "static", lambda name: static_file(worker, name), methods=["GET"])
     app.add_url_rule("/openapi.json", "openapi", _plain_view(worker, OpenApiView(app.url_map)), methods=["GET"])
     _add_edges(app, worker)
-    below = BelowPath(app.wsgi_app, app.url_map, lambda: worker.service.snapshot().settings.server.public_url)
+    below = BelowPath(app.wsgi_app, app.url_map, service)
     app.wsgi_app = below  # type: ignore[method-assign] # as Flask's documentation has it
     return worker
 
@@ -258,7 +263,7 @@ def _add_edges(app: Flask, worker: WorkerContext) -> None:
     @app.before_request
     def begin() -> Response | None:
         request_id = request.headers.get("X-Request-ID", "")
-        g.snapshot = worker.service.snapshot()
+        g.snapshot = request.environ[SNAPSHOT]
         g.came_at = g.snapshot.dependencies.clock()
         g.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else uuid.uuid4().hex
         request_context.begin(g.request_id, request.headers, request.url_rule.rule if request.url_rule else "none")

@@ -25,6 +25,7 @@ from datafari_rag.protocols.request import ReplyContext
 from datafari_rag.web.api.answers import answered, begun_in
 from datafari_rag.web.api.exchange import DialectRoute
 from datafari_rag.web.api.grounding import work_units
+from datafari_rag.web.app import SNAPSHOT
 from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import NDJSON
 from datafari_rag.web.routes import PAGES, ROUTES, SELECT_PATHS
@@ -273,9 +274,10 @@ def test_a_defect_of_a_dialect_is_the_last_event_of_its_stream_and_no_text_is_lo
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     trail = FakeTrail()
-    app = app_of(replace(fake_snapshot(model=FakeModel("The flight takes ", "off at 15h50.")), audit=trail))
+    line = replace(fake_snapshot(model=FakeModel("The flight takes ", "off at 15h50.")), audit=trail)
+    app = app_of(line)
     row = DialectRoute("broken", BrokenDialect(), NDJSON)
-    with app.test_request_context(DOORS[1].path), caplog.at_level(logging.DEBUG):
+    with app.test_request_context(DOORS[1].path, environ_base={SNAPSHOT: line}), caplog.at_level(logging.DEBUG):
         app.preprocess_request()
         lines = answered(app.extensions["worker"], row, bodyless()).get_data(as_text=True).splitlines()
 
