@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -286,23 +286,12 @@ def rights_source(
     machine: Machine = MACHINE,
 ) -> RightsSource:
     """Return where a user's tokens come from, as `security.tokens` says; *headers* go to the authority."""
-    sources: Mapping[str, Callable[[], RightsSource]] = {
-        "file": partial(_file_rights, security),
-        "authority": partial(_authority_rights, security, patience, headers, watch, machine),
-        "claims": ClaimedRights,
-    }
-    return sources[security.tokens]()
-
-
-def _file_rights(security: SecuritySettings) -> RightsSource:
+    if security.tokens == "claims":
+        return ClaimedRights()
+    if security.tokens == "authority":
+        limits = AuthorityLimits(patience.connect_s, patience.wait_s, security.cache_s)
+        return AuthorityRights(security.authority_url, limits, headers=headers, watch=watch, machine=machine)
     return RightsFile(Path(security.tokens_file)) if security.tokens_file else NoRights()
-
-
-def _authority_rights(
-    security: SecuritySettings, patience: SolrLimits, headers: Headers, watch: RightsWatch, machine: Machine
-) -> RightsSource:
-    limits = AuthorityLimits(patience.connect_s, patience.wait_s, security.cache_s)
-    return AuthorityRights(security.authority_url, limits, headers=headers, watch=watch, machine=machine)
 
 
 MAX_BYTES = 8_000_000

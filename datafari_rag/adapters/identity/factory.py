@@ -78,15 +78,12 @@ class KeyedIdentity:
         return scheme.lower() == "bearer" and any(matches)
 
 
-UNIDENTIFIED = VerifiedIdentity()
-
-
 class AnonymousIdentity:
     """Every caller is anonymous: `security.identity=anonymous`."""
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """Return the anonymous user, whatever was sent."""
-        return UNIDENTIFIED
+        return VerifiedIdentity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ class HeaderIdentity:
             NotAuthenticated: a trusted peer sent a value that cannot be a name.
         """
         if not is_trusted(peer_address, self.trusted):
-            return UNIDENTIFIED
+            return VerifiedIdentity()
         return VerifiedIdentity(name=believed_name(self._value(headers), self.domain))
 
     def _value(self, headers: Mapping[str, str]) -> str | None:

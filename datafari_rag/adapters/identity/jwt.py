@@ -18,7 +18,6 @@ from typing import Any
 
 import jwt
 
-from datafari_rag.adapters.identity.factory import UNIDENTIFIED
 from datafari_rag.adapters.rights import RightsServer
 from datafari_rag.adapters.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable, ExpiredSignIn, InvalidSignIn
@@ -190,7 +189,7 @@ class JwtIdentity:
         identities = [self._identified(_token_in(name, values)) for name, values in self._credentials(headers)]
         if any(identity.name != identities[0].name for identity in identities):
             raise InvalidSignIn(TWO_USERS)
-        return identities[0] if identities else UNIDENTIFIED
+        return identities[0] if identities else VerifiedIdentity()
 
     def _credentials(self, headers: Mapping[str, str]) -> list[tuple[str, list[str]]]:
         """Return those of our headers that were sent, in the order of the rules, each with all its values."""
