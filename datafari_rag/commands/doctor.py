@@ -15,7 +15,7 @@ import click
 from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.chain import ExtractiveModel, endpoints_for
-from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ServerListing
+from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ModelServer
 from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.settings.file import SettingsSnapshot, StartRefused, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
@@ -392,7 +392,7 @@ def _judged(trial: ModelTrial, needs: ServerNeeds) -> Iterator[Finding]:
 
 def _window(endpoint: Endpoint, model: str, settings: Settings) -> Iterator[Finding]:
     window = settings.llm.context_window
-    size = ServerListing(endpoint).window(model) if settings.rag.template == "openai" else None
+    size = ModelServer(endpoint).window(model) if settings.rag.template == "openai" else None
     if size is None:
         yield Finding("window", "ok", f"the server does not say; llm.context.window={window}")
     elif size < window:

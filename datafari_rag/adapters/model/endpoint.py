@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -431,6 +432,12 @@ def _is_stream(reply: Reply, patience: ReadDeadline) -> bool:
 MAX_MODELS = 256
 """Of how many models of one endpoint the form is remembered: callers of /v1 may name any."""
 
+MAX_LISTING_BYTES = 16_000_000
+TIMEOUT_S = (5.0, 20.0)
+"""What is read of what a server says of its models, and for how long: to connect, and in all."""
+
+_COMPLETIONS = "/chat/completions"
+
 POOL = 2048
 """Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""
 
@@ -478,7 +485,7 @@ class ModelServer:
         needs = endpoint.needs(endpoint.model or "")
         self._url = with_query(url, needs.query)
         self._client = machine.client(endpoint.url, failed, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
-        self._passed_on = endpoint.headers
+        self._passed_on, self._clock = endpoint.headers, machine.monotonic
         self._headers = {"Content-Type": "application/json"}
         if endpoint.token and needs.key_header:
             self._headers[needs.key_header] = endpoint.token
@@ -499,20 +506,45 @@ class ModelServer:
         request = Request("POST", self._url, timeout_s, max_bytes, body, self._with_own(accept), is_safe=True)
         return self._client.open(request)
 
-    def fetch(self, url: str, body: bytes | None, *, timeout_s: tuple[float, float], max_bytes: int) -> bytes:
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its models. Raises: ModelError."""
+        return names_in(self._read("models"))
+
+    def window(self, model: str) -> int | None:
+        """Return the window of *model* in tokens, None where the server does not say; never fails."""
+
+        def tried(path: str, body: bytes | None = None) -> object:
+            with suppress(ModelError):
+                return self._read(path, body)
+            return None
+
+        # Of Ollama, what a loaded model has counts before what it would be given.
+        listed = ("models", "/api/v0/models", "/api/ps")
+        size = next(filter(None, (window_in(tried(path), model) for path in listed)), None)
+        size = size or window_in_props(tried("/props"))
+        return size or window_in_show(tried("/api/show", orjson.dumps({"model": model})))
+
+    def _read(self, path: str, body: bytes | None = None) -> object:
         """
-        Return the whole reply at *url*, another address of this server: to a GET, or to a POST of *body*.
+        Return the JSON at *path* of this server, beside the completions where it is relative; None where it is no JSON.
 
         Raises:
             ModelRefused: another status than 200.
             ModelError: as `post`.
         """
-        method, (url, _) = "GET" if body is None else "POST", without_credentials(url)
-        request = Request(method, url, timeout_s, max_bytes, body, self._with_own("application/json"), is_safe=True)
-        status, data = self._client.whole(request, lambda: timeout_s[1])
+        parts = urlsplit(self._url)
+        beside = path if path.startswith("/") else f"{parts.path.removesuffix(_COMPLETIONS)}/{path}"
+        url, method = urlunsplit(parts._replace(path=beside, query="")), "GET" if body is None else "POST"
+        until = self._clock() + TIMEOUT_S[1]
+        headers = self._with_own("application/json")
+        request = Request(method, url, TIMEOUT_S, MAX_LISTING_BYTES, body, headers, is_safe=True)
+        status, data = self._client.whole(request, lambda: until - self._clock())
         if status != 200:
             raise ModelRefused(log=f"status={status}", status=status)
-        return data
+        try:
+            return orjson.loads(data)
+        except ValueError:
+            return None
 
     def _with_own(self, accept: str) -> Mapping[str, str]:
         return {**self._passed_on(), **self._headers, "Accept": accept}
@@ -526,45 +558,3 @@ def failed(fault: Fault, log: str) -> ModelError:
     """Return the core error of a fault of HTTP; where no server was reached, a repeat may succeed."""
     kind = ModelTimeout if fault in TIMEOUTS else ModelGarbled if fault in UNREADABLE else ModelUnavailable
     return kind(log=log, can_repeat=fault is Fault.REFUSED)
-
-
-MAX_BYTES = 16_000_000
-TIMEOUT_S = (5.0, 20.0)
-_COMPLETIONS = "/chat/completions"
-
-
-class ServerListing:
-    """What the server of one endpoint says of its models."""
-
-    def __init__(self, endpoint: Endpoint, machine: Machine = MACHINE) -> None:
-        """Open nothing yet. Raises: ValueError, as `ModelServer`."""
-        self._server = ModelServer(endpoint, machine)
-        parts = urlsplit(endpoint.url)
-        self._base = urlunsplit(parts._replace(path=parts.path.removesuffix(_COMPLETIONS), query=""))
-        self._root = urlunsplit(parts._replace(path="", query=""))
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of its models. Raises: ModelError."""
-        return names_in(self._read(f"{self._base}/models"))
-
-    def window(self, model: str) -> int | None:
-        """Return the window of *model* in tokens, None where the server does not say; never fails."""
-        body = orjson.dumps({"model": model})
-        # Of Ollama, what a loaded model has counts before what it would be given.
-        listed = (f"{self._base}/models", f"{self._root}/api/v0/models", f"{self._root}/api/ps")
-        size = next(filter(None, (window_in(self._tried(url), model) for url in listed)), None)
-        size = size or window_in_props(self._tried(f"{self._root}/props"))
-        return size or window_in_show(self._tried(f"{self._root}/api/show", body))
-
-    def _tried(self, url: str, body: bytes | None = None) -> object:
-        try:
-            return self._read(url, body)
-        except ModelError:
-            return None
-
-    def _read(self, url: str, body: bytes | None = None) -> object:
-        data = self._server.fetch(url, body, timeout_s=TIMEOUT_S, max_bytes=MAX_BYTES)
-        try:
-            return orjson.loads(data)
-        except ValueError:
-            return None

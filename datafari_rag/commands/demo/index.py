@@ -13,7 +13,7 @@ import click
 
 from datafari_rag.adapters.embedded.schema import META_FILE, versions, write_whole
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.model.endpoint import Endpoint, ServerListing
+from datafari_rag.adapters.model.endpoint import Endpoint, ModelServer
 from datafari_rag.core.errors import ModelError
 from datafari_rag.core.model.servers import advice_for, completed, named_in
 from datafari_rag.ingest.embedding import FORM as EMBEDDING_FORM
@@ -91,7 +91,7 @@ def settings_of_model(address: str) -> dict[str, str | int | None]:
     """
     url, _, model = address.partition("#")
     try:
-        listing = ServerListing(Endpoint(completed(url)))
+        listing = ModelServer(Endpoint(completed(url)))
         names = listing.names()
     except ValueError as error:
         raise click.UsageError("--model: the http or https address of a server is expected.") from error
