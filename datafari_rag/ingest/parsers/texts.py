@@ -25,6 +25,9 @@ from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, pa
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _NO_ASCII_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
+GUESSED_BYTES = 500_000
+"""How much of a text its code is guessed from."""
+
 MIN_LETTERS = 12
 """Fewer letters beyond ASCII say nothing of a text's code."""
 
@@ -87,17 +90,21 @@ def decoded(raw: bytes, code: str | None = None) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return raw.decode(_guessed(raw[:SAMPLE_CHARS]), "replace")
+        return raw.decode(_guessed(raw), "replace")
 
 
 def _guessed(raw: bytes) -> str:
     """Return the code of a text that is not UTF-8: the Western one, unless most of its letters are beyond ASCII."""
-    beyond = len(raw.translate(None, bytes(range(128))))
-    if beyond < MIN_LETTERS or beyond < len(raw.translate(None, _NO_ASCII_LETTERS)) / 2:
+    sample = raw[:GUESSED_BYTES]
+    beyond = len(sample.translate(None, bytes(range(128))))
+    if beyond < MIN_LETTERS or beyond < len(sample.translate(None, _NO_ASCII_LETTERS)) / 2:
         return "cp1252"
     import charset_normalizer
 
-    found = charset_normalizer.from_bytes(raw).best()
+    if len(raw) > GUESSED_BYTES:
+        # A character of several bytes that is cut would rule its code out; none has a line end in it.
+        sample = sample[: sample.rfind(b"\n") + 1] or sample
+    found = charset_normalizer.from_bytes(sample).best()
     return "cp1252" if found is None else found.encoding
 
 

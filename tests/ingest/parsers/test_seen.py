@@ -570,8 +570,10 @@ def test_a_mailbox_is_parted_at_its_lines_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_text_that_names_no_code_is_read_in_its_own(tmp_path: Path, text: str, code: str) -> None:
-    (tmp_path / "a.txt").write_bytes(text.encode(code))
-    assert parse(tmp_path / "a.txt").text == text
+    # Also of a long text, wherever its beginning ends.
+    for whole in (text, "\n".join(["a", *[text] * 20_000])):
+        (tmp_path / "a.txt").write_bytes(whole.encode(code))
+        assert parse(tmp_path / "a.txt").text == whole
 
 
 @pytest.mark.parametrize(
