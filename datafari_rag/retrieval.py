@@ -141,7 +141,7 @@ def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, eng
     model, method = meaning.embedder.model, settings.retrieval.method
     if not uses_meaning(plan[0], model, method=method, indexes=settings.openai.indexes):
         return _by_words(plan, access, engines.retriever)
-    is_bare = settings.rag.extract == "passages" and meaning.passages.reads_texts(plan[0])
+    is_bare = meaning.passages.reads_texts(plan[0])
     bare = [replace(search, is_bare=is_bare) for search in plan]
     words, near = engines.both(
         partial(_by_words, bare, access, engines.retriever),

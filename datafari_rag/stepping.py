@@ -289,9 +289,7 @@ def stepped(ask: Ask, access: Filter, *, language: str, settings: Settings, part
         result = searched_in(
             ask.document_ids, access, content=settings.rag.solr_field, retriever=parts.engines.retriever
         )
-        if settings.rag.extract == "passages":
-            result = read_in_parts(result, ask.search_text or ask.question, language, parts.offload)
-        return Stepped(result, ask)
+        return Stepped(read_in_parts(result, ask.search_text or ask.question, language, parts.offload), ask)
     effort = _effort_of(ask, settings.rag)
     searches = searches_for(ask, language=language, rag=settings.rag)
     if effort == "none":

@@ -132,13 +132,6 @@ def test_where_meaning_fails_words_are_read_by_the_engine_itself(
     assert [(one.id, bool(one.text)) for one in found.documents] == [("a", True)] and found.by == "words"
 
 
-def test_heads_of_documents_are_not_left_to_the_passages() -> None:
-    retriever = LightRetriever(document("a"))
-    run(retriever, FakeEmbedder(EmbeddingsTimeout()), ReadingPassages({}), rag_extract="head")
-
-    assert [search.is_bare for search, _ in retriever.searches] == [False]
-
-
 def test_documents_carry_their_nearness_in_spreads_of_the_model() -> None:
     passages = ReadingPassages({"c": 0.9, "a": 0.8})
     found = run(LightRetriever(document("a")), FakeEmbedder(), passages).result

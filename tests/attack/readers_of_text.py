@@ -245,9 +245,6 @@ READERS: dict[str, Reader] = {
     "core.evidence.budget.evidence_for, an attachment": lambda text: evidence_for(
         PLAIN, ask=Ask(question=QUESTION, attachments=(Attachment("a", text),))
     ),
-    "core.evidence.budget.evidence_for, its beginning": lambda text: evidence_for(
-        text, settings=settings_with(rag_extract="head")
-    ),
     "core.evidence.budget.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
     "core.evidence.budget.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
     "core.evidence.gate.signals_in": lambda text: signals_in(QUESTION, text + PLAIN),

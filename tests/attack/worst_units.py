@@ -81,7 +81,6 @@ WORST = {
     "core.evidence.budget.evidence_for, a document": "'.\\u4e2d'",
     "core.evidence.budget.evidence_for, a token budget": "'|-|-\\n'",
     "core.evidence.budget.evidence_for, an attachment": "'[\\u3002'",
-    "core.evidence.budget.evidence_for, its beginning": "'[\\u3002'",
     "core.evidence.budget.evidence_for, room for most": "'|-|-\\n'",
     "core.evidence.budget.evidence_for, the question": "'a#'",
     "core.evidence.gate.signals_in": "'|-|-\\n'",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage
-from datafari_rag.core.evidence.choice import Limit, choose, head, nodes
+from datafari_rag.core.evidence.choice import Limit, choose, nodes
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.evidence.gate import evidence_of, least_evidence, signals_in
 from datafari_rag.core.evidence.parts import in_parts
@@ -122,7 +122,7 @@ def _evidence(
     bound = min(rag.max_json_length, rag.chars or rag.max_json_length)
     limit = Limit(min(bound, _chars_in(framed, candidates, count)), most)
     while True:
-        selection = head(candidates, limit) if rag.extract == "head" else choose(weighed, limit)
+        selection = choose(weighed, limit)
         extracts = extracts_for(selection.chosen, is_cleaned=rag.clean)
         size = sum(_tokens(extract, count) for extract in extracts)
         if size <= room or not extracts:
@@ -173,9 +173,7 @@ def _candidates(ask: Ask, documents: Sequence[Document], rag: RagSettings) -> li
         Document(id=f"attachment:{rank}", text=file.text, title=file.name, score=best + 1.0)
         for rank, file in enumerate(ask.attachments, 1)
     ]
-    if rag.extract == "passages":
-        files = [*in_parts(files, ask.search_text or ask.question, ask.question_language or "en")]
-    return [*files, *documents]
+    return [*in_parts(files, ask.search_text or ask.question, ask.question_language or "en"), *documents]
 
 
 def _nodes(ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, is_cleaned: bool, count: Count) -> Selected:

@@ -50,7 +50,6 @@ def near_search_for(search: Search, vector: Vector, *, settings: Settings, model
         index=search.index,
         words=search.step.words,
         language=search.language,
-        is_whole=settings.rag.extract != "passages",
     )
 
 

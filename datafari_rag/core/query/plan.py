@@ -285,7 +285,6 @@ def _searches(ask: Ask, text: str, *, language: str, rag: RagSettings) -> Iterat
             restrictions=narrowings(ask.restrictions, ask.documents),
             min_score=rag.search.min_score if ask.min_score is None else ask.min_score,
             index=ask.index,
-            is_whole=rag.extract != "passages",
         )
 
 

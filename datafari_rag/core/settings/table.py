@@ -163,8 +163,6 @@ class RagSettings(Group, frozen=True):
     reply_http_errors: bool = field(name="reply.http_errors", default=False)
     """Errors have an HTTP status of their own. false: always 200, as Datafari's callers expect."""
 
-    extract: Fixed[Literal["passages", "head"]] = "passages"
-    """What is taken from a text that is too long."""
     clean: Fixed[bool] = True
     """Line breaks, tabs and backslashes of extracts become spaces and slashes, as in Datafari's own code."""
     effort_limits: Fixed[StepBudget] = StepBudget()

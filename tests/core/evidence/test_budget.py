@@ -46,15 +46,6 @@ def test_an_asks_own_number_of_documents_wins_over_the_setting() -> None:
     assert len(chosen(replace(ASK, max_documents=1), *documents).extracts) == 1
 
 
-def test_head_takes_the_beginning_wherever_the_answer_is() -> None:
-    last = document(1, "Nothing is said of it here. " * 40 + "The ferry leaves at nine.")
-    head, best = (chosen(ASK, last, rag_max_json_length=300, rag_extract=how) for how in ("head", "passages"))
-
-    assert head.extracts[0].text.startswith("Nothing is said of it here.")
-    assert "ferry" not in head.extracts[0].text
-    assert "The ferry leaves at nine." in best.extracts[0].text
-
-
 SHORT = document(1, "The ferry leaves at nine. Then it comes back at noon, as on each day.")
 FILLER = "It is so. " * 60
 HEADED = document(
@@ -329,11 +320,11 @@ def test_files_sent_along_are_numbered_as_they_came() -> None:
     }
 
 
-def test_a_file_sent_along_has_a_score_above_the_best_document_and_one_where_there_is_none() -> None:
+def test_a_file_sent_along_comes_before_the_documents_and_alone() -> None:
     asked = replace(ASK, attachments=(Attachment("plan.txt", "The ferry leaves at ten."),))
-    above, alone = (chosen(asked, *found, rag_extract="head") for found in ([document(1)], []))
-    assert [one.score for one in above.candidates] == [10.0, 9.0]
-    assert [one.score for one in alone.candidates] == [1.0]
+    above, alone = (chosen(asked, *found) for found in ([document(1)], []))
+    assert above.candidates[0].document_id == "attachment:1"
+    assert [one.document_id for one in alone.candidates] == ["attachment:1"]
 
 
 LONG_FILE = Attachment(
@@ -341,13 +332,12 @@ LONG_FILE = Attachment(
 )
 
 
-def test_a_long_file_is_read_where_it_has_what_is_searched_for_unless_beginnings_are_wanted() -> None:
+def test_a_long_file_is_read_where_it_has_what_is_searched_for() -> None:
     """In the language of the question, and for the text that stands for it: "chevaux" is in no sentence."""
     asked = Ask("Et eux ?", search_text="chevaux", attachments=(LONG_FILE,))
-    best, head = (chosen(asked, language="fr", rag_extract=how).extracts[0] for how in ("passages", "head"))
+    best = chosen(asked, language="fr").extracts[0]
     assert "Un cheval va au pré." in best.text
     assert len(best.document.text) < len(LONG_FILE.text)
-    assert head.document.text == LONG_FILE.text
 
 
 STABLE = document(1, f"{'Les uns et les autres ne disent pas où ils vont. ' * 60}Un cheval va au pré. {'Rien. ' * 60}")
