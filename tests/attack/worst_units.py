@@ -101,7 +101,6 @@ WORST = {
     "core.evidence.matching.hits_in": "'report common '",
     "core.evidence.matching.hits_in, its own words": "'\\u30101'",
     "protocols.overrides.applied": "'\\u0301'",
-    "core.query.plan.instructed": "'>>'",
     "core.query.plan.search_text_for": "'\\u201dA'",
     "core.query.plan.within": "'a; '",
     "core.query.plan.language_for": "'a, '",
