@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.table import Settings, SolrSettings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Writer
-
-if TYPE_CHECKING:
-    from datafari_rag.adapters.embedded.writer import Rebuilt
 
 
 def writer_for(settings: Settings) -> Writer:
@@ -38,21 +33,8 @@ def writer_for(settings: Settings) -> Writer:
 
     try:
         # What keeps the vectors, wherever they are made: looked for before the first file is read.
-        import datafari_rag.adapters.embedded.vector_files  # noqa: F401
+        import datafari_rag.adapters.embedded.vectors  # noqa: F401
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     embedder, plain = embedder_for(settings), EmbeddedWriter(place)
     return plain if embedder is None else EmbeddingWriter(plain, embedder)
-
-
-def rebuilt(solr: SolrSettings) -> Rebuilt:
-    """
-    Give passages to the documents of the embedded index of `solr.url` that an earlier version wrote.
-
-    Raises:
-        SearchUnavailable: the index is being written to, damaged, or of another version.
-    """
-    from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-
-    with closing(EmbeddedWriter(Path(solr.url.removeprefix(EMBEDDED)))) as writer:
-        return writer.rebuild()

@@ -17,7 +17,7 @@ from datafari_rag.commands.terminal import CONF, counted, printable, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings, SolrSettings
-from datafari_rag.engine_writer import rebuilt, writer_for
+from datafari_rag.engine_writer import writer_for
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.files import key_of
@@ -27,7 +27,6 @@ from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it, everyone may see them now."
-UNREADABLE_RIGHTS = "{} left as they were, because their rights cannot be read: index their files with --again."
 OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again as well."
 MAX_KINDS = 12
 """Most kinds of files that the summary names one by one."""
@@ -43,13 +42,12 @@ Examples:
   datafari-rag index handbook.jsonl --conf conf/rag.properties
   datafari-rag index /srv/personnel --allow group:hr --allow group:management
   datafari-rag index /srv/wiki --again
-  datafari-rag index --rebuild
   datafari-rag index /srv/exports --trust-jsonl
 \b
 Exit codes: 0 everything was indexed; 1 something could not be indexed, or the search engine refused; 2 wrong usage.
 """
 )
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option(
     "--allow", multiple=True, metavar="TOKEN", help="Access token of users who may see the files; repeatable."
 )
@@ -61,11 +59,6 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
 )
 @CONF
 @click.option("--again", is_flag=True, help="Also write unchanged files, for example after the index was emptied.")
-@click.option(
-    "--rebuild",
-    is_flag=True,
-    help="Without PATH: give passages to what an earlier version wrote into an embedded index, from its own texts.",
-)
 @click.option(
     "--trust-jsonl",
     is_flag=True,
@@ -89,7 +82,7 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
 )
 @click.option("-v", "--verbose", is_flag=True, help="Name each file that was passed over, or not taken as a whole.")
 @click.pass_context
-def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, **options: Any) -> None:
+def index(context: click.Context, /, paths: tuple[Path, ...], **options: Any) -> None:
     """Index files and folders.
 
     Text, Markdown, HTML, PDF, office files (Word, PowerPoint, Excel, OpenDocument, RTF), mails with attachments, CSV,
@@ -101,13 +94,8 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, 
     documents keep their own allow_token_document and deny_token_document. If it was found in a folder, these only
     narrow --allow and --deny further, unless --trust-jsonl is given.
 
-    With --rebuild an embedded index of an earlier version is brought to the present form without the files: the old
-    form answers until the new one is complete, and rights stay as they are.
-
     Links are not followed. Time and memory for each file are limited; files that exceed the limits are reported.
     """
-    if rebuild == bool(paths):
-        raise click.UsageError("Name at least one PATH, or give --rebuild without PATH.")
     _require_there(paths, options["conf"])
     allow, deny = options["allow"], options["deny"]
     if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
@@ -117,16 +105,6 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, rebuild: bool, 
     rights = Rights(allow, deny)
     with _in_words():
         settings = settings_for(options["conf"])
-        if rebuild:
-            if not settings.solr.url.startswith(EMBEDDED):
-                raise click.UsageError(
-                    "--rebuild is for an embedded index; for Solr there is `datafari-rag passages sync`."
-                )
-            total = rebuilt(settings.solr)
-            click.echo(f"{counted(total.documents, 'document')} rebuilt")
-            if total.rest:
-                raise click.ClickException(UNREADABLE_RIGHTS.format(counted(total.rest, "document")))
-            return
         with progress("Indexing", "documents") as listener:
             limits = SandboxLimits(options["file_seconds"], options["file_memory"])
             how = IndexOptions(options["again"], options["trust_jsonl"], limits)

@@ -32,7 +32,8 @@ from datafari_rag.core.proof.marks import marks_in
 from datafari_rag.core.text.folding import clean, lowered, without_invisible
 from datafari_rag.core.text.sentences import MAX_CHARS, spans_or_blocks
 from datafari_rag.core.text.structure import is_row
-from datafari_rag.core.text.words import STEMS, is_empty_word, is_unspaced, pieces_of
+from datafari_rag.core.text.tokens import pieces_of
+from datafari_rag.core.text.words import STEMS, is_empty_word, is_unspaced
 
 SENTENCES: Mapping[SummaryLength, int] = {"short": 3, "medium": 6, "long": 12}
 """How many sentences a summary of each length has, about."""

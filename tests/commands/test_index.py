@@ -24,7 +24,6 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.index import index, manifest_of
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.search_request import Browse
-from tests.adapters.embedded.test_writer import written_earlier
 
 CHILD = "from datafari_rag.commands.index import index; print('ready', flush=True); index()"
 VERSION_DOCUMENTS = 300
@@ -78,27 +77,9 @@ def test_a_second_run_does_what_changed(place: Place) -> None:
     assert place.texts() == {"b.txt": "two"}
 
 
-def test_an_index_of_an_earlier_version_is_rebuilt_without_its_files(place: Place) -> None:
-    written_earlier(place.index, [{"id": "a", "exactContent": "one", "allow_token_document": ["staff"]}])
-    done = place.run("--rebuild")
-    assert (done.exit_code, done.stdout, place.texts(), place.texts("staff")) == (
-        0,
-        "1 document rebuilt\n",
-        {},
-        {"a": "one"},
-    )
-    assert place.run("--rebuild").stdout == "0 documents rebuilt\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [((), "Name at least one PATH"), (("--rebuild", "."), "Name at least one PATH"), (("--rebuild",), "passages sync")],
-    ids=["no path", "rebuilt with a path", "rebuilt on Solr"],
-)
-def test_what_cannot_be_meant_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    (tmp_path / "rag.properties").write_text("solr.url=http://127.0.0.1:1/solr/x\n")
-    result = CliRunner().invoke(index, [*arguments, "--conf", str(tmp_path / "rag.properties")])
-    assert (result.exit_code, said in result.stderr) == (2, True)
+def test_a_run_without_a_path_is_refused() -> None:
+    result = CliRunner().invoke(index, [])
+    assert (result.exit_code, "Missing argument 'PATH...'" in result.stderr) == (2, True)
 
 
 def test_again_writes_what_did_not_change(place: Place) -> None:

@@ -37,7 +37,9 @@ def test_a_citation_names_the_place_of_its_row(tmp_path: Path, kind: str, place:
         writer.commit()
     retriever = EmbeddedRetriever(tmp_path / "index")
     document = retriever.fetch(str(stored["id"]), "exactContent", EVERYBODY)
-    assert document is not None and document.places == stored.get("place_marks")
+    # A passage that begins within the rows of a sheet has a mark of its own.
+    marks = str(stored.get("place_marks") or "").splitlines()
+    assert document is not None and {*marks} <= {*(document.places or "").splitlines()}
 
     chosen = select("What is the gateway for South Asia?", [document], limit=Limit(400, 3), language="en").chosen
     extracts = extracts_for(chosen, is_cleaned=True)

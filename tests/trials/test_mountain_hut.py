@@ -14,7 +14,8 @@ from flask.testing import FlaskClient
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import LazyGroup
 from datafari_rag.core.text.folding import folded
-from datafari_rag.core.text.words import STEMS, is_empty_word, sought_in
+from datafari_rag.core.text.tokens import sought_in
+from datafari_rag.core.text.words import STEMS, is_empty_word
 from datafari_rag_trials.evaluation.questions import Question, questions_in
 
 HUT = Path(__file__).parents[1] / "data" / "mountain_hut"

@@ -1,10 +1,9 @@
 """
 From words, rights and restrictions to tantivy queries: what is searched, in which fields, with which weights.
 
-Queries are built from analysed words, never parsed, so that no character of a user's text is syntax.
-
-A user's filter and a caller's restrictions become queries that narrow and never score. Tokens and values are raw terms:
-no analyser and no parser sees them. What cannot be a term matches nothing.
+Queries are built from terms, never parsed, so that no character of a user's text is syntax. A user's filter and a
+caller's restrictions become queries that narrow and never score. Tokens and values are raw terms: nothing reads them.
+What cannot be a term matches nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +11,24 @@ from __future__ import annotations
 import datetime
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise
 
-from tantivy import FieldType, Occur, Order, Query, Schema, Searcher
+from tantivy import FieldType, Occur, Query, Schema, Searcher
 
-from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, LANGUAGES, RAW_FIELDS, TermsOfWords, analyzer_of
+from datafari_rag.adapters.embedded.schema import (
+    DATE_FIELD,
+    DOCUMENT,
+    KIND,
+    NAME,
+    PASSAGE_WORDS,
+    RAW_FIELDS,
+    TITLE,
+    WORDS,
+    stemmed_languages,
+    terms_of,
+)
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
 from datafari_rag.core.errors import BadSetting, UnfitValue
@@ -27,65 +37,102 @@ from datafari_rag.core.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
 from datafari_rag.core.solr.parameters import usable_words
 from datafari_rag.core.text.folding import is_unicode
 
-PRESENCE = 1.2
-"""
-What a word's being there at all counts, in its idf: a part that knows neither length nor frequency.
+PRESENCE = 3.0
+"""What a word's being there at all counts, in its idf: a part that knows neither length nor frequency."""
 
-tantivy's BM25 cannot be set to penalise long documents less (its b is .75). Measured over 3,845 questions, right
-document first / among 3 / among 10: 78.2 / 87.3 / 92.5 without, 82.0 / 89.9 / 94.1 with this and `PAIR`.
-"""
-
-PAIR = 0.8
+PAIR = 1.0
 """The weight of two words of the question that are neighbours in the text."""
 
 COMMON_DOCUMENTS, COMMON_SHARE = 5000, 0.05
-"""
-A word in more documents than both of these is common: neither its presence nor its pair with another common word
-counts. That halves the time of ten words over 100,000 documents. Taking the share alone as the limit (1,500 of the
-questions, 4,063 documents) gave 80.9 / 89.5 / 93.8 against 80.9 / 89.5 / 93.7.
-"""
+"""A word in more documents than both of these is common: neither its presence nor its pairs count. Half the time."""
 
-WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2, "url_search": 0.1}
-"""Weights of the fields, or of the families of fields with one for each language."""
+WEIGHTS: Mapping[str, float] = {WORDS: 1.4, TITLE: 0.8, NAME: 0.1}
+
+MAX_SOUGHT_CHARS, MAX_TERMS = 4000, 240
+"""Most characters and terms of a question that are looked for: a pasted page is not searched word by word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """
+    One word of a question: the terms that it is read as, several where it has parts, in each language.
+
+    *terms* has the weight of each reading; a word without any language's endings has one reading.
+    """
+
+    terms: Mapping[tuple[str, ...], float]
+
+
+def sought_in(words: Iterable[str], language: str) -> list[Sought]:
+    """
+    Return what *words* look for, in order and each once; words without content are left out when others remain.
+
+    Documents of every language are looked for, those of *language* with more weight; "" has no preference.
+    """
+    usable = usable_words(words, language)
+    text = " ".join(usable)[:MAX_SOUGHT_CHARS]
+    starts = [0, *accumulate(len(word) + 1 for word in usable)][: len(usable)]
+    readings: list[dict[tuple[str, ...], float]] = [{} for _ in usable]
+    for code in dict.fromkeys((language, "", *stemmed_languages())):
+        weight = 1.0 if code == language or not language else OTHER_LANGUAGE
+        by_word: list[list[str]] = [[] for _ in usable]
+        for token, term in islice(zip(*terms_of(text, code), strict=True), MAX_TERMS):
+            if term:
+                by_word[bisect_right(starts, token.start) - 1].append(term)
+        for reading, own in zip(readings, by_word, strict=True):
+            if own:
+                reading.setdefault(tuple(own), weight)
+    distinct: dict[frozenset[tuple[str, ...]], Sought] = {}
+    for reading in readings:
+        if reading:
+            distinct.setdefault(frozenset(reading), Sought(reading))
+    return list(distinct.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What turns words into terms: the index as it is now, and the terms of words by analyser."""
+    """What the index knows of terms now."""
 
     searcher: Searcher
     schema: Schema
-    of_words: TermsOfWords
+    documents: int
+    """How many documents it has."""
 
-    def terms(self, field: str, word: str) -> Sequence[str]:
-        """Return the terms of *word* in *field*, in order; empty when it has no letter or digit."""
-        return self.of_words[word, analyzer_of(field)]
+    def query(self, field: str, terms: Sequence[str]) -> Query | None:
+        """Return what finds *terms*, one behind the other, in *field*; None where the index does not know them."""
+        if not all(self.searcher.doc_freq(field, term) for term in terms):
+            return None
+        if len(terms) == 1:
+            return Query.term_query(self.schema, field, terms[0])
+        return Query.phrase_query(self.schema, field, list(terms))
 
-    def knows(self, field: str, terms: Sequence[str]) -> bool:
-        """Return whether each of *terms* occurs somewhere in *field*; deleted documents count until they are merged."""
-        return all(self.searcher.doc_freq(field, term) for term in terms)
+    def together(self, terms: Sequence[str]) -> Query | None:
+        """Return what finds the passages that have all *terms*; None where the index does not know them."""
+        if not all(self.searcher.doc_freq(PASSAGE_WORDS, term) for term in terms):
+            return None
+        return _all(Query.term_query(self.schema, PASSAGE_WORDS, term) for term in terms)
 
-    def documents_with(self, field: str, word: str) -> int:
-        """Return how many documents have the rarest term of *word* in *field*."""
-        return min((self.searcher.doc_freq(field, term) for term in self.terms(field, word)), default=0)
+    def documents_with(self, word: Sought) -> int:
+        """Return how many documents have the rarest term of *word*, in the language that has it most."""
+        counts = (min(self.searcher.doc_freq(WORDS, term) for term in terms) for terms in word.terms)
+        return max(counts, default=0)
 
     def is_common(self, number: int) -> bool:
         """Return whether a word that *number* documents contain is too common for its cost."""
-        return number > COMMON_DOCUMENTS and number > COMMON_SHARE * self.searcher.num_docs
+        return number > COMMON_DOCUMENTS and number > COMMON_SHARE * self.documents
 
 
 def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None:
     """
-    Return the query for the words of *step*, None when none of them has a letter or digit.
+    Return the query for the words of *step*, None when none of them can be looked for.
 
-    Words without content in *language* are left out when others remain. Each word is looked for in all fields and
-    counts once, however many hold it.
+    Each word is looked for in text, title and address, and counts once, however many hold it.
     """
-    words = [word for word in usable_words(step.words, language) if vocabulary.terms("exactContent", word)]
+    words = sought_in(step.words, language)
     if not words:
         return None
-    parts = [_word_query(word, language, vocabulary) for word in words]
-    pairs = [(Occur.Should, query) for query in _pair_queries(words, language, vocabulary)]
+    parts = [_word_query(word, vocabulary) for word in words]
+    pairs = [(Occur.Should, query) for query in _pair_queries(words, vocabulary)]
     if step.operator == "AND" and step.min_match is None:
         return Query.boolean_query([*((Occur.Must, part) for part in parts), *pairs])
     needed = max(1, len(parts) * (step.min_match or 0) // 100)
@@ -93,55 +140,39 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     return Query.boolean_query([(Occur.Must, query), *pairs]) if pairs else query
 
 
-def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:
-    queries = [
-        (field, weight, query)
-        for field, weight in _fields(language)
-        if (query := _field_query(field, vocabulary.terms(field, word), vocabulary)) is not None
-    ]
-    if not queries:
+def passage_query_for(word: Sought, vocabulary: Vocabulary) -> Query | None:
+    """Return what finds the passages with *word*, each once; None where there is none."""
+    readings = [query for terms in word.terms if (query := vocabulary.together(terms)) is not None]
+    return Query.const_score_query(_any(readings), 1.0) if readings else None
+
+
+def _word_query(word: Sought, vocabulary: Vocabulary) -> Query:
+    clauses: list[Query] = []
+    in_text: list[Query] = []
+    for field, weight in WEIGHTS.items():
+        for terms, share in word.terms.items():
+            query = vocabulary.query(field, terms)
+            if query is not None:
+                clauses.append(Query.boost_query(query, weight * share))
+                in_text += [query] if field == WORDS else []
+    if not clauses:
         return Query.empty_query()
-    clauses = [(Occur.Should, Query.boost_query(query, weight)) for _, weight, query in queries]
-    texts = [(field, query) for field, _, query in queries if field.startswith(("content_", "exactContent"))]
-    number = max((vocabulary.documents_with(field, word) for field, _ in texts), default=0)
-    if texts and not vocabulary.is_common(number):
-        there = Query.boolean_query([(Occur.Should, query) for _, query in texts])
+    number = vocabulary.documents_with(word)
+    if in_text and not vocabulary.is_common(number):
         # BM25's idf of a word that *number* documents have. Above 0.
-        idf = math.log(1 + (max(number, vocabulary.searcher.num_docs) - number + 0.5) / (number + 0.5))
-        clauses.append((Occur.Should, Query.const_score_query(there, PRESENCE * idf)))
-    return Query.boolean_query(clauses)
+        idf = math.log(1 + (max(number, vocabulary.documents) - number + 0.5) / (number + 0.5))
+        clauses.append(Query.const_score_query(_any(in_text), PRESENCE * idf))
+    return _any(clauses)
 
 
-def _pair_queries(words: Sequence[str], language: str, vocabulary: Vocabulary) -> Iterator[Query]:
-    """Yield a query for each two neighbours of the question, in the stemmed field of its language."""
-    field = f"content_{language}" if language in LANGUAGES else "exactContent"
-    for first, second in pairwise(words):
-        terms = [*vocabulary.terms(field, first), *vocabulary.terms(field, second)]
-        numbers = [vocabulary.documents_with(field, word) for word in (first, second)]
-        if len(terms) > 1 and all(numbers) and not vocabulary.is_common(min(numbers)):
-            yield Query.boost_query(Query.phrase_query(vocabulary.schema, field, list(terms), PAIR_SLOP), PAIR)
+def _pair_queries(words: Sequence[Sought], vocabulary: Vocabulary) -> Iterator[Query]:
+    """Yield a query for each two neighbours of the question, as its own language reads them."""
+    numbers = [vocabulary.documents_with(word) for word in words]
+    for (first, second), counts in zip(pairwise(words), pairwise(numbers), strict=True):
+        terms: list[str | tuple[int, str]] = [*next(iter(first.terms)), *next(iter(second.terms))]
+        if min(counts) and not vocabulary.is_common(min(counts)):
+            yield Query.boost_query(Query.phrase_query(vocabulary.schema, WORDS, terms, PAIR_SLOP), PAIR)
 
-
-def _fields(language: str) -> Iterator[tuple[str, float]]:
-    for family, weight in WEIGHTS.items():
-        if family not in ("content", "title"):
-            yield family, weight
-            continue
-        for code in LANGUAGES:
-            yield f"{family}_{code}", weight if code == language else weight * OTHER_LANGUAGE
-
-
-def _field_query(field: str, terms: Sequence[str], vocabulary: Vocabulary) -> Query | None:
-    """Return None for what the field does not know: a cheap look that spares four languages' empty postings."""
-    if not terms or not vocabulary.knows(field, terms):
-        return None
-    if len(terms) == 1:
-        return Query.term_query(vocabulary.schema, field, terms[0])
-    # What an analyser splits (2024-report, l'entretien) belongs together: Datafari's autoGeneratePhraseQueries.
-    return Query.phrase_query(vocabulary.schema, field, list(terms))
-
-
-DATE_FIELD = "last_modified"
 
 EARLIEST = datetime.datetime(1678, 1, 1, tzinfo=datetime.UTC)
 LATEST = datetime.datetime(2262, 1, 1, tzinfo=datetime.UTC)
@@ -172,9 +203,14 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
     return _all(_level_query(level, tokens, schema, searcher) for level in LEVELS)
 
 
+def of_kind(kind: str, schema: Schema) -> Query:
+    """Return what finds all documents, or all passages."""
+    return Query.term_query(schema, KIND, kind)
+
+
 def restriction_query(restriction: Narrowing, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     """
-    Return what one restriction narrows to: nothing, for a field that cannot be filtered.
+    Return what one restriction narrows documents to: nothing, for a field that cannot be filtered.
 
     *values_of* returns the values of a field, sorted, that documents of this user have: `values_in`, remembered. A
     range is made of them and of no others, so that what it costs reveals nothing about other documents.
@@ -186,10 +222,10 @@ def restriction_query(restriction: Narrowing, schema: Schema, values_of: Callabl
         either = [Query.term_set_query(schema, "id", [doc_id for doc_id in restriction.ids if is_unicode(doc_id)])]
     else:
         either = [_restricted(part, schema, values_of) for part in (restriction, *restriction.alternatives)]
-    query = either[0] if len(either) == 1 else Query.boolean_query([(Occur.Should, query) for query in either])
+    query = _any(either)
     if not restriction.is_excluded:
         return query
-    return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, query)])
+    return Query.boolean_query([(Occur.Must, of_kind(DOCUMENT, schema)), (Occur.MustNot, query)])
 
 
 def values_in(field: str, within: Query, searcher: Searcher) -> list[str]:
@@ -211,18 +247,8 @@ def values_in(field: str, within: Query, searcher: Searcher) -> list[str]:
 
 def narrowed(query: Query, filters: Sequence[Query]) -> Query:
     """Return *query* within all of *filters*, its scores unchanged."""
-    if not filters:
-        return query
     silent = [(Occur.Must, Query.const_score_query(part, 0.0)) for part in filters]
     return Query.boolean_query([(Occur.Must, query), *silent])
-
-
-def blocks_of(searcher: Searcher, query: Query) -> list[int]:
-    """Return the blocks of vectors of the documents that *query* finds, in order."""
-    # The column of a field is read far faster than stored documents: 0.1 s for 100,000.
-    limit = max(1, searcher.num_docs)
-    hits = searcher.search(query, limit=limit, count=False, order_by_field=BLOCK_FIELD, order=Order.Asc).hits
-    return [int(block) for block, _ in hits if block is not None]
 
 
 def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Searcher) -> Query:
@@ -234,8 +260,7 @@ def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Search
     allow, deny = f"allow_token_{level}", f"deny_token_{level}"
     allowed = _all(Query.term_query(schema, field, NO_SECURITY) for field in (allow, deny))
     if known_tokens := [token for token in tokens if searcher.doc_freq(allow, token)]:
-        either = (allowed, Query.term_set_query(schema, allow, known_tokens))
-        allowed = Query.boolean_query([(Occur.Should, query) for query in either])
+        allowed = _any([allowed, Query.term_set_query(schema, allow, known_tokens)])
     parts = [(Occur.Must, allowed)]
     if unwanted := [token for token in tokens if searcher.doc_freq(deny, token)]:
         parts.append((Occur.MustNot, Query.term_set_query(schema, deny, unwanted)))
@@ -244,6 +269,10 @@ def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Search
 
 def _all(queries: Iterable[Query]) -> Query:
     return Query.boolean_query([(Occur.Must, query) for query in queries])
+
+
+def _any(queries: Sequence[Query]) -> Query:
+    return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
 def _restricted(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:

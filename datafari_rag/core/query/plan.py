@@ -22,7 +22,8 @@ from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import RagSettings, Settings
 from datafari_rag.core.text.folding import visible
 from datafari_rag.core.text.language import detect, language_code
-from datafari_rag.core.text.words import is_empty_word, is_in_capitals, is_unspaced, sought_in
+from datafari_rag.core.text.tokens import sought_in
+from datafari_rag.core.text.words import is_empty_word, is_in_capitals, is_unspaced
 
 TURN_TOKENS = 8
 """What role and frame of one message cost, at most."""

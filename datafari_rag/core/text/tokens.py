@@ -10,10 +10,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from datafari_rag.core.text.words import FUNCTION_WORDS, LISTS, STEMS, Remembered, language_codes
+from datafari_rag.core.text.words import (
+    FUNCTION_WORDS,
+    LISTS,
+    STEMS,
+    Remembered,
+    is_unspaced,
+    language_codes,
+    words_of,
+)
 
 
 class Token(NamedTuple):
@@ -98,6 +107,9 @@ _MOST_FORMS = 50_000
 """The most words of a language that are remembered: a text of a megabyte has half as many."""
 
 
+Span = tuple[int, int]
+
+
 def tokens(text: str, language: str | None = None) -> list[Token]:
     """
     Return the tokens of *text* in order; empty where it has neither letter, digit nor a sign that means something.
@@ -105,31 +117,78 @@ def tokens(text: str, language: str | None = None) -> list[Token]:
     *language* is a code with a data file, or None where it is not sure: it decides stems alone. A run of a script
     without blanks has one token a sign, each with the sign itself as its key and two neighbouring signs as its stem.
     """
-    forms = _FORMS[language if language is not None and LISTS[language] else ""]
-    capitals, sequence, capital_places = _capitals(), list[Token](), list[int]()
-    initials = {match.start(): match.end() for match in _INITIALS.finditer(text)} if "." in text else {}
-    beyond = 0
-    for match in _TOKEN.finditer(text):
-        start, end = match.span()
-        if start < beyond:
-            continue
-        raw = match.group()
-        if start in initials:
-            end = beyond = initials[start]
-            raw = text[start:end].replace(".", "")
-        key, stem = forms[raw]
-        if raw in capitals:
-            capital_places.append(len(sequence))
-        if key:
-            sequence.append(Token(key, stem, start, end))
-    for at in capital_places:
+    capitals = _capitals()
+    forms, token_of = _FORMS[language if language is not None and LISTS[language] else ""], Token._make
+    found = [(match[0], match.span()) for match in _TOKEN.finditer(text)]
+    if "." in text and (initials := {match.start(): match.end() for match in _INITIALS.finditer(text)}):
+        found = list(_with_initials(found, text, initials))
+    sequence = [token_of((*forms[raw], *span)) for raw, span in found]
+    for at in [at for at, (raw, _) in enumerate(found) if raw in capitals]:
         sequence[at] = _in_capitals(text, sequence, at)
+    if not all(token.key for token in sequence):
+        sequence = [token for token in sequence if token.key]
     return sequence if text.isascii() or _SEPARATE.search(text) is None else _in_pairs(text, sequence)
+
+
+def stems(text: str, language: str | None = None) -> list[str]:
+    """Return the stems of `tokens` that are not empty, in half the time where each word can be read for itself."""
+    raws = _TOKEN.findall(text)
+    is_plain = text.isascii() or _SEPARATE.search(text) is None
+    if not is_plain or not _capitals().isdisjoint(raws) or ("." in text and _INITIALS.search(text) is not None):
+        return [token.stem for token in tokens(text, language) if token.stem]
+    forms = _FORMS[language if language is not None and LISTS[language] else ""]
+    return [stem for raw in raws if (stem := forms[raw][1])]
+
+
+def _with_initials(
+    found: Iterable[tuple[str, Span]], text: str, initials: Mapping[int, int]
+) -> Iterator[tuple[str, Span]]:
+    """Yield *found* with the letters of each of *initials*, which begin and end there, as one word."""
+    beyond = 0
+    for raw, (start, end) in found:
+        if start in initials:
+            beyond = initials[start]
+            yield text[start:beyond].replace(".", ""), (start, beyond)
+        elif start >= beyond:
+            yield raw, (start, end)
 
 
 def is_content(token: Token, language: str | None) -> bool:
     """Say whether *token* is a word or number that *language* does not have among its stop words."""
     return bool(token.stem) and (token.stem.isupper() or token.key not in FUNCTION_WORDS[language or ""])
+
+
+_KATAKANA = re.compile(r"([\u30a1-\u30fa\u30fc-\u30fe]+)")
+_IDEOGRAPHIC = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+
+
+def sought_in(text: str, language: str) -> tuple[str, ...]:
+    """
+    Return the words of *text* that are looked for, in order, a run of a script without blanks in pieces.
+
+    The whole clause would be one phrase that hardly any document has. Katakana stays whole: Solr takes it for one word.
+    """
+    words: list[str] = []
+    for word in words_of(text, language):
+        if not is_unspaced(word.text):
+            words.append(word.text)
+            continue
+        for run in filter(None, _KATAKANA.split(word.text)):
+            words.extend((run,) if _KATAKANA.fullmatch(run) else pieces_of(run))
+    return tuple(words)
+
+
+def pieces_of(run: str) -> tuple[str, ...]:
+    """
+    Return the overlapping pieces of *run*, two signs long in Chinese and Japanese, three in the other scripts.
+
+    A run that is no longer than a piece comes back itself.
+    """
+    size = 2 if _IDEOGRAPHIC.search(run) else 3
+    signs = tokens(run)
+    if len(signs) <= size:
+        return (run,)
+    return tuple(run[signs[at].start : signs[at + size - 1].end] for at in range(len(signs) - size + 1))
 
 
 def _in_capitals(text: str, sequence: list[Token], at: int) -> Token:
@@ -145,24 +204,30 @@ def _in_capitals(text: str, sequence: list[Token], at: int) -> Token:
 
 def _in_pairs(text: str, sequence: list[Token]) -> list[Token]:
     """Return *sequence* with the stem of each sign of a script without blanks joined to the sign that follows it."""
-    paired = list(sequence)
-    for at, token in enumerate(sequence):
-        if _SEPARATE.match(text, token.start) is None:
-            continue
-        after = sequence[at + 1] if at + 1 < len(sequence) else None
-        if after is not None and _is_next(text, token, after):
-            paired[at] = token._replace(stem=token.key + after.key)
-        elif at and _is_next(text, sequence[at - 1], token):
-            paired[at] = token._replace(stem="")
+    paired: list[Token] = []
+    is_joined = False
+    for token, after in zip(sequence, [*sequence[1:], None], strict=True):
+        was_joined, is_joined = is_joined, after is not None and _is_next(text, token, after)
+        if is_joined and after is not None:
+            token = Token(token.key, token.key + after.key, token.start, token.end)
+        elif was_joined:
+            token = Token(token.key, "", token.start, token.end)
+        paired.append(token)
     return paired
 
 
 def _is_next(text: str, token: Token, after: Token) -> bool:
     """Say whether both are signs of one run, which goes on behind a line end in a script without any blanks."""
-    between = text[token.end : after.start]
-    if between and not (between == "\n" and _WRAPS.match(text, token.start) and _WRAPS.match(text, after.start)):
+    if not (_IS_SEPARATE[text[token.start]] and _IS_SEPARATE[text[after.start]]):
         return False
-    return all(_SEPARATE.match(text, at) is not None for at in (token.start, after.start))
+    if token.end == after.start:
+        return True
+    is_line_end = after.start - token.end == 1 and text[token.end] == "\n"
+    return is_line_end and all(_WRAPS.match(text, at) is not None for at in (token.start, after.start))
+
+
+_IS_SEPARATE: Remembered[str, bool] = Remembered(lambda sign: _SEPARATE.match(sign) is not None, 20_000)
+"""Whether a sign is of a script without blanks, by sign."""
 
 
 @cache

@@ -42,8 +42,6 @@ _PART = re.compile(_CHARS)
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
-_IDEOGRAPHIC = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_KATAKANA = re.compile(r"([\u30a1-\u30fa\u30fc-\u30fe]+)")
 _POSSESSIVE = re.compile(r"['’ʼ]s?$")
 
 
@@ -69,33 +67,6 @@ def words_of(text: str, language: str) -> tuple[Word, ...]:
     for match in _TOKEN.finditer(text):
         words.extend(_words_at(match.group(), match.start(), language))
     return tuple(words)
-
-
-def sought_in(text: str, language: str) -> tuple[str, ...]:
-    """
-    Return the terms that find *text* in an index: its words in order, a run of an unspaced script in pieces.
-
-    Engines cut such a run into single characters, so that a piece is found as a phrase; the whole clause would be one
-    phrase that hardly any document has. Katakana stays whole: engines take it for one word.
-    """
-    words: list[str] = []
-    for word in words_of(text, language):
-        if not is_unspaced(word.text):
-            words.append(word.text)
-            continue
-        for run in filter(None, _KATAKANA.split(word.text)):
-            words.extend((run,) if _KATAKANA.fullmatch(run) else pieces_of(run))
-    return tuple(words)
-
-
-def pieces_of(run: str) -> tuple[str, ...]:
-    """
-    Return the overlapping pieces of *run*, two characters long in Chinese and Japanese, three in the other scripts.
-
-    A run that is no longer than a piece comes back itself.
-    """
-    size = 2 if _IDEOGRAPHIC.search(run) else 3
-    return tuple(run[start : start + size] for start in range(max(1, len(run) - size + 1)))
 
 
 def is_unspaced(text: str) -> bool:
@@ -144,7 +115,7 @@ def _unspaced_words(token: str, start: int) -> list[Word]:
 
 _MIN_STEM = {"de": 4}
 _DEFAULT_MIN_STEM = 3
-_LONG_SUFFIX = 3
+_LONG_SUFFIX, _LONGEST_SUFFIX = 3, 8
 _SHORT_WORDS_TOO = frozenset({"ing", "ings", "ies", "ied", "ers"})
 _VOWELS = frozenset("aeiouyàâéèêëîïôöùûüáíóú")
 
@@ -218,19 +189,20 @@ ASKING_WORDS: Remembered[str, frozenset[str]] = Remembered(
 )
 """Words of a question that do not describe what it asks for, of a language by its code."""
 
-_SUFFIXES: Remembered[str, tuple[str, ...]] = Remembered(
-    lambda code: tuple(sorted(listed(code, "suffixes"), key=len, reverse=True)), MAX_LANGUAGES
-)
+_SUFFIXES: Remembered[str, frozenset[str]] = Remembered(lambda code: frozenset(listed(code, "suffixes")), MAX_LANGUAGES)
 
 
 def _stem(key: tuple[str, str]) -> str:
     word, language = key
-    suffixes = _SUFFIXES[language] if _DEFAULT_MIN_STEM < len(word) <= LONG_UNITS and word.isalpha() else ()
+    suffixes = (
+        _SUFFIXES[language] if _DEFAULT_MIN_STEM < len(word) <= LONG_UNITS and word.isalpha() else frozenset[str]()
+    )
     if not suffixes:
         return word
     least = _MIN_STEM.get(language, _DEFAULT_MIN_STEM)
-    for suffix in suffixes:
-        if word.endswith(suffix):
+    for size in range(min(_LONGEST_SUFFIX, len(word)), 0, -1):
+        suffix = word[-size:]
+        if suffix in suffixes:
             rest = _single(word[: -len(suffix)], least)
             # A long suffix off a short word leaves too little to distinguish words: current, cure.
             is_long = len(suffix) >= _LONG_SUFFIX and suffix not in _SHORT_WORDS_TOO

@@ -1,14 +1,13 @@
-"""The checksums of an index's files are compared once, and again for every file that is new or changed."""
+"""The checksums of an index's files are noted once, and compared for every file that was touched since."""
 
 import os
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from datafari_rag.adapters.embedded import schema
-from datafari_rag.adapters.embedded.schema import CHECKED_FILE, are_whole, write_whole
+from datafari_rag.adapters.embedded.schema import SUMS_FILE, are_whole, seal, write_whole
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
 
@@ -29,12 +28,13 @@ def index(tmp_path: Path) -> Path:
 def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that were read for their checksum."""
     names: list[str] = []
-    checksum = schema._is_whole
-    monkeypatch.setattr(schema, "_is_whole", lambda path: (names.append(path.name), checksum(path))[1])
+    checksum = schema._sum_of
+    monkeypatch.setattr(schema, "_sum_of", lambda path: (names.append(path.name), checksum(path))[1])
     return names
 
 
 def test_a_file_is_read_for_its_checksum_once(index: Path, read_files: list[str]) -> None:
+    seal(index)
     assert are_whole(index)
     assert read_files == []
 
@@ -46,28 +46,23 @@ def test_a_file_that_was_touched_is_read_again(index: Path, read_files: list[str
     assert read_files == [store.name]
 
 
-@pytest.mark.parametrize(
-    "note",
-    [
-        lambda path: path.unlink(),
-        lambda path: path.write_text("not json"),
-        lambda path: path.write_text("[]"),
-        lambda path: path.write_text('{"x.store": "whole"}'),
-    ],
-    ids=["removed", "unreadable", "of another shape", "about other files"],
-)
-def test_without_a_good_note_every_file_is_read(
-    index: Path, read_files: list[str], note: Callable[[Path], object]
-) -> None:
-    note(index / CHECKED_FILE)
+def test_every_file_of_a_segment_has_a_checksum(index: Path) -> None:
+    (index / SUMS_FILE).unlink()
+    assert are_whole(index), "a crash came before the sums"
+    seal(index)
+    for file in index.glob("*.*"):
+        if len(file.stem) == 32:
+            was = file.read_bytes()
+            file.write_bytes(was[:-1] + bytes([was[-1] ^ 1]))
+            assert not are_whole(index), file.name
+            file.write_bytes(was)
     assert are_whole(index)
-    assert len(read_files) == 6
 
 
-def test_a_note_that_cannot_be_written_is_done_without(index: Path) -> None:
-    (index / CHECKED_FILE).unlink()
-    (index / CHECKED_FILE).mkdir()
-    assert are_whole(index)
+def test_a_file_that_is_not_committed_has_no_checksum(index: Path, read_files: list[str]) -> None:
+    (index / f"{'0' * 32}.store").write_bytes(b"half of what a merge writes")
+    seal(index)
+    assert read_files == []
 
 
 def test_a_file_is_replaced_whole_and_no_draft_is_left(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -11,36 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tantivy import Query
 
-from datafari_rag.adapters.embedded.passage_texts import (
-    BLOCKS_FILE,
-    FEW_STRAYS,
-    FOLDER,
-    MAX_MATCHES,
-    MAX_NUMBER,
-    VECTORS_FILE,
-    PartsSearch,
-    PassageText,
-    PassageTexts,
-    PassageTextWriter,
-    key_of,
-    parts_of,
-)
 from datafari_rag.adapters.embedded.passages import EmbeddedPassages
-from datafari_rag.adapters.embedded.queries import blocks_of, narrowed
-from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.queries import narrowed, sought_in
+from datafari_rag.adapters.embedded.retriever import MAX_MATCHES, EmbeddedRetriever, PartsSearch
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, stored_span
-from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
-from datafari_rag.core.evidence.parts import MAX_CHARS
+from datafari_rag.core.evidence.parts import MAX_CHARS, MAX_PARTS
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector, pieces_of
 from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ports import Meaning
-from datafari_rag.retrieval import Engines, browsed, searched
+from datafari_rag.retrieval import Engines, browsed
 
 MODEL = EmbeddingModel("test", "test-key", 2)
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
@@ -169,80 +152,6 @@ def test_a_document_changed_or_removed_between_two_looks_is_read_as_it_is_now(tm
     assert read["a"].startswith("The harbour is closed.")
 
 
-def test_where_an_earlier_version_wrote_no_passages_texts_are_cut_when_they_are_asked_for(tmp_path: Path) -> None:
-    text = "The harbour is closed. " * 9000 + "The ferry leaves at nine. " + "The harbour is open. " * 9000
-    write(tmp_path, manual("a", text))
-    shutil.rmtree(tmp_path / FOLDER)
-    retriever, passages = opened(tmp_path)
-
-    def found_with(meaning: Meaning | None) -> Document:
-        asked, engines = search("ferry", is_bare=False), Engines(retriever, meaning)
-        (found,) = searched((asked,), ANYBODY, settings=Settings(), engines=engines).result.documents
-        return found
-
-    found = found_with(None)
-    assert found.text.startswith("The harbour is closed.") and "The ferry leaves at nine." in found.text
-    assert len(found.text) <= MAX_CHARS + 20 * len(GAP) and found.origins is not NO_ORIGINS
-    both = found_with(Meaning(NearEmbedder(), passages))
-    assert (both.text, both.near) == (found.text, ())
-
-
-def test_damaged_passages_are_left_alone_and_words_find_what_they_found(tmp_path: Path) -> None:
-    write(tmp_path, manual("a", "The ferry leaves. " * 9))
-    for file in (tmp_path / FOLDER).glob("*.store"):
-        file.write_bytes(bytes(file.stat().st_size))
-    retriever, passages = opened(tmp_path)
-
-    (found,) = retriever.search(search("ferry"), ANYBODY).documents
-    assert found.text.startswith("The ferry")
-    (read,) = passages.compared([Document("a", "")], question("ferry"), ANYBODY)
-    assert read.text == found.text
-
-
-def test_passages_that_no_document_names_go_when_they_are_many(tmp_path: Path) -> None:
-    for number in range(FEW_STRAYS + 4):
-        write(tmp_path, manual("a", f"Version {number} of the timetable. " * 9))
-    texts = PassageTexts(tmp_path)
-
-    assert next(block for block in range(1, FEW_STRAYS + 5) if texts.cards([block])) > 1
-    _, passages = opened(tmp_path)
-    (found,) = passages.compared([Document("a", "")], question("timetable"), ANYBODY)
-    assert f"Version {FEW_STRAYS + 3} " in found.text
-
-
-def test_passages_of_a_commit_that_never_came_are_read_by_nobody(tmp_path: Path) -> None:
-    write(tmp_path, manual("a", "The ferry leaves. " * 9))
-    writer = EmbeddedWriter(tmp_path)
-    late = manual("b", "The lighthouse is dark. " * 9)
-    writer.add_embedded([late], {"b": vectors_of(str(late["exactContent"]), "lighthouse")}, MODEL)
-    writer._vectors.secure()  # type: ignore[union-attr] # as far as a killed commit may come
-    writer._texts.commit()  # type: ignore[union-attr]
-    writer.close()
-    write(tmp_path, manual("c", "The harbour is open. " * 9))
-
-    _, passages = opened(tmp_path)
-    assert {one.id for one in passages.nearest(question("ferry"), ANYBODY)} == {"a", "c"}
-    read = {one.id: one.text for one in passages.compared([Document(n, "") for n in "abc"], question("x"), ANYBODY)}
-    assert {*read} == {"a", "c"} and read["c"].startswith("The harbour")
-
-
-def test_more_passages_than_keys_are_refused(tmp_path: Path) -> None:
-    with closing(PassageTextWriter(tmp_path)) as writer, pytest.raises(EmbeddingsGarbled):
-        writer.add(1, {}, [PassageText(0, "x")] * (MAX_NUMBER + 1))
-
-
-def test_of_very_many_passages_with_as_few_words_none_is_preferred(tmp_path: Path) -> None:
-    many = [PassageText(10 * n, "the pump") for n in range(MAX_MATCHES + 50)]
-    with closing(PassageTextWriter(tmp_path)) as writer:
-        writer.add(1, {"language": "en"}, [*many, PassageText(99_999, "the pumps have valves")])
-        writer.commit()
-    texts = PassageTexts(tmp_path)
-
-    assert texts.matched(["pump", "valve"], "en", [1]) == {key_of(1, len(many)): 2.0}
-    assert texts.matched(["pump"], "en", [1]) == {} == texts.matched(["valve"], "en", [2])
-    assert texts.matched(["of", "the", "zebra"], "en", [1]) == {}
-
-
 def test_hidden_documents_change_nothing_of_what_is_read(tmp_path: Path) -> None:
     """Beside an index with many hidden documents, in many commits, one that never held them."""
     rng = random.Random(18)
@@ -290,7 +199,7 @@ def test_hidden_documents_change_no_passage_that_words_find(tmp_path: Path) -> N
         # The order of documents knows how rare words are in all of them; what is read of each does not.
         found = [{one.id: one for one in retriever.search(asked, ANYBODY).documents} for retriever in retrievers]
         assert {*found[0]} == {*found[1]} and all(name.startswith("s") for name in found[0])
-        assert sum(len(one.text) for one in found[0].values()) <= MAX_CHARS + 20 * len(GAP)
+        assert sum(len(one.text) for one in found[0].values()) <= MAX_CHARS + MAX_PARTS * len(GAP)
         same = parts_of_equals(retrievers, asked)
         assert same[0] == same[1] and len(same[0]) == len(found[0])
 
@@ -300,11 +209,26 @@ def parts_of_equals(retrievers: Sequence[EmbeddedRetriever], asked: Search) -> l
     told: list[dict[str, Sequence[object]]] = []
     for retriever in retrievers:
         view = retriever.view()
-        visible = blocks_of(view.searcher, narrowed(Query.all_query(), retriever.filters(view, ANYBODY, ())))
-        cards = retriever.texts.cards(visible)
-        read = parts_of(retriever.texts, cards, {}, PartsSearch(asked.step.words, asked.language))
-        told.append({cards[block].stored["id"][0]: parts for block, parts in read.items()})
+        first, *filters = view.within(ANYBODY)
+        cards = view.cards(view.vocabulary.searcher.search(narrowed(first, filters), limit=100).hits)
+        read = retriever.read(cards, {}, PartsSearch(asked.step.words, asked.language), ANYBODY)
+        told.append({one.id: (one.text, one.origins) for one in read.values()})
     return told
+
+
+def test_of_very_many_passages_with_as_few_words_none_is_preferred(tmp_path: Path) -> None:
+    many = "The pump is old. " + "Nothing else is known of it. " * 20
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([manual("a", many * (2 * MAX_MATCHES + 100) + "The pumps have valves.")])
+        writer.commit()
+    view = EmbeddedRetriever(tmp_path).view()
+    (card,) = view.cards(view.vocabulary.searcher.search(narrowed(*view.within(ANYBODY)[:1], []), limit=1).hits)
+
+    def matched(*words: str) -> dict[int, float]:
+        return view.matched(sought_in(words, "en"), [card], ANYBODY)
+
+    assert list(matched("pump", "valve").values()) == [2.0]
+    assert matched("pump") == {} == matched("of", "the", "zebra")
 
 
 def test_words_alone_read_parts_of_long_documents_and_short_ones_as_a_whole(tmp_path: Path) -> None:
@@ -323,27 +247,6 @@ def test_words_alone_read_parts_of_long_documents_and_short_ones_as_a_whole(tmp_
     assert {one.text for one in whole} == {by_word, found["short"].text}
     few = retriever.search(search("short", is_bare=False), ANYBODY).documents
     assert [(one.text, one.origins) for one in few] == [(found["short"].text, NO_ORIGINS)], "all of them fits"
-
-
-def test_no_number_is_given_twice_where_passages_were_removed(tmp_path: Path) -> None:
-    """A document whose passages are gone must not be read as another one's."""
-    for name in ("a", "b"):
-        with closing(EmbeddedWriter(tmp_path)) as writer:
-            writer.add([manual(name, f"The ferry {name}. " * 9)])
-            writer.commit()
-        if name == "a":
-            shutil.rmtree(tmp_path / FOLDER)
-    found = EmbeddedRetriever(tmp_path).search(search("ferry", is_bare=False), ANYBODY).documents
-    assert {one.id: one.text[:12] for one in found} == {"a": "The ferry a.", "b": "The ferry b."}
-
-
-def test_numbers_that_an_earlier_version_gave_are_not_given_again(tmp_path: Path) -> None:
-    (tmp_path / VECTORS_FILE).write_text('{"form": 1, "next_block": 7, "generations": []}', encoding="utf-8")
-    with closing(PassageTextWriter(tmp_path)) as passages:
-        assert [passages.new_block(), passages.new_block()] == [7, 8]
-    (tmp_path / FOLDER / BLOCKS_FILE).write_text("{", encoding="utf-8")
-    with pytest.raises(SearchUnavailable):
-        PassageTextWriter(tmp_path)
 
 
 def test_a_list_of_the_index_is_arranged_by_meaning_and_its_pages_stay_whole(tmp_path: Path) -> None:

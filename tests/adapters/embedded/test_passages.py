@@ -13,7 +13,8 @@ import pytest
 
 from datafari_rag.adapters.embedded.passages import MAX_NEAR, EmbeddedPassages
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.embedded.vector_files import LIST_FILE, MAX_FILES, listed
+from datafari_rag.adapters.embedded.schema import VECTORS_FILE
+from datafari_rag.adapters.embedded.vectors import listed
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
@@ -329,7 +330,7 @@ def test_another_model_is_named_until_everything_was_indexed_with_it(tmp_path: P
     assert ids(index.nearest(replace(asked(axis(1)), model_key="other"), ANYBODY)) == ["a", "b"]
     assert (index.spread(other), index.spread(MODEL)) == (0.05, None)
     assert "index the documents again" in (index.probe(MODEL) or "")
-    assert len(list(tmp_path.glob("passages-*.bin"))) == 2
+    assert len(list(tmp_path.glob("vectors-*.bin"))) == 1
 
 
 def test_two_models_between_two_commits_are_refused(tmp_path: Path) -> None:
@@ -350,18 +351,18 @@ def test_a_model_without_a_usable_size_is_refused(tmp_path: Path, size: int | No
 
 def test_what_was_not_committed_leaves_no_file(tmp_path: Path) -> None:
     write(tmp_path, [doc("a")], {"a": [axis(1)]})
-    before = {path.name for path in tmp_path.glob("passages*")}
+    before = {path.name for path in tmp_path.glob("vectors*")}
     with closing(EmbeddedWriter(tmp_path)) as writer:
         writer.add_embedded([doc("b")], {"b": pieces([axis(1)])}, MODEL)
-    assert {path.name for path in tmp_path.glob("passages*")} == before
+    assert {path.name for path in tmp_path.glob("vectors*")} == before
     assert ids(passages(tmp_path).nearest(asked(axis(1)), ANYBODY)) == ["a"]
 
 
 def test_a_file_that_a_crash_left_is_removed_by_the_next_writer(tmp_path: Path) -> None:
     write(tmp_path, [doc("a")], {"a": [axis(1)]})
-    (tmp_path / "passages-0123.bin").write_bytes(b"half a file")
+    (tmp_path / "vectors-0123.bin").write_bytes(b"half a file")
     write(tmp_path, [doc("b")], {"b": [axis(1)]})
-    assert not (tmp_path / "passages-0123.bin").exists()
+    assert not (tmp_path / "vectors-0123.bin").exists()
     assert ids(passages(tmp_path).nearest(asked(axis(1)), ANYBODY)) == ["a", "b"]
 
 
@@ -369,37 +370,49 @@ def test_vectors_listed_by_a_commit_that_never_came_are_found_by_nobody(tmp_path
     write(tmp_path, [doc("a")], {"a": [axis(1)]})
     writer = EmbeddedWriter(tmp_path)
     writer.add_embedded([doc("b")], {"b": pieces([axis(1)])}, MODEL)
-    writer._vectors.secure()  # type: ignore[union-attr] # as far as a killed commit may come
+    writer._vectors.secure([1], 2)  # type: ignore[union-attr] # as far as a killed commit may come
     writer.close()
     assert ids(passages(tmp_path).nearest(asked(axis(1)), ANYBODY)) == ["a"]
     write(tmp_path, [doc("c")], {"c": [axis(1)]})
     assert ids(passages(tmp_path).nearest(asked(axis(1)), ANYBODY)) == ["a", "c"]
 
 
-def test_many_commits_are_put_together_and_a_reader_that_is_open_goes_on(tmp_path: Path) -> None:
+def test_each_commit_leaves_one_matrix_of_what_is_there_and_a_reader_that_is_open_goes_on(tmp_path: Path) -> None:
     index = passages(tmp_path)
-    for number in range(2 * MAX_FILES + 3):
+    for number in range(12):
         name = f"d{number % 5}"
         write(tmp_path, [doc(name)], {name: [axis(1, number)]})
         assert len(index.nearest(asked(axis(1), 9), ANYBODY)) == min(number + 1, 5)
-    (generation,) = listed(tmp_path).generations
-    assert len(generation.files) <= MAX_FILES
-    assert {path.name for path in tmp_path.glob("passages-*.bin")} == {file.name for file in generation.files}
+    (matrix,) = listed(tmp_path)
+    # The rows that a commit replaces stay until the next one: a crash in between needs them.
+    assert {path.name for path in tmp_path.glob("vectors-*.bin")} == {matrix.file} and matrix.rows <= 6
+
+
+def test_the_number_of_a_document_that_is_gone_is_not_given_again(tmp_path: Path) -> None:
+    """Its vectors may still be there, and must not be those of another one."""
+    write(tmp_path, [doc("a")], {"a": [axis(1)]})
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.delete(["a"])
+        writer.commit()
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([doc("b")])
+        writer.commit()
+    assert passages(tmp_path).nearest(asked(axis(1)), ANYBODY) == ()
 
 
 DAMAGE: Mapping[str, Callable[[Path], object]] = {
     "a file that is cut": lambda folder: vectors_in(folder).write_bytes(vectors_in(folder).read_bytes()[:-1]),
     "a file that is gone": lambda folder: vectors_in(folder).unlink(),
     "a file that was changed": lambda folder: vectors_in(folder).write_bytes(bytes(vectors_in(folder).stat().st_size)),
-    "a list that is no JSON": lambda folder: (folder / LIST_FILE).write_text("{"),
-    "a list that is no object": lambda folder: (folder / LIST_FILE).write_text("[]"),
-    "a list of another version": lambda folder: (folder / LIST_FILE).write_text('{"form": 99}'),
-    "a list without its parts": lambda folder: (folder / LIST_FILE).write_text('{"form": 1}'),
+    "a list that is no JSON": lambda folder: (folder / VECTORS_FILE).write_text("{"),
+    "a list that is no object": lambda folder: (folder / VECTORS_FILE).write_text("[]"),
+    "a list of another version": lambda folder: (folder / VECTORS_FILE).write_text('{"form": 99}'),
+    "a list without its parts": lambda folder: (folder / VECTORS_FILE).write_text('{"form": 2}'),
 }
 
 
 def vectors_in(folder: Path) -> Path:
-    return next(iter(sorted(folder.glob("passages-*.bin"))))
+    return next(iter(sorted(folder.glob("vectors-*.bin"))))
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tantivy import Document
 
-from datafari_rag.adapters.embedded.passage_texts import PassageTexts
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.embedded.schema import VERSION_FILE, created
-from datafari_rag.adapters.embedded.writer import EmbeddedWriter, Rebuilt, _stored, live_blocks
-from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, User, filter_for
+from datafari_rag.adapters.embedded.schema import VERSION_FILE
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.search_request import Browse
-from tests.adapters.embedded.test_passages import random_acl
-from tests.security.corpora import TOKENS
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 
@@ -194,93 +189,3 @@ def test_readers_that_open_while_a_writer_commits_see_whole_states(tmp_path: Pat
         running.result()
     assert len(ids(kept)) == 6
     assert seen
-
-
-Doc = Mapping[str, object]
-
-
-def written_earlier(directory: Path, documents: Sequence[Doc]) -> None:
-    """Write *documents* as a version did that made no passages: no document has a block."""
-    writer = created(directory).writer(30_000_000, 1)
-    for one in documents:
-        writer.add_document(_stored(one))
-    writer.commit()
-    writer.wait_merging_threads()
-
-
-def library(rng: random.Random) -> list[Doc]:
-    return [
-        {
-            "id": f"d{number}",
-            "exactContent": "The ferry leaves at nine. " * rng.choice((0, 1, 90)),
-            "title": f"Title {number}",
-            "url": f"https://example.test/a%20b/{number}",
-            "language": rng.choice(("en", "fr", "zh", "")),
-            "last_modified": rng.choice(("2024-03-01T10:00:00.123Z", "")),
-            "preview_content": rng.choice(("", "a preview")),
-            "source": "files",
-            **random_acl(rng),
-        }
-        for number in range(rng.randint(1, 30))
-    ]
-
-
-def shown(directory: Path, tokens: Sequence[str], text: str | None = None) -> list[Doc]:
-    """Return all that a user with *tokens* is shown; what is equally good has no order."""
-    user = User("u", frozenset(tokens)) if tokens else ANONYMOUS
-    access = filter_for(user, mode="tokens", anonymous="public")
-    response = EmbeddedRetriever(directory).browse(Browse(text, rows=100), access)["response"]
-    assert isinstance(response, dict)
-    return sorted(response["docs"], key=lambda row: str(row["id"]))
-
-
-@pytest.mark.parametrize("corpora", [6, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_rebuilt_index_is_what_it_would_be_had_this_version_written_it(tmp_path: Path, corpora: int) -> None:
-    """Half of it may be of this version already; rights, texts and all that is shown are what they were."""
-    for corpus in range(corpora):
-        rng = random.Random(corpus)
-        documents, old, new = library(rng), tmp_path / f"old{corpus}", tmp_path / f"new{corpus}"
-        half = rng.randint(0, len(documents))
-        written_earlier(old, documents[half:])
-        reader = EmbeddedRetriever(old)
-        assert {*ids(reader)} <= {str(one["id"]) for one in documents[half:]}
-        for place, own in ((old, documents[:half]), (new, documents)):
-            with closing(EmbeddedWriter(place)) as writer:
-                writer.add(own)
-                writer.commit()
-        with closing(EmbeddedWriter(old)) as writer:
-            done = writer.rebuild()
-        assert done == Rebuilt(sum(bool(one["exactContent"]) for one in documents[half:]))
-        for _ in range(8):
-            tokens, text = rng.sample(TOKENS, rng.randint(0, 6)), rng.choice((None, "ferry", "example"))
-            assert shown(old, tokens, text) == shown(new, tokens, text)
-        blocks = live_blocks(created(old))
-        assert (
-            len(blocks) == len(PassageTexts(old).cards(blocks)) == sum(bool(one["exactContent"]) for one in documents)
-        )
-
-
-def test_a_document_without_readable_rights_is_not_rebuilt_and_stays_hidden(tmp_path: Path) -> None:
-    """An absent field would be written as open to everybody."""
-    written_earlier(tmp_path, [{"id": "a", "exactContent": "The ferry."}])
-    writer = created(tmp_path).writer(30_000_000, 1)
-    odd = Document()
-    for name, value in (("id", "b"), ("exactContent", "The ferry."), *((name, "x") for name in ACL_FIELDS[1:])):
-        odd.add_text(name, value)
-    writer.add_document(odd)
-    writer.commit()
-    writer.wait_merging_threads()
-    with closing(EmbeddedWriter(tmp_path)) as rebuilding:
-        assert rebuilding.rebuild() == Rebuilt(documents=1, rest=1)
-    assert ids(EmbeddedRetriever(tmp_path)) == ["a"]
-
-
-def test_a_rebuild_that_ends_early_leaves_the_old_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written_earlier(tmp_path, [{"id": f"d{number}", "exactContent": f"ferry {number}"} for number in range(5)])
-    before = shown(tmp_path, [])
-    with closing(EmbeddedWriter(tmp_path)) as writer:
-        monkeypatch.setattr(writer, "commit", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            writer.rebuild()
-    assert shown(tmp_path, []) == before
-    assert live_blocks(created(tmp_path)) == []

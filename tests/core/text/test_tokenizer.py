@@ -1,6 +1,7 @@
 import pytest
 
-from datafari_rag.core.text.words import pieces_of, sought_in, words_of
+from datafari_rag.core.text.tokens import pieces_of, sought_in
+from datafari_rag.core.text.words import words_of
 
 
 def texts(text: str, language: str = "en") -> list[str]:
