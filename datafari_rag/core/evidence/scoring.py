@@ -2,7 +2,7 @@
 Which documents come first, which of their passages, and whether that is evidence: one score for each.
 
 The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
-together, words in their order, what is said word for word and the title can speak. Rarity is counted among the
+together, what is said word for word and the title can speak. Rarity is counted among the
 candidates, and within a document among its passages, so no score depends on the engine. The weights are measured
 (docs/quality.md). Nearness by meaning counts the more, the less the words of the question find.
 """
@@ -24,10 +24,10 @@ from datafari_rag.core.evidence.passages import Piece, pieces_of
 from datafari_rag.core.proof.labels import MAX_TITLE_CHARS, file_name
 from datafari_rag.core.text.folding import lowered
 
-ENGINE, BEST, PAIRS, WORDED, TITLE, LANGUAGE = 6.0, 4.0, 3.5, 5.0, 1.2, 3.0
+ENGINE, BEST, WORDED, TITLE, LANGUAGE = 6.0, 4.0, 5.0, 1.2, 3.0
 """
-Weights of: the engine's score, the best stretch, words in their order, a part of the question word for word, title and
-file name, the same language.
+Weights of: the engine's score, the best stretch, a part of the question word for word, title and file name, no other
+language.
 """
 
 FEW_WORDS = 3
@@ -110,13 +110,10 @@ def weigh(question: str, documents: Sequence[Document], *, language: str, keeps_
         coverage, named = fullest(own, rare) / total, named_in(document, terms, language)
         score = document.rated
         if score is None:
-            in_order = sum(
-                min(rare[at : at + 2]) * _saturated(followed(own, at, terms)) for at in range(len(terms) - 1)
-            )
             in_title = sum(worth for worth, is_there in zip(rare, named, strict=True) if is_there)
             score = WORDED * worded(question, document.text) + (
                 ENGINE * document.score / best
-                + (BEST * fullest(own, rare, is_repeated=True) + PAIRS * in_order + TITLE * in_title) / total
+                + (BEST * fullest(own, rare, is_repeated=True) + TITLE * in_title) / total
                 + LANGUAGE * (document.language in (None, language))
             )
         results.append(Ranked(document, score, own, coverage, named))
