@@ -21,7 +21,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -329,9 +329,10 @@ def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     )
     complete = completed if settings.rag.template == "openai" else str
     further = []
-    for address, token in zip_longest(settings.llm.fallback, settings.llm.fallback_tokens):
+    # Tokens without an endpoint are an error of the settings, which questions are told; nothing is sent with them.
+    for address, token in zip(settings.llm.fallback, chain(settings.llm.fallback_tokens, repeat("")), strict=False):
         url, _, model = address.partition("#")
-        further.append(Endpoint(complete(url), token or "", model or None, tls, proxy))
+        further.append(Endpoint(complete(url), token, model or None, tls, proxy))
     return (first, *further)
 
 
