@@ -147,7 +147,7 @@ def _costs(library: Library, solr: RunningSolr, behind: Stubs, peers: Mapping[st
         found["embedded"] |= _asked(ours, library, lambda: 0.0)
     found["Solr"] = {"index_s": _run(url, behind, "index", str(lines))}
     found["Solr"] |= _over_solr(library, url, behind, pid)
-    found["snippets"] = _over_solr(library, url, behind, pid, rag__solrField="highlighting", rag__extract="head")
+    found["snippets"] = _over_solr(library, url, behind, pid, rag__solrField="highlighting")
     found |= {name: _of_peer(peer, library, pid) for name, peer in peers.items()}
     found["Solr with passages"] = {"index_s": _run(url, behind, "passages", "sync")}
     found["Solr with passages"] |= _over_solr(library, url, behind, pid)

@@ -67,7 +67,7 @@ function cardFor(question, place) {
       ask(proposed, talk.turns.length);
     },
     open: opened,
-    thumbs: (answer) => thumbsOf(answer, question, setup),
+    thumbs: (answer) => thumbsOf(answer, setup),
   });
   const count = basket.ids()?.length;
   const limited = count && element("p", { class: "fine" }, filled(counted(words.basket_alone, count), { count }));

@@ -4,10 +4,9 @@ import { element, ROOT } from "./element.js";
 
 /**
  * @param {import("./types.js").Answer} answer
- * @param {string} question
  * @param {{words: import("./types.js").Words, token: string, hasFeedback: boolean}} setup
  */
-export function thumbsOf(answer, question, setup) {
+export function thumbsOf(answer, setup) {
   if (!setup.hasFeedback) return null;
   const { words } = setup;
   const place = element("div", { class: "thumbs", role: "group", "aria-label": words.helpful });

@@ -79,7 +79,7 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     (folder / "tokenizer.model").write_bytes(tokenizer_of(model))
     facts = {"name": "small", "dimensions": HIDDEN, "pooling": "mean"}
     (folder / "embedding.json").write_text(json.dumps(facts), encoding="utf-8")
-    return OnnxEmbedder(folder, None, {}, frozenset())
+    return OnnxEmbedder(folder)
 
 
 def computed(ids: list[int]) -> list[float]:

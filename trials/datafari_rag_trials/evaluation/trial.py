@@ -293,7 +293,7 @@ def _hits(
     hits = {"passages": _at_budgets(question, most, partial(choose, weighed), setup)}
     if setup.baselines:
         hits["head"] = _at_budgets(question, most, partial(head, order), setup)
-        rag = structs.replace(setup.settings.rag, solr_field="highlighting", extract="head", evidence_min=0.0)
+        rag = structs.replace(setup.settings.rag, solr_field="highlighting", evidence_min=0.0)
         snippets = structs.replace(setup.settings, rag=rag)
         extracts = _extracts(Ask(question.text), setup.asks, snippets, dependencies)
         hits["highlighting"] = (holds([extract.text for extract in extracts], question.answers),) * len(BUDGETS)
