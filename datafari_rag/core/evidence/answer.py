@@ -150,7 +150,7 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
             headed, under = asked**2 * DECAY**under, under + 1
             if is_line or one.is_question or one.kind == "heading":
                 asked, under = own, 0
-            if one.is_question or one.kind == "heading":
+            if one.is_question or one.kind == "heading" or (one.kind == "row" and one.is_part):
                 continue
             distance = nearest - nearness_of(near[place], cut[number]) if near[place] else 0.0
             if own or headed > LEAST_HEADED or (weight and near[place]):

@@ -333,3 +333,10 @@ def test_perhaps_shows_passages_with_the_names_of_their_documents_and_no_mark() 
     assert said.startswith("Je n'ai trouvé aucune réponse claire") and "\n- " in said
     assert "[1]" not in said and "1932" in said
     assert perhaps("Who sings?", extracts("Nothing of it."), language="en") == nothing_found("en")
+
+
+def test_the_header_of_a_table_is_no_answer() -> None:
+    table = "Building | Room | Seats\nHarbour | Blue | 12\nHarbour | Green | 30"
+    said = answer("How many seats has the Green room?", extracts(table), language="en")
+    assert said.startswith("Building: Harbour; Room: Green; Seats: 30 [1].")
+    assert "“Building" not in said
