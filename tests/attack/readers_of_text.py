@@ -338,7 +338,6 @@ READERS: dict[str, Reader] = {
     "core.text.folding.is_unicode": folding.is_unicode,
     "core.text.folding.encodable": folding.encodable,
     "core.text.folding.without_invisible": folding.without_invisible,
-    "core.text.folding.unaccented": lambda text: folding.unaccented(folding.lowered(text)),
     "core.text.folding.aligned": folding.aligned,
     "core.text.folding.fold": folding.fold,
     "core.text.folding.folded": folding.folded,
@@ -352,6 +351,7 @@ READERS: dict[str, Reader] = {
     "core.text.sentences.spans": sentences.spans,
     "core.text.words.is_empty_word": lambda text: words.is_empty_word(text, "en"),
     "core.text.sizes.estimate": sizes.estimate,
+    "core.text.tokens.with_forms": lambda text: tokens.with_forms(folding.lowered(text)),
     "core.text.tokens.tokens": lambda text: tokens.tokens(text, "en"),
     "core.text.words.sought_in": lambda text: words.sought_in(text[:MAX_QUESTION_CHARS], "en"),
     "core.text.words.words_of": lambda text: [

@@ -2,7 +2,7 @@
 What a question looks for, and where that stands in a text.
 
 The question is read as tokens; a text is searched for the beginnings of their stems, which costs a tenth of reading
-all of its words, and only what is found is read as a token.
+all of its words, and only what is found is read as a token, and so is a word whose letters are not those of its stem.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from itertools import groupby
 from math import log
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
-from datafari_rag.core.text.folding import lowered, unaccented
-from datafari_rag.core.text.tokens import Token, is_content, tokens
-from datafari_rag.core.text.words import Remembered, is_asking_word, is_unspaced
+from datafari_rag.core.text.folding import lowered
+from datafari_rag.core.text.tokens import LETTER, VARIANT, Token, is_content, is_sign, tokens, with_forms
+from datafari_rag.core.text.words import Remembered, is_asking_word
 
 MAX_TERMS = 40
 """Terms of a question that are looked for; the first ones say what it is about."""
@@ -30,7 +30,7 @@ NAME, GROUP = 0.6, 0.75
 LONGEST_CHARS = 60
 """No word is longer; what goes on is not read further."""
 
-_WORD_END = re.compile(rf"[^\W_]{{0,{LONGEST_CHARS}}}(?:['’](?:s|t|d|m|re|ve|ll)\b)?")
+_WORD_END = re.compile(rf"{LETTER}{{0,{LONGEST_CHARS}}}(?:['’](?:s|t|d|m|re|ve|ll)\b)?")
 
 _MARKED = re.compile(r"[\u0590-\u0dff]")
 """Scripts that write one word with and without its vowels and joiners: their texts are read as tokens as a whole."""
@@ -66,26 +66,40 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
     # In German every noun is capital; where all words are, none is told from the others by it.
     names = [False] * len(content) if language == "de" or all(capital) else capital
     terms: dict[str, Term] = {}
-    for (is_name, is_sign), run in groupby(
-        zip(content, names, strict=True), key=lambda pair: (pair[1], is_unspaced(pair[0].key))
+    for (is_name, of_signs), run in groupby(
+        zip(content, names, strict=True), key=lambda pair: (pair[1], is_sign(pair[0].key))
     ):
         group = [word for word, _ in run]
-        weight = (NAME if is_name else 1.0) / len(group) ** (GROUP if is_name else 0.5 * is_sign)
+        weight = (NAME if is_name else 1.0) / len(group) ** (GROUP if is_name else 0.5 * of_signs)
         for word in group:
             terms.setdefault(word.stem, Term(word.stem, weight, is_name))
     return tuple(terms.values())[:MAX_TERMS]
 
 
 def hits_in(text: str, terms: Sequence[Term], language: str) -> Hits:
-    """Return where each of *terms* stands in *text*, whatever its case, accents and ending."""
-    if any(_MARKED.search(term.stem) for term in terms):
-        places: dict[str, list[int]] = {}
-        for token in tokens(text, language):
-            places.setdefault(token.stem, []).append(token.start)
-        return tuple(tuple(places.get(term.stem, ())[:MAX_HITS]) for term in terms)
-    small = unaccented(lowered(text))
-    stems = _STEMS[language]
-    return tuple(tuple(_hits(small, text, term.stem.lower(), term.stem, stems)) for term in terms)
+    """Return where each of *terms* stands in *text*, whatever its case, accents, ending and way of writing."""
+    small = with_forms(lowered(text))
+    spans = [(0, len(text))] if any(_MARKED.search(term.stem) for term in terms) else _variants(small)
+    places: dict[str, list[int]] = {}
+    parts, at = list[str](), 0
+    for start, end in spans:
+        for token in tokens(text[start:end], language):
+            places.setdefault(token.stem, []).append(start + token.start)
+        parts += (small[at:start], " " * (end - start))
+        at = end
+    plain, stems = "".join([*parts, small[at:]]), _STEMS[language]
+    found = ((*places.get(term.stem, ()), *_hits(plain, text, term.stem.lower(), term.stem, stems)) for term in terms)
+    return tuple(tuple(sorted(own)[:MAX_HITS]) for own in found)
+
+
+def _variants(small: str) -> Iterator[tuple[int, int]]:
+    """Yield the stretches without a blank that have a `VARIANT`, in order."""
+    end = 0
+    while (at := small.find(VARIANT, end)) >= 0:
+        start = small.rfind(" ", end, at) + 1 or end
+        end = small.find(" ", at)
+        end = len(small) if end < 0 else end
+        yield start, end
 
 
 def rarity(total: float, count: float) -> float:
@@ -97,9 +111,9 @@ def _hits(small: str, text: str, needle: str, stem: str, stems: Remembered[str, 
     size = len(needle)
     at, found = small.find(needle), 0
     while at >= 0 and found < MAX_HITS:
-        if not needle[0].isalnum() or is_unspaced(needle):
+        if not needle[0].isalnum() or is_sign(needle):
             is_there = True
-        elif at and small[at - 1].isalnum():
+        elif at and small[at - 1].isalnum() and not is_sign(small[at - 1]):
             is_there = False
         else:
             ending = _WORD_END.match(text, at + size)

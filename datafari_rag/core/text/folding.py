@@ -95,7 +95,8 @@ def unusual(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _VISIBLE_BYTES).decode("utf-8", "surrogatepass")
 
 
-def _unusual_characters(text: str) -> set[str]:
+def unusual_characters(text: str) -> set[str]:
+    """Return the characters of *text* that `unusual` leaves."""
     return set().union(*map(unusual, pieces(text)))
 
 
@@ -241,8 +242,6 @@ def _on_one_line(text: str, *, but: str = "") -> str:
     return text
 
 
-_LATIN = frozenset("abcdefghijklmnopqrstuvwxyz")
-
 _SPELLINGS = {
     **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
     **dict.fromkeys("‘’‚‛‹›′ʼʹ`´＇", "'"),
@@ -253,13 +252,6 @@ _SPELLINGS = {
     "Æ": "ae",
     **dict.fromkeys("﹨＼", "/"),
 }
-_PLAIN_LETTERS = {
-    letter: base
-    for letter in map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)))
-    if letter.islower() and (base := unicodedata.normalize("NFD", letter)[0]) in _LATIN
-}
-"""Lower-case Latin letters with accents, each with the one that it is without them."""
-
 _TAG_BEGIN = re.compile(r"<(?=[A-Za-z/!?])")
 _BACKSLASH = re.compile(r"(?<![0-9])\\|\\(?![0-9])")
 _SHARP_S = re.compile("[ßẞ]")
@@ -320,7 +312,7 @@ class Folded:
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, with no space at either end; may be empty."""
     text = _as_shown(text)
-    odd = {character: _SPELLED[character] for character in _unusual_characters(text)}
+    odd = {character: _SPELLED[character] for character in unusual_characters(text)}
     spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
     regular = _regular(text, odd)
@@ -362,7 +354,7 @@ def aligned(text: str) -> Folded | None:
     its accent apart.
     """
     text = _as_shown(text)
-    odd = {character: _SPELLED[character] for character in _unusual_characters(text)}
+    odd = {character: _SPELLED[character] for character in unusual_characters(text)}
     if not all(map(_KEEPS_PLACE.__getitem__, odd)):
         return None
     return Folded(_regular(text, odd), (0, len(text)), (0, len(text)), ())
@@ -374,7 +366,7 @@ def folded(text: str) -> str:
     if text.isascii():
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())
-    odd = _unusual_characters(text)
+    odd = unusual_characters(text)
     if all(map(_is_one, odd)):
         return " ".join(_regular(text, {character: _SPELLED[character] for character in odd}).split())
     return fold(text).text
@@ -391,16 +383,6 @@ def lowered(text: str) -> str:
     """Return *text* in lower case with every character at its place."""
     # The one character of Unicode that is two in lower case.
     return "".join(map(str.lower, pieces(text.replace("\u0130", "i"))))
-
-
-def unaccented(text: str) -> str:
-    """Return *text*, which is in lower case, without the accents of Latin letters, every character at its place."""
-    if text.isascii():
-        return text
-    # A few accents occur often: to replace them one by one takes a tenth of the time that a table takes.
-    for letter in _PLAIN_LETTERS.keys() & _unusual_characters(text):
-        text = text.replace(letter, _PLAIN_LETTERS[letter])
-    return text
 
 
 def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
