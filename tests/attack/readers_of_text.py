@@ -353,7 +353,7 @@ READERS: dict[str, Reader] = {
     "core.text.sizes.estimate": sizes.estimate,
     "core.text.tokens.with_forms": lambda text: tokens.with_forms(folding.lowered(text)),
     "core.text.tokens.tokens": lambda text: tokens.tokens(text, "en"),
-    "core.text.words.sought_in": lambda text: words.sought_in(text[:MAX_QUESTION_CHARS], "en"),
+    "core.text.tokens.sought_in": lambda text: tokens.sought_in(text[:MAX_QUESTION_CHARS], "en"),
     "core.text.words.words_of": lambda text: [
         words.words_of(text[:MAX_QUESTION_CHARS], code) for code in ("en", "fr", "it")
     ],

@@ -146,7 +146,7 @@ WORST = {
     "core.text.tokens.with_forms": "compatible",
     "core.text.tokens.tokens": "'\\u0e44\\u0e17\\u0e22'",
     "core.text.sizes.estimate": "'\\u201c\\u4e2d'",
-    "core.text.words.sought_in": "'|\\u4e2d'",
+    "core.text.tokens.sought_in": "'|\\u4e2d'",
     "core.text.words.words_of": "'\\u30021'",
     "core.text.sizes.between_characters": "'\\U0001f3fb'",
     "core.text.sizes.cut_at": "'|\\n'",
