@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import log
+from math import inf, log
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.documents import HIGHLIGHTING, Extract
@@ -22,7 +22,7 @@ from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, named_in
 from datafari_rag.core.proof.sources import Source, is_prose
 from datafari_rag.core.text.folding import clean
 from datafari_rag.core.text.language import detect, sentence_in
-from datafari_rag.core.text.statements import texts_of
+from datafari_rag.core.text.statements import STOPS, texts_of
 from datafari_rag.core.text.tokens import tokens
 
 MAX_CHARS, MAX_WHOLE_CHARS = 400, 700
@@ -32,23 +32,30 @@ MAX_STATEMENTS = 3
 
 LEAST_WORDS = 3
 
-COVERED, HEADED, DOCUMENT, LENGTH, OPENS = 0.2, 0.8, 0.2, 0.05, 0.3
+COVERED, HEADED, DOCUMENT, LENGTH, BEGINS, OPENS, DEFINES = 0.6, 1.8, 0.9, 0.05, 0.1, 0.4, 0.8
 """
 Weights of the share of the question's words that a statement itself has, of standing under a heading or a question with
-these words, of each place that its document is farther down, of being e times as long, and of being a short line of
-its own or ending with a colon, beside what it and what stands around it hold of the question.
+these words, of each place that its document is farther down, of being e times as long, of having one of the words near
+its beginning, of being a short line of its own or ending with a colon, and of being the first of its document
+that begins with the only word, beside what it and what stands around it hold of the question.
 """
 
-DECAY, LEAST_HEADED = 0.8, 0.01
-"""What a heading still says of the next statement under it, and when it says nothing any more."""
+DECAY, LEAST_HEADED, PRECISION = 0.8, 0.01, 0.25
+"""
+What a heading still says of the next statement under it, when it says nothing any more, and how much it counts which
+share of its own words are the question's.
+"""
 
-NEARNESS = 0.04
+NEARNESS = 0.08
 """Weight of one spread that a statement is nearer in meaning, as far as the words of the question are missing."""
+
+BEGINNING_CHARS = 20
+"""How near to its beginning a statement says what it is about."""
 
 SHORT_CHARS = 40
 """What is shorter gains nothing by that."""
 
-FAR = 0.4
+FAR = 0.7
 """How far below the best statement another one may be: what is farther below only fills the answer."""
 
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
@@ -140,6 +147,7 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
         held = _held(cut, hits[place])
         named = named_in(source.extract.document, terms, language)
         asked, under = sum(value for value, is_there in zip(worth, named, strict=True) if is_there) / total, 0
+        is_defined = False
         for number, score in enumerate(piece_scores(cut, hits[place], terms)):
             one = source.statements[number]
             above = [held[numbers[line.start]] for line in one.above]
@@ -149,15 +157,21 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
                 asked = 0.0
             headed, under = asked**2 * DECAY**under, under + 1
             if is_line or one.is_question or one.kind == "heading":
-                asked, under = own, 0
+                among = len(terms_of(source.text[one.start : one.end], language)) if own else 1
+                asked, under = own * min(1.0, len(held[number]) / among) ** PRECISION, 0
             if one.is_question or one.kind == "heading" or (one.kind == "row" and one.is_part):
                 continue
             distance = nearest - nearness_of(near[place], cut[number]) if near[place] else 0.0
             if own or headed > LEAST_HEADED or (weight and near[place]):
                 length = log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS) / SHORT_CHARS)
                 chance = score + COVERED * own + HEADED * headed - DOCUMENT * place - LENGTH * length
+                begins = any(0 <= at - one.start <= BEGINNING_CHARS for places in hits[place] for at in places)
                 is_opening = is_line or source.text.startswith((":", "："), one.end - 1)
-                yield Quotation(place, number, number, chance - weight * distance - OPENS * is_opening)
+                if len(held[number]) == len(terms) == 1 and source.text[one.end - 1] in STOPS and not is_defined:
+                    is_defined = any(one.start in places for places in hits[place])
+                    chance += DEFINES * is_defined
+                chance += BEGINS * begins - OPENS * is_opening - weight * distance
+                yield Quotation(place, number, number, chance)
 
 
 def _held(cut: Sequence[Piece], hits: Hits) -> list[set[int]]:
@@ -184,11 +198,13 @@ def _chosen(
     likeliest: Sequence[Quotation], sources: Sequence[Source], language: str, room: int
 ) -> list[tuple[Quotation, str]]:
     chosen: list[tuple[Quotation, str]] = []
+    least = -inf
     for one in likeliest:
-        if len(chosen) == MAX_STATEMENTS or one.chance < likeliest[0].chance - FAR:
+        if len(chosen) == MAX_STATEMENTS or one.chance < least:
             break
         if not _may_answer(sources[one.place], one.first):
             continue
+        least = max(least, one.chance - FAR)
         said = _said(sources[one.place], one, language)[0]
         if len(said) <= room and said.rpartition(" [")[0] not in [other.rpartition(" [")[0] for _, other in chosen]:
             chosen.append((one, said))

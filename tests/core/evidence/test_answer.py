@@ -328,6 +328,24 @@ def test_what_stands_under_a_heading_that_asks_is_the_answer() -> None:
     assert said.startswith("“A guard locks the gate.” [1]")
 
 
+def test_the_answer_begins_with_what_defines_the_subject_of_the_question() -> None:
+    text = (
+        "With a list, VACUUM reads only these tables: VACUUM t.\n\nVACUUM reclaims storage of dead rows. "
+        "It is run often.\n\nVACUUM cannot be run in a transaction, since a VACUUM ends it."
+    )
+    assert answer("What does VACUUM do?", extracts(text), language="en").startswith("“VACUUM reclaims storage")
+
+
+def test_a_heading_with_many_other_words_speaks_less_for_what_stands_under_it() -> None:
+    text = "# Lock of the gate tower door cellar stairs\n\nIt is red.\n\n# The lock\n\nIt is made of brass."
+    assert answer("What about the lock?", extracts(text), language="en").startswith("“It is made of brass.” [1]")
+
+
+def test_a_worse_document_adds_nothing_to_a_good_answer() -> None:
+    said = answer("Who opened the bridge?", extracts("The mayor opened the bridge.", "A bridge."), language="en")
+    assert said == "“The mayor opened the bridge.” [1]"
+
+
 def test_perhaps_shows_passages_with_the_names_of_their_documents_and_no_mark() -> None:
     said = perhaps("When was the bridge opened?", extracts(BRIDGE), language="fr")
     assert said.startswith("Je n'ai trouvé aucune réponse claire") and "\n- " in said
