@@ -37,7 +37,7 @@ document's or a reader's word."""
 ALIKE = re.compile(
     r"[a-z]+\.[\w.]+|tls"  # keys
     r"|datafari|_rag|Datafari|Français|English|alice|bob|admin"
-    r"|Site|Sources?|(\d+ )?[Dd]ocuments?|Audit|Score|ragapi|select|page|builtin:extractive.*"
+    r"|Site|Date|Sources?|(\d+ )?[Dd]ocuments?|Audit|Score|ragapi|select|page|builtin:extractive.*"
     r"|https?://\S+|[\d.,/ –-]*(ms|s)?|\W*"
 )
 """What is the same word in both, a key, a name of the wire or a number."""
