@@ -32,7 +32,7 @@ MAX_STATEMENTS = 3
 
 LEAST_WORDS = 3
 
-COVERED, HEADED, DOCUMENT, LENGTH, BEGINS, OPENS, DEFINES = 0.6, 1.8, 0.9, 0.05, 0.1, 0.4, 0.8
+COVERED, HEADED, DOCUMENT, LENGTH, BEGINS, OPENS, DEFINES = 0.6, 1.8, 0.6, 0.05, 0.1, 0.4, 0.8
 """
 Weights of the share of the question's words that a statement itself has, of standing under a heading or a question with
 these words, of each place that its document is farther down, of being e times as long, of having one of the words near

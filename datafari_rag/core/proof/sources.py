@@ -32,7 +32,7 @@ PREVIEW = "preview_content"
 """The field of documents whose text is the beginning of the stored one."""
 
 _JOINT = re.compile(r"\s…\s")
-_ANEW = re.compile(r"\n(?P<empty>\s*\n)?(?=#|[^\W_]++[^\w.)])")
+_ANEW = re.compile(r"(?<!\s)(?P<gap>\s*\n)(?=#|[^\W_]++[^\w.)])")
 """Behind an empty line, or a long line with a full stop, a word, which is no item, begins what no line introduces."""
 
 LONG_LINE_CHARS = 300
@@ -179,8 +179,9 @@ def _blocks(text: str, region: Region) -> Iterator[Block]:
     start, is_begun = region.start, region.is_begun
     for match in _ANEW.finditer(text, region.start, region.end):
         end = match.end()
-        line = "" if match["empty"] else text[text.rfind("\n", start, end - 1) + 1 : end - 1]
-        is_wrapped = match["empty"] is None and (len(line) < LONG_LINE_CHARS or line[-1] not in STOPS or is_row(line))
+        is_empty = match["gap"].count("\n") > 1
+        line = "" if is_empty else text[text.rfind("\n", start, end - 1) + 1 : end - 1]
+        is_wrapped = not is_empty and (len(line) < LONG_LINE_CHARS or line[-1] not in STOPS or is_row(line))
         if end - start >= BLOCK_CHARS and not (is_wrapped or text[end].islower()):
             yield Block(text, Region(start, end, is_begun, is_ended=True))
             start, is_begun = end, True
