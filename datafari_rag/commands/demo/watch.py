@@ -107,6 +107,8 @@ def demo_watch(folder: Path, conf: Path, parent: int) -> None:
     listener, is_done = ProgressFile(progress, folder), False
     if os.getppid() != parent:
         return
+    # A shell starts what runs in the background with this signal ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         for changes in _changes(folder):
