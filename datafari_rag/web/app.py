@@ -137,7 +137,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
     if cors.is_foreign(request, settings.server, OPEN_PATHS):
         raise NotAllowed(
             "Pages of other web sites are not allowed to send this request.",
-            log=f"origin {request.headers.get('Origin')!r:.200}, which server.cors.origins does not name",
+            log=f"origin refused by server.cors.origins and the path: {request.headers.get('Origin')!r:.200}",
         )
     query = str(request.environ.get("QUERY_STRING", ""))
     if len(query) + len(request.path) > MAX_TARGET_BYTES:

@@ -329,7 +329,6 @@ READERS: dict[str, Reader] = {
     "core.text.structure.has_tables": lambda text: structure.has_tables(text, 0, len(text)),
     "core.text.structure.header_above": lambda text: structure.header_above(text, len(text)),
     "core.text.structure.is_in_table": lambda text: structure.is_in_table(text, 0, len(text)),
-    "core.text.structure.named_cells": lambda text: structure.named_cells(text, 0, len(text)),
     "core.text.structure.row_lines": lambda text: structure.row_lines(text, are_neighbours=True),
     "core.text.structure.tables_in": structure.tables_in,
     "core.text.folding.clean": lambda text: folding.clean(text, is_full=True),

@@ -140,7 +140,6 @@ WORST = {
     "core.text.structure.has_tables": "'`' up to '**'",
     "core.text.structure.header_above": "'\\n' up to ')'",
     "core.text.structure.is_in_table": "'|\\u201d'",
-    "core.text.structure.named_cells": "' |'",
     "core.text.structure.row_lines": "'|-|-\\n'",
     "core.text.structure.tables_in": "'\\n|'",
     "core.text.tokens.with_forms": "compatible",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 
@@ -41,7 +41,6 @@ _COUNTED = re.compile(
 )
 """What German counts with a point behind the number."""
 
-_STOP_BEFORE_SMALL = re.compile(r"\.(?<=\w\.)\s++(?=[^\W\d_])")
 _ROMAN = re.compile(r"[IVXLC]+\b")
 _BARE = re.compile(r"['’\"«“”„‘(\[¿¡]")
 _LONGEST_CHARS = 9
@@ -319,11 +318,6 @@ def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) ->
     return list(_spans_between(text, low, high))
 
 
-def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
-    """Return the index of the sentence of *bounds* that holds *offset*, or of the last one before it; 0 at least."""
-    return max(0, bisect_right(bounds, (offset, 1 << 60)) - 1)
-
-
 def _next_word(text: str, low: int, high: int) -> int:
     """Return where the first word behind *low* begins, before *high*; *low* when none does."""
     if text[low - 1].isspace():
@@ -366,23 +360,6 @@ def _block_end(text: str, begin: int, last: int, least_chars: int, languages: La
         if match["none"] is None and end < high and _is_boundary(text, match.group(), begin, end, languages):
             return end
     return high if limit >= last else _cut(text, begin + least_chars, limit)
-
-
-def small_sentences(text: str, stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sentences in *stretches* of *text*: also those that begin in small letters behind a full stop."""
-    sentences, languages = [], Languages()
-    for start, end in stretches:
-        for stop in _STOP_BEFORE_SMALL.finditer(text, start, end):
-            after = stop.end()
-            if (
-                text[after].islower()
-                and _is_beginning(text, after)
-                and not is_abbreviated(text, start, stop.start(), after, languages)
-            ):
-                sentences.append((start, stop.start() + 1))
-                start = after
-        sentences.append((start, end))
-    return sentences
 
 
 def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:

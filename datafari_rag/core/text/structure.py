@@ -261,31 +261,6 @@ def header_above(text: str, start: int) -> Span | None:
     return None if first >= begin else _trimmed(text, first, _line_end(text, first), " \r")
 
 
-def named_cells(text: str, start: int, end: int) -> list[tuple[Span, ...]]:
-    """
-    Return each cell of the row *start* to *end* with what names it: column and cell of the key, column and cell.
-
-    Empty unless the first row of the table is sure to name the columns: a rule follows it, or it has no digit where
-    this row has some. The text of another column says nothing about a cell.
-    """
-    header = header_above(text, start)
-    if header is None or not _is_header(text, header, text[start:end]):
-        return []
-    names, cells = cells_of(text, *header), cells_of(text, start, end)
-    is_exact = _form(text[start:end]) != _GAP  # an empty cell cannot be recognised between columns of spaces
-    if len(cells) != len(names) and not (is_exact and len(cells) < len(names)):
-        return []
-    pairs = [(name, cell) for name, cell in zip(names, cells, strict=False) if cell[0] < cell[1]]
-    return [(*pairs[0], *pair) for pair in pairs[1:]]
-
-
-def _is_header(text: str, header: Span, row: str) -> bool:
-    following = _line_end(text, header[1]) + 1
-    if _is_rule(text[following : _line_end(text, following)]):
-        return True
-    return any(map(str.isdigit, row)) and not any(map(str.isdigit, text[slice(*header)]))
-
-
 def uncovered(tables: Sequence[Table], low: int, high: int) -> Iterator[tuple[int, int, Table | None]]:
     """Yield the stretches of *low* to *high* in order: (start, end, None) between tables, and each table itself."""
     at = low

@@ -55,7 +55,7 @@ def preflight(request: Request, server: ServerSettings, paths: Collection[str]) 
         return None
     response = Response(status=204)
     if _origin(request, server, paths) is None:
-        log.warning("origin refused, server.cors.origins does not name it: %.200r", request.headers.get("Origin"))
+        log.warning("origin refused by server.cors.origins and the path: %.200r", request.headers.get("Origin"))
     else:
         methods = (request.url_rule.methods or set()) if request.url_rule is not None else set()
         response.headers["Access-Control-Allow-Methods"] = ", ".join(sorted(methods - {"HEAD", "OPTIONS"}))

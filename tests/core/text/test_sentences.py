@@ -13,8 +13,6 @@ from datafari_rag.core.text.sentences import (
     blocks,
     bounds_around,
     first_spans,
-    index_at,
-    small_sentences,
     spans,
 )
 from tests.core.sentence_samples import SAMPLES
@@ -66,20 +64,6 @@ def test_a_text_becomes_sentences(text: str, sentences: list[str]) -> None:
     assert [text[start:end] for start, end in spans(text)] == sentences
 
 
-@pytest.mark.parametrize(
-    "sentences",
-    [
-        ["It may rain.", "the fee is low.", "an hour is free."],
-        ["Lund et al. in 1998, approx. the same"],
-        ["He left... the door was open."],
-    ],
-    ids=repr,
-)
-def test_a_sentence_may_begin_in_small_letters_behind_a_full_stop(sentences: list[str]) -> None:
-    text = f"- {' '.join(sentences)}"
-    assert [text[start:end] for start, end in small_sentences(text, [(2, len(text))])] == sentences
-
-
 @given(st.text("aB. \n!?。-1(\"'", max_size=300))
 def test_sentences_are_in_order_and_lose_nothing_but_white_space(text: str) -> None:
     found = spans(text)
@@ -123,11 +107,6 @@ def test_around_a_place_the_sentences_are_those_of_the_whole_text() -> None:
     assert set(around[1:-1]) <= set(spans(text))
     assert any(start <= place < end for start, end in around)
     assert len(around) < 100
-
-
-def test_the_sentence_of_a_place_is_found() -> None:
-    bounds = [(0, 5), (6, 10), (12, 20)]
-    assert [index_at(bounds, offset) for offset in (0, 5, 6, 11, 12, 99)] == [0, 0, 1, 1, 2, 2]
 
 
 def test_a_row_is_one_sentence_whatever_stands_in_its_cells() -> None:

@@ -11,7 +11,6 @@ from datafari_rag.core.text.structure import (
     header_above,
     is_in_table,
     is_row,
-    named_cells,
     row_lines,
     tables_in,
 )
@@ -129,38 +128,6 @@ def test_a_header_is_not_looked_for_without_end() -> None:
     found = header_above(text, text.index("5999 |"))
     assert found is not None
     assert text[slice(*found)] == "999 | x"
-
-
-@pytest.mark.parametrize(
-    ("text", "row", "named"),
-    [
-        pytest.param(
-            "Route | Vehicle | Fare\nSund | Car | 41\n | Truck | 96",
-            "| Truck | 96",
-            [["Vehicle", "Truck", "Fare", "96"]],
-            id="behind an empty cell",
-        ),
-        pytest.param(
-            PIPES, "| Paris | 190 EUR |", [["City", "Paris", "Limit", "190 EUR"]], id="a rule under the header"
-        ),
-        pytest.param(TABS, "Asia\tsg.example.org", [], id="words alone, no rule: the first row may be a row of data"),
-        pytest.param(
-            "Code\tMeaning\nE1\tlate", "E1\tlate", [["Code", "E1", "Meaning", "late"]], id="a number in the row"
-        ),
-        pytest.param("Code\tMeaning\nE1\tlate", "Code\tMeaning", [], id="the header itself"),
-        pytest.param("Berlin | 10\nParis | 20", "Paris | 20", [], id="a first row of data"),
-        pytest.param(
-            "a | b | c\n--- | --- | ---\n1 | 2 |", "1 | 2 |", [["a", "1", "b", "2"]], id="a last cell left out"
-        ),
-        pytest.param("a | b\n--- | ---\n1 | 2 | 3", "1 | 2 | 3", [], id="a cell too many"),
-        pytest.param("a | b | c\n---\n1 |  | 3", "1 |  | 3", [["a", "1", "c", "3"]], id="an empty cell says nothing"),
-        pytest.param("Area    Open    Seats\nGym     60", "Gym     60", [], id="columns of spaces with a cell missing"),
-    ],
-)
-def test_cells_with_what_names_them(text: str, row: str, named: list[list[str]]) -> None:
-    start = text.index(row)
-    found = named_cells(text, start, start + len(row))
-    assert [[text[first:last] for first, last in window] for window in found] == named
 
 
 def test_whether_a_line_has_the_form_of_a_row() -> None:
