@@ -18,6 +18,8 @@ from datafari_rag.core.text.folding import unescaped, without_directions, withou
 FIELDS = "id,title,url,last_modified,extension,preview_content"
 ROWS = 10
 PREVIEW_CHARS = 240
+MAX_ACTIVE = 20
+"""Filters that can be taken off one by one: each has an address with all the others, which may be long."""
 
 _DAYS = re.compile(
     r"last_modified:\[(?:\*|(\d{4}-\d\d-\d\d)T00:00:00Z) TO (?:\*|(\d{4}-\d\d-\d\d)T23:59:59Z)\]", re.ASCII
@@ -131,11 +133,11 @@ def days_of(arguments: Mapping[str, Sequence[str]]) -> tuple[str, str]:
 
 
 def active_filters(arguments: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return each filter in words, its field called as *names* say, with the page's address without it."""
+    """Return the first filters in words, a field called as *names* say, each with the page's address without it."""
     filters = arguments.get("fq", ())
     return [
         (_in_words(text, names), address_with(arguments, fq=[other for other in filters if other != text], start=()))
-        for text in dict.fromkeys(filters)
+        for text in tuple(dict.fromkeys(filters))[:MAX_ACTIVE]
     ]
 
 
