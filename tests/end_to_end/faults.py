@@ -19,7 +19,7 @@ from tests.end_to_end.processes import Running, service, stub_llm
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.real_solr import running
 from tests.settings import settings_with
-from tests.waiting import HANGS_S
+from tests.waiting import HANGS_S, until
 
 PATIENCE_S = 1.0
 """The limit of Solr and the authority; a fault may take it once to connect and once to wait, and no longer."""
@@ -86,6 +86,19 @@ class Scene:
         path = QUESTION + ("&stream=true" if is_streamed else "")
         reply = (service or self.service).get(path, X_Remote_User="ann")
         return reply.status_code, reply.text
+
+    def ask_while_late(self, service: Running | None = None) -> tuple[int, str]:
+        """
+        Return what `ask` does, once no part is late any more.
+
+        With everything in order only a busy machine makes a part late: the short limits are for faults.
+        """
+
+        def in_time() -> tuple[int, str] | None:
+            reply = self.ask(service)
+            return None if reply[0] == 504 else reply
+
+        return until(in_time) or (0, "")
 
     def pause_solr(self) -> None:
         solr_process.signalled(self.solr.processes[0], how=signal.SIGSTOP)
