@@ -58,11 +58,16 @@ def main(channel_number: int, memory_bytes: int, parent: int) -> None:
         channel.setblocking(True)
         while (task := _received(channel)) is not None:
             job, number = task
-            with os.fdopen(number, "rb") as file:
-                _allow(job.seconds)
-                for answer in _answers(job, file, memory_bytes):
-                    channel.sendall(len(answer).to_bytes(8, "big") + answer)
+            try:
+                with os.fdopen(number, "rb") as file:
                     _allow(job.seconds)
+                    for answer in _answers(job, file, memory_bytes):
+                        channel.sendall(len(answer).to_bytes(8, "big") + answer)
+                        _allow(job.seconds)
+            except MemoryError:
+                # Not even enough to say so. While the channel is open the parent waits, so it sees this signal, which
+                # stands for memory; after an ordinary end it might kill this process before its status is set.
+                os.abort()
 
 
 def _confine(memory_bytes: int, parent: int) -> None:

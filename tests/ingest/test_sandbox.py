@@ -157,6 +157,19 @@ def test_what_needs_too_much_memory_is_ended_and_the_next_file_is_read(
         assert text_of(reader, good) == "good text"
 
 
+def test_memory_that_runs_out_while_an_answer_is_sent_is_named_too(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starved = (
+        "import sys; sys.path += sys.argv[4:]; from datafari_rag.ingest import sandbox_child as child;"
+        "child._encoded = lambda answer: bytearray(1 << 60); child.main(*map(int, sys.argv[1:4]))"
+    )
+    monkeypatch.setattr(sandbox, "_START", starved)
+    with (
+        Sandbox() as reader,
+        pytest.raises(MemoryExceeded, match=r"^Reading it needed more than 1,000 MB of memory\.$"),
+    ):
+        text_of(reader, good)
+
+
 def test_a_process_that_held_much_memory_is_not_used_again(before: set[int], good: Path, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_bytes(b"word " * 16_000_000)
