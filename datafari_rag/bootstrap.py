@@ -178,10 +178,13 @@ class Runtime:
         file = security.revocations_file
         revocations = RevocationFile(Path(file)) if file else self._own_revocations
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
+        before = self._built[1] if self._built is not None else None
+        # What waits for a full disk must not be lost with the settings of yesterday: the trail of one folder goes on.
+        goes_on = before is not None and before.settings.audit == settings.audit
+        audit = before.audit if before is not None and goes_on else audit_for(settings.audit, machine)
         for store in self._stores:
-            if store is not None:
+            if store is not None and store is not audit:
                 store.close()
-        audit = audit_for(settings.audit, machine)
         usage, conversations = usage_for(settings.limits, machine), conversations_for(chat, machine)
         self._stores = (audit, usage, conversations)
         return ServiceSnapshot(

@@ -172,6 +172,24 @@ def test_a_changed_setting_of_the_audit_leaves_neither_a_thread_nor_a_file_open(
     assert [path for number in range(4) for path in opened_below(tmp_path / f"audit{number}")] == []
 
 
+def test_what_a_full_disk_kept_from_the_audit_is_written_after_other_settings_came(tmp_path: Path) -> None:
+    conf, folder = tmp_path / "rag.properties", tmp_path / "audit"
+    lines = [f"audit.folder={folder}", "solr.url=embedded:index", "rag.api.endpoint=builtin:extractive"]
+    conf.write_text("\n".join(lines), "utf-8")
+    app = create_app(conf)
+    folder.write_text("no folder can be made here")
+    sent(app.test_client(), *PATHS["ragapi"])
+
+    conf.write_text("\n".join([*lines, "rag.maxFiles=3"]), "utf-8")
+    app.reload()
+    app.runtime.snapshot()
+    folder.unlink()
+    sent(app.test_client(), *PATHS["ragapi"])
+
+    (chain,) = folder.glob("*.jsonl")
+    assert len(chain.read_bytes().splitlines()) == 2
+
+
 def test_what_was_revoked_stays_so_when_everything_is_built_anew(tmp_path: Path) -> None:
     conf = tmp_path / "rag.properties"
     lines = ["solr.url=embedded:index", "rag.api.endpoint=builtin:extractive"]
