@@ -187,11 +187,11 @@ def _held(cut: Sequence[Piece], hits: Hits) -> list[set[int]]:
 
 
 def _may_answer(source: Source, number: int) -> bool:
-    """Say whether the model would have seen the statement with *number*, and whether it has enough words."""
+    """Say whether the model would have seen the statement with *number*, and it is a row or has enough words."""
     one, extract = source.statements[number], source.extract
     seen = ((0, len(source.text)),) if extract.document.field == HIGHLIGHTING else extract.origins.stretches()
     is_seen = any(start < one.end and one.start < end for start, end in seen)
-    return is_seen and len(tokens(source.text[one.start : one.end])) >= LEAST_WORDS
+    return is_seen and (one.kind == "row" or len(tokens(source.text[one.start : one.end])) >= LEAST_WORDS)
 
 
 def _chosen(

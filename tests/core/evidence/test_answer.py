@@ -44,6 +44,11 @@ def test_the_sentence_that_answers_is_said(question: str, sentence: str) -> None
     assert sentence in answer(question, BOTH, language="en")
 
 
+def test_a_row_answers_however_few_words_its_cells_have() -> None:
+    boats = extracts("| boat | price |\n| --- | --- |\n| Swallow | 40 |\n| Swift | 50 |")
+    assert "boat: Swallow; price: 40 [1]" in answer("What does the Swallow cost?", boats, language="en")
+
+
 def test_every_quotation_is_cited_and_verified() -> None:
     text = answer(
         "When was the ferry sold?", extracts("The ferry of the lake.\n\nIt was sold in 1931.", FERRY), language="en"
