@@ -94,7 +94,8 @@ class Runtime:
             watch_loop(path_in)
         self._own_revocations, self._draw_page = _own_revocations(), PagePictures()
         self._built: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
-        self._stores: tuple[AuditTrail | UsageFile | ConversationFile | None, ...] = ()
+        self._audit: AuditTrail | None = None
+        self._stores: tuple[UsageFile | ConversationFile | None, ...] = ()
         self._probes = Probes(self._probed, machine.wall)
 
     @property
@@ -178,15 +179,14 @@ class Runtime:
         file = security.revocations_file
         revocations = RevocationFile(Path(file)) if file else self._own_revocations
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
-        before = self._built[1] if self._built is not None else None
         # What waits for a full disk must not be lost with the settings of yesterday: the trail of one folder goes on.
-        goes_on = before is not None and before.settings.audit == settings.audit
-        audit = before.audit if before is not None and goes_on else audit_for(settings.audit, machine)
-        for store in self._stores:
-            if store is not None and store is not audit:
+        goes_on = self._built is not None and self._built[0].settings.audit == settings.audit
+        audit = self._audit if goes_on else audit_for(settings.audit, machine)
+        for store in (*self._stores, None if goes_on else self._audit):
+            if store is not None:
                 store.close()
         usage, conversations = usage_for(settings.limits, machine), conversations_for(chat, machine)
-        self._stores = (audit, usage, conversations)
+        self._audit, self._stores = audit, (usage, conversations)
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
