@@ -32,19 +32,17 @@ MAX_STATEMENTS = 3
 
 LEAST_WORDS = 3
 
-COVERED, HEADED, DOCUMENT, LENGTH, BEGINS, OPENS, DEFINES = 0.6, 1.8, 0.6, 0.05, 0.1, 0.4, 0.8
+COVERED, HEADED, DOCUMENT, LENGTH, BEGINS, OPENS, DEFINES = 0.5, 0.4, 0.5, 0.05, 0.1, 0.4, 0.8
 """
-Weights of the share of the question's words that a statement itself has, of standing under a heading or a question with
-these words, of each place that its document is farther down, of being e times as long, of having one of the words near
-its beginning, of being a short line of its own or ending with a colon, and of being the first of its document
-that begins with the only word, beside what it and what stands around it hold of the question.
+Weights of the share of the question's words that a statement has with what introduces it and the line that it stands
+under, of standing soon behind a heading or a question with these words, of each place that its document is farther
+down, of being e times as long, of having one of the words near its beginning, of being a short line of its own or
+ending with a colon, and of being the first of its document that begins with the only word, beside what it and what
+stands around it hold of the question.
 """
 
-DECAY, LEAST_HEADED, PRECISION = 0.8, 0.01, 0.25
-"""
-What a heading still says of the next statement under it, when it says nothing any more, and how much it counts which
-share of its own words are the question's.
-"""
+DECAY, LEAST_HEADED = 0.8, 0.01
+"""What a heading still says of the next statement under it, and when it says nothing any more."""
 
 NEARNESS = 0.08
 """Weight of one spread that a statement is nearer in meaning, as far as the words of the question are missing."""
@@ -55,7 +53,7 @@ BEGINNING_CHARS = 20
 SHORT_CHARS = 40
 """What is shorter gains nothing by that."""
 
-FAR = 0.7
+FAR = 0.6
 """How far below the best statement another one may be: what is farther below only fills the answer."""
 
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
@@ -147,24 +145,25 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
         held = _held(cut, hits[place])
         named = named_in(source.extract.document, terms, language)
         asked, under = sum(value for value, is_there in zip(worth, named, strict=True) if is_there) / total, 0
+        heading: set[int] = set()
         is_defined = False
         for number, score in enumerate(piece_scores(cut, hits[place], terms)):
             one = source.statements[number]
             above = [held[numbers[line.start]] for line in one.above]
             own = sum(worth[term] for term in held[number].union(*above)) / total
+            with_heading = sum(worth[term] for term in heading.union(held[number], *above)) / total
             is_line = one.kind == "sentence" and not one.above and is_heading(source.text, one.start, one.end)
             if one in firsts:
-                asked = 0.0
+                asked, heading = 0.0, set()
             headed, under = asked**2 * DECAY**under, under + 1
             if is_line or one.is_question or one.kind == "heading":
-                among = len(terms_of(source.text[one.start : one.end], language)) if own else 1
-                asked, under = own * min(1.0, len(held[number]) / among) ** PRECISION, 0
+                asked, under, heading = own, 0, held[number]
             if one.is_question or one.kind == "heading" or (one.kind == "row" and one.is_part):
                 continue
             distance = nearest - nearness_of(near[place], cut[number]) if near[place] else 0.0
             if own or headed > LEAST_HEADED or (weight and near[place]):
                 length = log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS) / SHORT_CHARS)
-                chance = score + COVERED * own + HEADED * headed - DOCUMENT * place - LENGTH * length
+                chance = score + COVERED * with_heading + HEADED * headed - DOCUMENT * place - LENGTH * length
                 begins = any(0 <= at - one.start <= BEGINNING_CHARS for places in hits[place] for at in places)
                 is_opening = is_line or source.text.startswith((":", "："), one.end - 1)
                 if len(held[number]) == len(terms) == 1 and source.text[one.end - 1] in STOPS and not is_defined:

@@ -341,11 +341,6 @@ def test_the_answer_begins_with_what_defines_the_subject_of_the_question() -> No
     assert answer("What does VACUUM do?", extracts(text), language="en").startswith("“VACUUM reclaims storage")
 
 
-def test_a_heading_with_many_other_words_speaks_less_for_what_stands_under_it() -> None:
-    text = "# Lock of the gate tower door cellar stairs\n\nIt is red.\n\n# The lock\n\nIt is made of brass."
-    assert answer("What about the lock?", extracts(text), language="en").startswith("“It is made of brass.” [1]")
-
-
 def test_a_worse_document_adds_nothing_to_a_good_answer() -> None:
     said = answer("Who opened the bridge?", extracts("The mayor opened the bridge.", "A bridge."), language="en")
     assert said == "“The mayor opened the bridge.” [1]"
