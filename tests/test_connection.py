@@ -43,10 +43,6 @@ def test_a_token_is_one_call_and_what_the_kernel_does_not_take_follows(at_once: 
     assert (line.taken, line.calls) == (b"token", calls)
 
 
-def test_all_else_is_asked_of_the_connection() -> None:
-    assert ClientConnection(Line(1)).fileno() == 7
-
-
 class Wire:
     """A connection that gives these pieces, then its end; it remembers what was sent."""
 
@@ -89,12 +85,6 @@ HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 @pytest.mark.parametrize("at", range(1, len(HEAD)))
 def test_a_head_that_comes_in_pieces_is_handed_over_whole(at: int) -> None:
     assert ClientConnection(Wire(HEAD[:at], HEAD[at:])).recv(8192) == HEAD
-
-
-def test_a_head_of_single_bytes_is_one_piece_for_the_parser() -> None:
-    """Else each byte had the parser begin again."""
-    text = b"GET /" + b"a" * 60_000 + b" HTTP/1.1\r\n\r\n"
-    assert ClientConnection(Wire(*(bytes([byte]) for byte in text))).recv(8192) == text
 
 
 def test_the_end_of_a_head_is_seen_over_what_the_parser_has_already() -> None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import gc
 import gzip
 import json
-import socket
 import sys
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,15 +18,11 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.documents import Document
-from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.ports import TextChunk
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
-from tests.loopback import Asked, Reply, serving
 from tests.settings import settings_with
-from tests.stub import raw_server
+from tests.support.server import Asked, Reply, serving
 
 QUESTION = "What is the default of the server setting for files?"
 STREAMS = {
@@ -145,58 +139,6 @@ def test_a_streamed_token_costs_no_more_calls_at_the_end_of_a_long_answer(dialec
     calls = [streamed(dialect, tokens)[1]["calls"] for tokens in (100, 300, 500)]
 
     assert calls[2] - calls[1] <= (calls[1] - calls[0]) * 1.1
-
-
-@pytest.mark.parametrize("dialect", STREAMS)
-def test_a_streamed_token_leaves_little_behind_while_the_stream_is_open(dialect: str) -> None:
-    """What is kept for the citations at the end is the text; the bytes that were written are not."""
-    streamed(dialect, 10)
-    path, body = STREAMS[dialect]
-    client = app_saying(*[" sixteen-letters"] * 1200, found=documents(1, 2000))[0].test_client()
-    pieces = iter(client.post(path, json=body, buffered=False).response)
-
-    def held_after(number: int) -> int:
-        for _ in range(number):
-            next(pieces)
-        return tracemalloc.get_traced_memory()[0]
-
-    tracemalloc.start()
-    try:
-        early, late = held_after(100), held_after(1000)
-    finally:
-        tracemalloc.stop()
-    assert (late - early) / 1000 <= 32
-
-
-def test_the_text_of_the_documents_is_copied_a_bounded_number_of_times() -> None:
-    found = documents(10, 80_000)
-    client = app_saying("The default is 5 [1].", found=found)[0].test_client()
-    asked = {"action": "rag", "q": QUESTION}
-    client.get("/search/select", query_string=asked)
-    tracemalloc.start()
-    try:
-        client.get("/search/select", query_string=asked).get_data()
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most / sum(len(one.text) for one in found) <= 3
-
-
-def test_tokens_that_came_together_are_read_at_once() -> None:
-    chunk = {"model": "m", "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": None}]}
-    end = {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-    events = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in [chunk] * 100 + [end])
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-
-    def talk(connection: socket.socket) -> None:
-        connection.sendall(head + events + b"data: [DONE]\n\n")
-
-    with raw_server(talk) as url, counted() as counts:
-        prompt = Prompt(question="?", extracts=(), instructions=None, nonce="k3j9x2m5q8w1", model="m")
-        said = list(HttpModel(Endpoint(url)).generate(prompt, is_streamed=True))
-
-    assert sum(isinstance(one, TextChunk) for one in said) == 100
-    assert counts["recv_into"] <= 8
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ import yaml
 from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import free_port, service
-from tests.loopback import Asked, Reply, serving
 from tests.required import program
-from tests.waiting import HANGS_S, until
+from tests.support.server import Asked, Reply, serving
+from tests.support.waiting import HANGS_S, until
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

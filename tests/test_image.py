@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tests.end_to_end.processes import free_port
 from tests.required import missing, program
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -25,7 +25,7 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import AUTO, server_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
-from tests.model_server import Rule, model_server
+from tests.support.server import Rule, model_server
 
 PAGE = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"^\*\*([^*]+)\*\*[^\n]*\n```properties\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE))

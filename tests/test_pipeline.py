@@ -24,7 +24,7 @@ from datafari_rag.core.errors import (
     RagError,
     SearchUnavailable,
 )
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.search_request import Browse, Search
 from datafari_rag.core.settings.table import Settings
@@ -58,15 +58,6 @@ def test_an_answer_is_sources_then_deltas_then_one_finished() -> None:
     assert [type(event) for event in events] == [Sources, Delta, Delta, Finished]
     assert "".join(event.text for event in events if isinstance(event, Delta)) == "The flight takes off at 15h50 [1]."
     assert collect(iter(events)).finished.text == "The flight takes off at 15h50 [1]."
-
-
-def test_whole_and_streamed_hold_the_same_answer() -> None:
-    whole = collect(iter(events_of(replace(ASK, is_streamed=False))))
-    streamed = collect(iter(events_of()))
-
-    assert whole.finished.text == streamed.finished.text
-    assert whole.finished.citations == streamed.finished.citations
-    assert whole.sources.extracts == streamed.sources.extracts
 
 
 @pytest.mark.parametrize("is_cleaned", [True, False], ids=["cleaned", "not cleaned"])
@@ -157,20 +148,6 @@ def test_the_model_is_told_question_documents_and_instructions_with_their_slots_
     assert prompt.nonce == "n0nce"
 
 
-def test_an_answer_of_white_space_is_no_answer_and_shows_nothing() -> None:
-    events = events_of(model=FakeModel(" ", "\n"))
-
-    assert [type(event) for event in events] == [Sources, Failed]
-    assert isinstance(events[-1], Failed)
-    assert isinstance(events[-1].error, NoAnswer)
-
-
-def test_a_failure_after_the_first_words_is_the_last_event() -> None:
-    events = events_of(model=FakeModel("It ", failure=ModelTimeout()))
-
-    assert [type(event) for event in events] == [Sources, Delta, Failed]
-
-
 def test_a_model_that_ends_without_an_ending_is_unavailable() -> None:
     class Mute(FakeModel):
         def generate(self, prompt: Any, *, is_streamed: bool) -> Any:
@@ -191,23 +168,6 @@ def test_follow_up_marks_become_questions_and_never_text() -> None:
     assert finished.text.strip() == "At 15h50."
     assert finished.followups == ("Where is the gate?", "How late?")
     assert "<<" in (model.prompts[0].instructions or "")
-
-
-def test_marks_that_were_not_asked_for_stay_in_the_text() -> None:
-    finished = events_of(model=FakeModel("At 15h50. <<How late?>>"))[-1]
-
-    assert isinstance(finished, Finished)
-    assert finished.followups is None
-    assert "<‹How late?>>" in finished.text
-
-
-def test_no_link_of_the_model_is_one_in_the_answer() -> None:
-    model = FakeModel("See [pass](file:///flight.pdf) and [this](https://evil.example/x) ![p](https://evil.example/p).")
-    finished = events_of(model=model)[-1]
-
-    assert isinstance(finished, Finished)
-    assert "](" not in finished.text and "![" not in finished.text
-    assert "[pass]\xa0(file:///flight.pdf)" in finished.text
 
 
 def test_the_stages_add_up_to_the_time_of_the_line() -> None:
@@ -243,14 +203,6 @@ def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: py
     ]
     assert "model fake-model; tries=1; fallback=0 chars=34 ended='stop'" in caplog.text
     assert not any(word in caplog.text for word in ("plane", "15h50", "s1", "Boarding"))
-
-
-def test_the_model_may_write_the_query_of_a_conversation() -> None:
-    retriever, model = FakeRetriever(FLIGHT), FakeModel("flight departure")
-    asked = replace(ASK, question="and when?", history=(ChatMessage("user", "The flight?"),))
-    events_of(asked, retriever=retriever, model=model, settings=settings_with(chat_query_rewriting_enabled=True))
-
-    assert retriever.searches[0][0].question == "flight departure"
 
 
 def test_with_an_effort_no_query_is_written_outside_of_its_budget() -> None:
@@ -313,14 +265,6 @@ def test_collect_raises_a_late_failure_and_a_missing_end() -> None:
         collect(iter([Sources(())]))
 
 
-def test_begun_of_an_answer_without_events_is_no_answer() -> None:
-    def nothing() -> Any:
-        yield from ()
-
-    with pytest.raises(NoAnswer):
-        started(nothing())
-
-
 def test_plain_search_and_opening_run_under_the_same_filter() -> None:
     retriever = FakeRetriever(FLIGHT)
     dependencies = parts_of(retriever, FakeModel())
@@ -329,12 +273,6 @@ def test_plain_search_and_opening_run_under_the_same_filter() -> None:
     assert retriever.browsed[0][1].tokens == ("s1",)
     assert fetch("doc-2", "exactContent", ANN, settings=Settings(), dependencies=dependencies) == FLIGHT
     assert fetch("doc-9", "exactContent", ANN, settings=Settings(), dependencies=dependencies) is None
-
-
-def test_collect_keeps_sources_and_finished_together() -> None:
-    whole = collect(iter([Sources((), language="fr"), Delta("a"), Finished("a")]))
-
-    assert whole == Answer(Sources((), language="fr"), Finished("a"))
 
 
 def test_a_document_of_a_megabyte_stays_within_the_settings_characters() -> None:
@@ -411,12 +349,6 @@ def test_what_is_near_in_meaning_is_found_beside_what_words_find() -> None:
     assert {one.document.id for one in found.extracts} == {FLIGHT.id, RABBIT.id}
     assert found.found_by == "both" and (found.thoughts[1].props or {})["has_vector"] is True
     assert embedder.asked == [(ASK.question, "query")]
-
-
-def test_meaning_answers_where_words_find_nothing() -> None:
-    found = sources_of(FakeEmbedder(), FakePassages(NEAR_RABBIT))
-
-    assert [one.document.id for one in found.extracts] == [RABBIT.id]
 
 
 def test_the_filter_of_the_search_by_meaning_is_the_users() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from datafari_rag.bootstrap import create_app
 from tests.end_to_end.processes import free_port
-from tests.waiting import until
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[1]
 PORT = free_port()

@@ -25,32 +25,24 @@ from datafari_rag.core.answer.conversations import (
     StoredTurn,
 )
 from datafari_rag.core.errors import ConversationsUnavailable
+from tests.support.clock import Clock
 
 LIMITS = ConversationLimits(max_age_s=1000.0, max_user_bytes=1_000_000, max_bytes=50_000_000)
 TURN = StoredTurn("Who ate?", "The rabbit [1].", 100.0, ("doc-1",), ("doc-0",))
 
 
-class Clock:
-    """Time that a test sets; sleeping passes it."""
-
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def machine(self) -> Machine:
-        return replace(MACHINE, wall=lambda: self.now_s, monotonic=lambda: self.now_s, sleep=self.pass_by)
-
-    def pass_by(self, seconds: float) -> None:
-        self.now_s += seconds
+def machine_of(clock: Clock) -> Machine:
+    return replace(MACHINE, wall=clock, monotonic=clock, sleep=clock.sleep)
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[ConversationFile]:
-    with closing(ConversationFile(tmp_path / "chats", LIMITS, clock.machine())) as found:
+    with closing(ConversationFile(tmp_path / "chats", LIMITS, machine_of(clock))) as found:
         yield found
 
 
@@ -175,12 +167,12 @@ def test_a_conversation_that_is_too_old_is_not_shown_and_deleted_with_the_next_o
     store: ConversationFile, clock: Clock
 ) -> None:
     old = kept(store)
-    clock.now_s += LIMITS.max_age_s + 1
+    clock.now += LIMITS.max_age_s + 1
     assert store.conversations("ann") == ()
     assert store.turns("ann", old) is None
     assert store.add("ann", old, TURN) is None
     assert store.count() == 0, "the attempt to go on has deleted it"
-    kept(store, user="bob", turn=replace(TURN, at_s=clock.now_s))
+    kept(store, user="bob", turn=replace(TURN, at_s=clock.now))
     assert store.count() == 1
 
 
@@ -209,7 +201,7 @@ def test_one_conversation_is_bounded_in_turns_and_bytes(store: ConversationFile)
 
 def test_of_more_conversations_than_a_user_may_have_the_oldest_go(tmp_path: Path, clock: Clock) -> None:
     limits = replace(LIMITS, max_user_bytes=10**9)
-    with closing(ConversationFile(tmp_path, limits, clock.machine())) as store:
+    with closing(ConversationFile(tmp_path, limits, machine_of(clock))) as store:
         theirs = kept(store, user="bob")
         first = store.begin("ann")
         for _ in range(MAX_CONVERSATIONS):
@@ -238,7 +230,7 @@ def test_a_name_does_not_stand_in_the_file(store: ConversationFile, tmp_path: Pa
 
 def test_a_full_file_fails_by_name_and_what_is_there_can_be_read_and_deleted(tmp_path: Path, clock: Clock) -> None:
     limits = replace(LIMITS, max_bytes=300_000)
-    with closing(ConversationFile(tmp_path, limits, clock.machine())) as store:
+    with closing(ConversationFile(tmp_path, limits, machine_of(clock))) as store:
         first = kept(store)
         with pytest.raises(ConversationsUnavailable) as caught:
             for _ in range(10):
@@ -257,10 +249,10 @@ def test_a_file_that_another_process_writes_is_waited_for_and_then_fails_by_name
     own_id = kept(store)
     with closing(sqlite3.connect(tmp_path / "chats" / FILE, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        began = clock.now_s
+        began = clock.now
         with pytest.raises(ConversationsUnavailable) as caught:
             store.add("ann", own_id, TURN)
-        assert clock.now_s - began >= WAIT_S
+        assert clock.now - began >= WAIT_S
         assert caught.value.log == "file of conversations: SQLITE_BUSY"
         assert store.turns("ann", own_id) == (TURN,), "reading goes on"
         other.execute("ROLLBACK")
@@ -329,7 +321,7 @@ def test_a_file_that_was_removed_is_made_again(store: ConversationFile, tmp_path
 
 def test_a_folder_that_cannot_be_made_fails_by_name(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "file").write_text("")
-    store = ConversationFile(tmp_path / "file" / "chats", LIMITS, clock.machine())
+    store = ConversationFile(tmp_path / "file" / "chats", LIMITS, machine_of(clock))
     with pytest.raises(ConversationsUnavailable) as caught:
         store.begin("ann")
     assert caught.value.log == "file of conversations: Not a directory"

@@ -22,10 +22,10 @@ from datafari_rag.adapters import http as http_client
 from datafari_rag.adapters.http import FOREIGN, Client, Fault, Reply, Request, failure_of, without_credentials
 from datafari_rag.core.settings.addresses import Tls
 from tests import loopback
-from tests.loopback import serving
 from tests.required import library
-from tests.stub import raw_server, read_request
-from tests.waiting import HANGS_S
+from tests.support.server import serving
+from tests.support.stub import raw_server, read_request
+from tests.support.waiting import HANGS_S
 
 SECRET = "a secret of a library"
 URL, TLS_URL = "http://127.0.0.1/", "https://127.0.0.1/"

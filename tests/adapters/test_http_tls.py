@@ -5,10 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import ssl
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,37 +16,9 @@ from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.ports import Ending, TextChunk
+from tests.support.server import Loopback, Reply, serving
 
 REPLY = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
-
-
-@dataclass(frozen=True)
-class Server:
-    url: str
-    ca_file: str
-    asked: list[str]
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    asked: list[str]
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.asked.append(self.headers.get("Authorization", ""))
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(REPLY)))
-        self.end_headers()
-        self.wfile.write(REPLY)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-class Quiet(ThreadingHTTPServer):
-    def handle_error(self, request: object, client_address: object) -> None:
-        pass
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -85,48 +54,40 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(params=["no certificate asked for", "certificate asked for"])
-def server(request: pytest.FixtureRequest, files: tuple[Path, Path]) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest, files: tuple[Path, Path]) -> Iterator[Loopback]:
     cert, key = files
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     if request.param == "certificate asked for":
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cert)
-    asked: list[str] = []
-    listening = Quiet(("127.0.0.1", 0), type("Bound", (Handler,), {"asked": asked}))
-    listening.daemon_threads = True
-    listening.socket = context.wrap_socket(listening.socket, server_side=True)
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield Server(f"https://127.0.0.1:{listening.server_address[1]}/", str(cert), asked)
-    listening.shutdown()
-    listening.server_close()
-    thread.join(5)
+    with serving(lambda asked: Reply(REPLY), context) as listening:
+        yield listening
 
 
-def told(server: Server, tls: Tls) -> list[TextChunk | Ending]:
-    model = HttpModel(Endpoint(server.url, "sk-1", tls=tls))
+def told(server: Loopback, tls: Tls) -> list[TextChunk | Ending]:
+    model = HttpModel(Endpoint(f"{server.url}/", "sk-1", tls=tls))
     said = [one for _ in range(2) for one in model.generate(Prompt("q", (), None, "n"), is_streamed=False)]
     model.close()
     return said
 
 
 def test_its_own_authorities_and_certificate_open_it_and_the_connection_is_kept(
-    server: Server, files: tuple[Path, Path]
+    server: Loopback, files: tuple[Path, Path]
 ) -> None:
     cert, key = files
-    said = told(server, Tls(server.ca_file, str(cert), str(key)))
+    said = told(server, Tls(str(cert), str(cert), str(key)))
     assert [type(one) for one in said] == [TextChunk, Ending, TextChunk, Ending]
-    assert server.asked == ["Bearer sk-1"] * 2
+    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer sk-1"] * 2
 
 
-def test_a_server_that_nobody_vouches_for_never_sees_the_key(server: Server) -> None:
+def test_a_server_that_nobody_vouches_for_never_sees_the_key(server: Loopback) -> None:
     endings = told(server, Tls())
     assert [type(one.failure) for one in endings if isinstance(one, Ending)] == [ModelUnavailable] * 2
     assert server.asked == []
 
 
-def test_checks_can_be_turned_off_for_trials(server: Server, files: tuple[Path, Path]) -> None:
+def test_checks_can_be_turned_off_for_trials(server: Loopback, files: tuple[Path, Path]) -> None:
     cert, key = files
     said = told(server, Tls(cert_file=str(cert), key_file=str(key), is_checked=False))
     assert [type(one) for one in said] == [TextChunk, Ending, TextChunk, Ending]

@@ -15,8 +15,8 @@ from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls, TlsByServer
 from datafari_rag.core.settings.table import RerankOptions
-from tests.loopback import Asked, Reply, serving
 from tests.settings import settings_with
+from tests.support.server import Asked, Reply, serving
 
 QUESTION, TEXTS = "Which pump is it?", ["a cat", "the pump, the pump", "one pump in the hall"]
 

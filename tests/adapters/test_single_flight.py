@@ -11,7 +11,7 @@ import pytest
 from datafari_rag.adapters.machine import MACHINE, Signal
 from datafari_rag.adapters.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 def together(count: int, work: Callable[[], object]) -> list[object]:

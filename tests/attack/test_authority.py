@@ -18,8 +18,8 @@ from datafari_rag.core.errors import AuthorityError
 from tests.adapters.test_single_flight import together
 from tests.attack.report import Record, judge
 from tests.attack.wrong_server import AUTHORITY, Plan, Wrong, wrong_server
-from tests.loopback import Asked, Loopback, Reply, serving
-from tests.waiting import HANGS_S
+from tests.support.server import Asked, Loopback, Reply, serving
+from tests.support.waiting import HANGS_S
 
 NAMES = [
     "ann", "Ann", "ANN", "ann ", "a\u0301nn", "\u00e1nn", "ann%0aTOKEN:x", "ann&username=root", "ann#x", "ann/../root",

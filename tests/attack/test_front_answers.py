@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from datafari_rag.commands.records import audit
 from tests.attack.report import Record, judge
 from tests.end_to_end.processes import Running, service
-from tests.loopback import Asked, Reply, serving
 from tests.security.test_hostile_http import POSTED, settings
+from tests.support.server import Asked, Reply, serving
 
 MAX_REPLY_BYTES = 300_000
 """Two spellings of a state of 64 KiB, written in a choice and beside it, and the answer."""

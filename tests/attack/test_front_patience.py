@@ -19,9 +19,9 @@ import requests
 from tests.attack.callers import body_of, calling, head, heard, memory_kb, said, status_of
 from tests.attack.report import Record, judge
 from tests.end_to_end.processes import Running, service, write_settings
-from tests.loopback import Asked, Reply, serving
 from tests.security.test_hostile_http import settings
-from tests.waiting import until
+from tests.support.server import Asked, Reply, serving
+from tests.support.waiting import until
 
 READERS = 200
 OTHERS = 1000

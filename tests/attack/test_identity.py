@@ -19,22 +19,14 @@ from tests.adapters.identity.test_jwt import RULES, claims, jwk
 from tests.adapters.test_single_flight import together
 from tests.attack.report import Record, judge
 from tests.attack.wrong_server import KEYS, Plan, Wrong, wrong_server
-from tests.loopback import Loopback, Reply, serving
-from tests.waiting import until
+from tests.support.clock import Clock
+from tests.support.server import Loopback, Reply, serving
+from tests.support.waiting import until
 
 OLD = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 NEW = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 CURVE = ec.generate_private_key(ec.SECP256R1())
 EVIL = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def signed(key: Any, key_id: str | None = "k", algorithm: str = "RS256", **changes: Any) -> dict[str, str]:

@@ -18,9 +18,9 @@ from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
 from tests.attack.report import Record, judge
-from tests.model_server import model_server
 from tests.security.asking import Case, request_for
 from tests.settings import settings_with
+from tests.support.server import model_server
 
 TRUE = "All employees hired after 2011 cannot vote"
 DOSE = "The dose is 20 mg of the drug each day"

@@ -27,9 +27,9 @@ from tests.attack import engines
 from tests.attack.engines import Engine, Service, quoted, said
 from tests.attack.report import Record, judge
 from tests.attack.syntaxes import ALL, MACROS
-from tests.loopback import Asked, Loopback, Reply, serving
 from tests.real_solr import OTHER, Collection
 from tests.settings import settings_with
+from tests.support.server import Asked, Loopback, Reply, serving
 
 HIDDEN = "kumquatlaser"
 STAFF = {"allow_token_document": ["g:bob"]}

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.stub import read_request
-from tests.waiting import until
+from tests.support.stub import read_request
+from tests.support.waiting import until
 
 WORD = re.compile(r"word[a-z]+[0-9]+")
 """The word of a request: a letter for whose it is, and a number that is never used twice."""

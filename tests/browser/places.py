@@ -16,7 +16,7 @@ import docx
 
 from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, free_port, running, service, stub_llm, write_settings
-from tests.waiting import until
+from tests.support.waiting import until
 
 DEMO = {
     "rag.model": "",

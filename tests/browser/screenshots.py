@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 from tests.browser.places import demo, folder_demo, zoo
 from tests.browser.surfing import Surfer, browsing
 from tests.ingest.paged import table
-from tests.waiting import until
+from tests.support.waiting import until
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COPY = "How do I copy a file in Python?"

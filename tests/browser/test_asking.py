@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Come
-from tests.browser.places import PAGES, Zoo
+from tests.browser.places import Zoo
 from tests.end_to_end.processes import Running
 
 pytestmark = pytest.mark.browser
@@ -85,15 +85,6 @@ def test_a_badge_opens_the_passage_with_the_quote_marked(zoo_service: Zoo, come:
     assert badge.evaluate("badge => badge === document.activeElement")
     page.goto(f"{zoo_service.url}/documents?id=plain&start={address['start'][0]}&end={address['end'][0]}#passage")
     assert page.locator("mark#passage").inner_text() == marked
-
-
-def test_offsets_behind_an_emoji_are_exact(zoo_service: Zoo, come: Come) -> None:
-    """They count code points; the browser's own strings count an emoji twice."""
-    wanted = "The fence costs forty crowns."
-    start = str(PAGES[1]["content"]).index(wanted)
-    page = come(zoo_service.url).open(f"/documents?id=plain&start={start}&end={start + len(wanted)}")
-
-    assert page.locator("mark#passage").inner_text() == wanted
 
 
 def test_a_conversation_goes_on_survives_a_reload_and_is_cleared(zoo_service: Zoo, come: Come) -> None:
@@ -188,17 +179,6 @@ def test_the_page_works_without_script(demo_service: Running, come: Come, questi
     assert page.locator("mark#passage").inner_text()
 
 
-def test_filters_narrow_results_and_answer(demo_service: Running, come: Come) -> None:
-    reader = come(demo_service.url)
-    page = reader.ask("copy a file")
-    page.locator(".facets a", has_text="postgresql").first.click()
-    reader.ended()
-
-    assert "fq=source%3A%22postgresql%22" in page.url
-    assert page.locator(".facets [aria-current]").count() == 1
-    assert "docs.python.org" not in page.locator("#found").inner_text()
-
-
 def test_how_it_was_made_shows_more_to_administrators(demo_service: Running, come: Come) -> None:
     reader = come(demo_service.url)
     page = reader.ask(COPY)
@@ -211,13 +191,3 @@ def test_how_it_was_made_shows_more_to_administrators(demo_service: Running, com
 
     assert page.get_by_text("What was sent to the model").count() == 1
     assert page.locator(".made .track i").count() > 5
-
-
-def test_the_page_speaks_french(demo_service: Running, come: Come) -> None:
-    reader = come(demo_service.url, locale="fr-FR")
-    page = reader.ask(COPY)
-
-    assert page.locator("html").get_attribute("lang") == "fr"
-    assert "documents utilisés" in page.locator(".counts").inner_text()
-    page.get_by_role("link", name="English").click()
-    assert page.locator("html").get_attribute("lang") == "en"

@@ -14,12 +14,7 @@ from tests.browser.places import Zoo
 pytestmark = pytest.mark.browser
 
 BY_MODEL = [
-    pytest.param("status-429", "modelBusy", id="the model is busy"),
     pytest.param("status-500", "modelUnavailable", id="the model's server fails"),
-    pytest.param("status-401", "modelKeyRefused", id="the model refuses the token"),
-    pytest.param("garbage", "modelGarbled", id="the model says something unreadable"),
-    pytest.param("empty", "noAnswer", id="the model says nothing"),
-    pytest.param("policy", "contentFiltered", id="the provider's filter stops it"),
 ]
 
 

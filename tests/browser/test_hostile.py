@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import html
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from typing import Any
 
@@ -20,6 +18,7 @@ from tests.browser.conftest import Come
 from tests.browser.places import Zoo
 from tests.browser.surfing import Surfer
 from tests.browser.test_readers import HARM, NDJSON, lines_of, replying
+from tests.support.server import Asked, Reply, serving
 
 pytestmark = pytest.mark.browser
 
@@ -74,23 +73,13 @@ class Site:
 def site() -> Iterator[Site]:
     shown = Site()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Security-Policy", shown.policy)
-            self.end_headers()
-            self.wfile.write(shown.page.encode() if self.path == "/" else b"")
+    def answer(asked: Asked) -> Reply:
+        headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Security-Policy", shown.policy))
+        return Reply(shown.page.encode() if asked.path == "/" else b"", headers=headers)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    shown.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield shown
-    server.shutdown()
-    server.server_close()
+    with serving(answer) as server:
+        shown.url = server.url
+        yield shown
 
 
 @dataclass

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from tests.browser.conftest import Come
 from tests.browser.places import Zoo
 from tests.browser.surfing import Surfer
 from tests.browser.test_readers import HARM, NDJSON, groups, lines_of, replying
+from tests.support.server import Reply, serving
 
 pytestmark = pytest.mark.browser
 
@@ -26,26 +25,10 @@ def foreign_site(service: str) -> Iterator[str]:
     """Serve the example page on an origin of its own, under a strict policy."""
     page = EXAMPLE.read_text(encoding="utf-8").replace("RAG_SERVICE", service).encode()
 
-    class Site(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header(
-                "Content-Security-Policy", f"default-src 'none'; script-src {service}; connect-src {service}"
-            )
-            self.end_headers()
-            self.wfile.write(page if self.path.split("?")[0] == "/" else b"")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    policy = f"default-src 'none'; script-src {service}; connect-src {service}"
+    headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Security-Policy", policy))
+    with serving(lambda asked: Reply(page if asked.path == "/" else b"", headers=headers)) as server:
+        yield server.url
 
 
 def visit(come: Come, site: str, service: Zoo) -> Surfer:

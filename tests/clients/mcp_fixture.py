@@ -7,14 +7,12 @@ without a capability, sends other kinds of content.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from flask import Response
 from msgspec import Struct
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.errors import NoAnswer
@@ -23,6 +21,7 @@ from datafari_rag.protocols.mcp.replies import progress, succeeded
 from datafari_rag.protocols.mcp.tools import Tool
 from datafari_rag.web.api.mcp import OFFERED, Call, Offered, mcp_view
 from datafari_rag.web.responses import EVENTS, json_response, plain
+from tests.support.server import listening
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
@@ -96,13 +95,6 @@ DIAGNOSTIC = {
 }
 
 
-class Quiet(WSGIRequestHandler):
-    """A handler that does not write down each request: there are hundreds."""
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Write nothing."""
-
-
 @contextmanager
 def fixture_build(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
     """Yield the address of /mcp in a service that has the diagnostic tools too."""
@@ -111,12 +103,5 @@ def fixture_build(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
     conf.chmod(0o600)
     app = create_app(conf)
     app.view_functions["mcp:/mcp"] = lambda: mcp_view(app.worker, {**OFFERED, **DIAGNOSTIC})
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/mcp"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with listening(app) as port:
+        yield f"http://127.0.0.1:{port}/mcp"

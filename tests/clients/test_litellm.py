@@ -23,10 +23,10 @@ from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.adapters.model.test_endpoint_forms import MISTRAL, OPENAI
 from tests.end_to_end.processes import Running, free_port
-from tests.model_server import ModelServer, model_server
 from tests.required import present
-from tests.stub import Stub, running_stub
-from tests.waiting import until
+from tests.support.server import ModelServer, model_server
+from tests.support.stub import Stub, running_stub
+from tests.support.waiting import until
 
 PROXY = Path(__file__).parents[2] / ".venvs" / "litellm" / "bin" / "litellm"
 KEY = "sk-0123456789abcdef0123456789abcdef"

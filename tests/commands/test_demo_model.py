@@ -8,9 +8,9 @@ import click
 import pytest
 
 from datafari_rag.commands.demo.index import settings_of_model
-from tests.model_server import model_server
 from tests.settings import parsed
-from tests.stub import raw_server
+from tests.support.server import model_server
+from tests.support.stub import raw_server
 
 TWO: Mapping[str, object] = {"/v1/models": {"data": [{"id": "a", "max_model_len": 4096}, {"id": "b"}]}}
 ONE: Mapping[str, object] = {"/v1/models": {"data": [{"id": "only"}]}}

@@ -16,7 +16,7 @@ from datafari_rag.adapters.embedded.schema import VERSION_FILE, created, exists
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.demo import command
 from datafari_rag.commands.demo.watch import TOLD_EVERY_S, ProgressFile, demo_watch
-from tests.waiting import until
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -109,7 +109,7 @@ def test_without_its_parent_it_reads_nothing(tmp_path: Path) -> None:
 
 PARENT = """
 import os, subprocess, sys
-from tests.waiting import until
+from tests.support.waiting import until
 place = sys.argv[1]
 options = ["--conf", f"{place}/rag.properties"]
 run = [sys.executable, "-m", "datafari_rag", "demo-watch", f"{place}/files", *options, "--parent", str(os.getpid())]

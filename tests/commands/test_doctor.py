@@ -16,9 +16,8 @@ from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.answer.conversations import ConversationLimits
 from tests.adapters.model.test_endpoint_forms import OPENAI
-from tests.loopback import Asked, Reply, serving
-from tests.model_server import model_server
 from tests.required import library
+from tests.support.server import Asked, Reply, model_server, serving
 from tests.tiny_model import tiny_model
 
 NAMES = ("id", "title", "url", "exactContent", "content_en", "title_en", "exactTitle", "preview_content")

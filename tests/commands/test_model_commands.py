@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from datafari_rag.commands.serve import llm_service
 from datafari_rag_trials.stub_model.behaviour import RULES
 from datafari_rag_trials.stub_model.command import stub_llm
-from tests.stub import running_stub
+from tests.support.stub import running_stub
 
 
 @pytest.mark.parametrize("command", ["stub-llm", "llm-service"])

@@ -37,7 +37,7 @@ from datafari_rag_trials.conformance.doors import DOORS, Door, Seen
 from tests.conformance.promises import promise
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.settings import settings_with
-from tests.stub import raw_server
+from tests.support.stub import raw_server
 
 QUESTION = "When does the plane take off?"
 SETTINGS = Settings()

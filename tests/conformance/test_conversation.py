@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.search_request import Search, SearchResult
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
@@ -88,12 +87,6 @@ def test_a_first_question_costs_no_second_call() -> None:
     body = {"messages": [{"role": "user", "content": "When does flight 204 leave?"}]}
     app_of(fake_snapshot(model=model)).test_client().post("/chat", json=body)
     assert len(model.prompts) == 1
-
-
-def test_a_model_that_cannot_write_a_query_is_done_without() -> None:
-    retriever, model = FakeRetriever(FLIGHT), FakeModel(failure=ModelUnavailable())
-    asked("/chat", "And why?", fake_snapshot(retriever, model))
-    assert retriever.searches[0][0].question == "flight 204 leave\nAnd why?"
 
 
 def test_top_and_temperature_replace_the_settings_for_one_request() -> None:

@@ -13,8 +13,8 @@ from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag_trials.conformance.doors import Door
 from tests.conformance.promises import promise
 from tests.fakes import app_of, fake_snapshot
-from tests.model_server import model_server
 from tests.settings import settings_with
+from tests.support.server import model_server
 
 QUESTION = "When does the plane take off?"
 THOUGHT = "WELL [1] as `it` says [2].\nSo:"

@@ -14,12 +14,12 @@ from urllib.parse import urlencode, urlsplit
 
 from datafari_rag.adapters.solr.factory import writer_for
 from datafari_rag_trials.solr import process as solr_process
-from tests.cutting import Wire, wire_to
 from tests.end_to_end.processes import Running, service, stub_llm
-from tests.loopback import Asked, Loopback, Reply, serving
 from tests.real_solr import running
 from tests.settings import settings_with
-from tests.waiting import HANGS_S, until
+from tests.support.server import Asked, Loopback, Reply, serving
+from tests.support.waiting import HANGS_S, until
+from tests.support.wire import Wire, wire_to
 
 PATIENCE_S = 1.0
 """The limit of Solr and the authority; a fault may take it once to connect and once to wait, and no longer."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import requests
 
-from tests.waiting import HANGS_S, until
+from tests.support.waiting import HANGS_S, until
 
 STOP_S = 120.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from datafari_rag.bootstrap import writer_for
 from tests.end_to_end.processes import write_settings
 from tests.settings import settings_with
-from tests.stub import running_stub
+from tests.support.stub import running_stub
 
 
 def test_the_first_words_are_printed_while_the_model_is_still_silent_about_the_rest(tmp_path: Path) -> None:

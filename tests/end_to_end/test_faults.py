@@ -45,7 +45,7 @@ from tests.end_to_end.faults import (
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, service
 from tests.settings import settings_with
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.solr, pytest.mark.slow]
 

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
 
 from datafari_rag.bootstrap import writer_for
 from tests.end_to_end.processes import Running, free_port, running, service
 from tests.settings import settings_with
-from tests.stub import Stub, running_stub
+from tests.support.stub import Stub, running_stub
 
 TEXT = "The plane for Nice takes off at 15:50 from terminal 2. Bring one bag."
 QUESTION = "/search/select?action=rag&q=when+does+the+plane+for+Nice+take+off"
@@ -118,18 +117,6 @@ def test_a_wrong_token_between_the_two_is_told_as_refused(index: str, fronting: 
     with service(tmp_path, settings(index, fronting, rag__api__token="wrong")) as front:
         reply = front.get(QUESTION)
     assert (reply.status_code, reply.json()["content"]["error"]["label"]) == (502, "modelKeyRefused")
-
-
-@pytest.mark.parametrize(
-    ("model", "status", "label"),
-    [("status-429-retry-3", 503, "modelBusy"), ("status-500", 502, "modelUnavailable"), ("null", 428, "noAnswer")],
-)
-def test_what_fails_behind_the_llm_service_is_json_with_its_status(
-    fronting: Running, model: str, status: int, label: str
-) -> None:
-    asked = {"input": {"question": "q", "context": "Document 1. Text.", "model": model}}
-    reply = requests.post(f"{fronting.url}/invoke", json=asked, headers={"Authorization": "Bearer t0ken"}, timeout=30)
-    assert (reply.status_code, reply.json()["label"]) == (status, label)
 
 
 def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ import requests
 from datafari_rag.resources import __file__ as resources_file
 from tests.end_to_end.processes import Running, service
 from tests.required import program
-from tests.stub import Stub, running_stub
-from tests.waiting import until
+from tests.support.stub import Stub, running_stub
+from tests.support.waiting import until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "clients.md").read_text("utf-8")
 USERS = Path(resources_file).parent / "demo" / "users.json"

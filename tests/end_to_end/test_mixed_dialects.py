@@ -94,14 +94,3 @@ def test_fifty_questions_at_once_each_get_their_own_answer(echoing: Running) -> 
         answers = list(pool.map(asked, range(QUESTIONS)))
     assert all(question in answer for question, answer in answers)
     assert len({answer for _, answer in answers}) == QUESTIONS
-
-
-@pytest.mark.parametrize(
-    ("path", "body"), [(path, body) for path, body, read in WAYS if read in (_chat_stream, _chunks)]
-)
-def test_streams_are_chunked(echoing: Running, path: str, body: Mapping[str, object]) -> None:
-    messages = [{"role": "user", "content": "How do I copy a file?"}]
-    with echoing.session.post(f"{echoing.url}{path}", json={**body, "messages": messages}, stream=True) as reply:
-        assert reply.headers["Transfer-Encoding"] == "chunked"
-        assert "Content-Length" not in reply.headers
-        assert next(reply.iter_content(None))

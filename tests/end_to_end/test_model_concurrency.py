@@ -21,7 +21,7 @@ from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.processes import Running, service
 from tests.settings import settings_with
-from tests.stub import Stub, running_stub
+from tests.support.stub import Stub, running_stub
 
 MANY = 50
 LIMITS = ModelLimits(total_s=30)
@@ -54,33 +54,6 @@ def prompt(number: int, name: str) -> Prompt:
         max_tokens=number + 1,
         sampling={"user": f"user{number}", "seed": number},
     )
-
-
-@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-def test_fifty_at_once_never_mix(stub: Stub, is_streamed: bool) -> None:
-    model, start, name = model_of(stub), threading.Barrier(MANY), f"mix{is_streamed}"
-
-    def ask(number: int) -> tuple[str, Ending]:
-        start.wait(10)
-        *pieces, ending = model.generate(prompt(number, name), is_streamed=is_streamed)
-        assert isinstance(ending, Ending)
-        return "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)), ending
-
-    with ThreadPoolExecutor(MANY) as pool:
-        answers = list(pool.map(ask, range(MANY)))
-    for number, (text, ending) in enumerate(answers):
-        assert text == f"question {number} of user{number}"
-        assert (ending.failure, ending.facts.name) == (None, f"echo-gap-5ms-{name}-{number}")
-    bodies = {body["model"]: body for one in stub.requests() if name in str((body := one["body"])["model"])}
-    assert len(bodies) == MANY
-    for number in range(MANY):
-        body = bodies[f"echo-gap-5ms-{name}-{number}"]
-        assert (body["temperature"], body["max_tokens"], body["user"]) == (number / 100, number + 1, f"user{number}")
-        assert [message["content"] for message in body["messages"]] == [
-            f"instructions for user{number}",
-            f"question {number} of user{number}",
-        ]
-    model.close()
 
 
 @pytest.fixture(scope="module")

@@ -17,15 +17,11 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.bootstrap import create_app
-from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import ModelLimits
-from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell
 from tests.settings import settings_with
-from tests.stub import Stub, running_stub
+from tests.support.stub import Stub, running_stub
 
 pytestmark = pytest.mark.slow
 
@@ -152,20 +148,6 @@ def _service(folder: Path, endpoint: str, cell: Cell) -> Any:
         "llm.limits.total_s": str(cell.limits.total_s),
     }
     return create_app(overrides=settings).test_client()
-
-
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_the_client_names_every_fault(cell: Cell, stub: Stub, nobody: str) -> None:
-    model = HttpModel(Endpoint(nobody if cell.model == "nobody" else stub.url), limits=cell.limits)
-    extract = Extract(1, "Cities", Document(id="1", text=TEXT), (), TEXT)
-    prompt = Prompt("Which city is nice?", (extract,), instructions="i", nonce="k3j9x2m5q8w1", model=cell.model)
-    *pieces, ending = model.generate(prompt, is_streamed=cell.is_streamed)
-    assert isinstance(ending, Ending)
-    assert "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)) == cell.text
-    assert (ending.failure.label if ending.failure else None) == cell.label
-    if ending.failure is not None:
-        assert ending.failure.code == cell.code
-        assert "stub" not in ending.failure.reason + ending.failure.log.partition("server=")[0]
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)

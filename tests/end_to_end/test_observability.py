@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.processes import Running, service
-from tests.loopback import Asked, Loopback, Reply, serving
-from tests.waiting import until
+from tests.support.server import Asked, Loopback, Reply, serving
+from tests.support.waiting import until
 
 TEXT = "The canary-text pump needs oil every spring."
 ANSWER = "It needs canary-answer oil. [1]"

@@ -9,7 +9,7 @@ from pathlib import Path
 import requests
 
 from tests.end_to_end.processes import Running, service, write_settings
-from tests.waiting import until
+from tests.support.waiting import until
 
 QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"
 CALLERS, RELOADS = 4, 20

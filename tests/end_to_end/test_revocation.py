@@ -8,9 +8,9 @@ import requests
 
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, service
-from tests.loopback import Asked, Reply, serving
 from tests.security.test_revocation import DOCUMENTS, SECRET
 from tests.security.worlds import embedded_engine
+from tests.support.server import Asked, Reply, serving
 
 ASKERS = 40
 

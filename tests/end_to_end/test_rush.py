@@ -15,7 +15,7 @@ import requests
 
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import service
-from tests.loopback import Asked, Loopback, Reply, serving
+from tests.support.server import Asked, Loopback, Reply, serving
 
 READERS, PLACES = 20, 16
 ASK = "/search/select?action=rag&q=What+does+the+pump+need"

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.processes import Running, free_port, running, service, stub_llm, write_settings
-from tests.loopback import Asked, Reply, serving
+from tests.end_to_end.processes import Running, service, stub_llm, write_settings
 from tests.real_solr import Collection
-from tests.waiting import until
+from tests.support.server import Asked, Reply, serving
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.solr
 
@@ -143,34 +143,6 @@ def test_the_openai_request_has_the_seeds_keys_roles_and_order(
     assert body["messages"][-1]["content"] == "How do I copy a file?"
     assert (body["temperature"], body["max_tokens"]) == (0.7, 250)
     assert "numbered steps" in body["messages"][0]["content"]
-
-
-def test_the_datafari_template_speaks_to_the_invoke_service(tmp_path: Path, collection: Collection) -> None:
-    port = free_port()
-    with running(tmp_path, "invoke", "llm-service", "--port", str(port), port=port, health="/health") as invoke:
-        changes = {"rag.template": "datafari", "rag.api.endpoint": f"{invoke.url}/invoke", "rag.model": ""}
-        with service(tmp_path, settings_for(collection) | changes) as found:
-            content = found.get(COPY).json()["content"]
-
-    said = re.findall("“(.+?)”", content["message"])
-    told = " ".join(" ".join(document["content"] for document in content["documents"]).split())
-    assert said
-    assert [sentence for sentence in said if sentence not in told] == []
-
-
-def test_a_solr_that_is_gone_is_never_nothing_found(tmp_path: Path, stub: Running) -> None:
-    changes = {
-        "solr.url": f"http://127.0.0.1:{free_port()}/solr/FileShare",
-        "rag.api.endpoint": "builtin:extractive",
-        "rag.reply.http_errors": "true",
-    }
-    with service(tmp_path, changes) as found:
-        response = found.get(COPY)
-
-        assert response.status_code == 502
-        assert response.json()["content"]["error"]["label"] == "searchUnavailable"
-        assert found.get("/health/live").status_code == 200
-        assert found.get("/health/ready").status_code == 503
 
 
 def test_a_reranker_orders_what_solr_found_and_is_sent_nothing_hidden(tmp_path: Path, collection: Collection) -> None:

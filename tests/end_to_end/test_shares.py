@@ -16,7 +16,7 @@ import requests
 
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, free_port, running, write_settings
-from tests.waiting import until
+from tests.support.waiting import until
 
 READERS = 80
 FEWEST = 15

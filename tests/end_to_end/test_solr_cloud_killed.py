@@ -38,7 +38,7 @@ from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running as Service
 from tests.end_to_end.processes import service
 from tests.settings import settings_with
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]
 
@@ -348,8 +348,7 @@ def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_
     tolerant.close()
 
 
-def test_searches_go_on_while_zookeeper_is_away(cloud: Running) -> None:
-    """The last one here: nodes may find long after it that their session with ZooKeeper has expired."""
+def test_searches_go_on_while_zookeeper_is_away(folder: Path, cloud: Running) -> None:
     retriever = retriever_for(settings_with(solr_url=cloud.url, solr_limits=SolrLimits(wait_s=PATIENCE_S)))
     assert retriever.search(PUMP, STAFF).total == DOCUMENTS
     keeper = next(process for process in cloud.processes if process.role == "zookeeper")
@@ -361,3 +360,8 @@ def test_searches_go_on_while_zookeeper_is_away(cloud: Running) -> None:
     finally:
         solr_process.signalled(keeper, how=signal.SIGCONT)
         retriever.close()
+        # Nodes may find long after this that their session with ZooKeeper has expired: the next test gets new ones.
+        for node in nodes_of(folder):
+            solr_process.signalled(node, how=signal.SIGKILL)
+        solr_process.revived(folder, owner=os.getpid())
+        wait_until_whole(folder)

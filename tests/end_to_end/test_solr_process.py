@@ -16,7 +16,7 @@ from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.command import solr
 from tests.real_solr import require_tools, running
 from tests.settings import settings_with
-from tests.waiting import until
+from tests.support.waiting import until
 
 ACCESS = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from datafari_rag.bootstrap import writer_for
 from tests.end_to_end.processes import service
 from tests.settings import settings_with
-from tests.stub import running_stub
-from tests.waiting import until
+from tests.support.stub import running_stub
+from tests.support.waiting import until
 
 SENTENCE = "The supplier delivers the spare part number {} within nine days of the order. "
 

@@ -14,9 +14,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.end_to_end.processes import Running, service
-from tests.end_to_end.test_observability import ANSWER, ASK, CANARIES, KEY, PARENT, TOKEN, model_says, solr_says
-from tests.loopback import Asked, Loopback, Reply, serving
-from tests.waiting import until
+from tests.end_to_end.test_observability import ANSWER, ASK, CANARIES, KEY, TOKEN, model_says, solr_says
+from tests.support.server import Asked, Loopback, Reply, serving
+from tests.support.waiting import until
 
 STEPS = {"rights", "search", "passages", "model"}
 
@@ -121,18 +121,6 @@ def test_both_workers_send_the_whole_tree_of_each_request(scene: Scene, is_strea
         assert root.end_time_unix_nano >= times[-1].end_time_unix_nano
     assert {asked.path for asked in scene.collector.asked} == {"/v1/traces"}
     assert {name for name, _ in scene.spans()} == {"our-rag"}
-
-
-def test_the_model_is_told_of_our_span_in_the_callers_trace(scene: Scene) -> None:
-    scene.model.asked.clear()
-    scene.ask(is_streamed=True, X_Request_ID="joined", traceparent=PARENT, tracestate="a=b")
-    tree = scene.of("joined")
-    (asked,) = scene.model.asked
-    sent = {name.lower(): value for name, value in asked.headers.items()}
-
-    assert sent["traceparent"] == f"{PARENT[:36]}{tree['model'].span_id.hex()}-01"
-    assert sent["tracestate"] == "a=b"
-    assert tree["GET /search/select"].parent_span_id.hex() == PARENT[36:52]
 
 
 def test_nothing_of_documents_answers_questions_tokens_and_secrets_is_sent(scene: Scene) -> None:

@@ -24,7 +24,7 @@ from werkzeug.test import TestResponse
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import create_app
 from tests.golden.files import compare
-from tests.stub import running_stub
+from tests.support.stub import running_stub
 
 HERE = Path(__file__).parent
 

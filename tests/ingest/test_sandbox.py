@@ -18,7 +18,7 @@ import pytest
 from datafari_rag.ingest import sandbox
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Unreadable
 from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
 

@@ -35,49 +35,21 @@ def test_a_follow_up_is_searched_for_with_the_turn_before_it() -> None:
 MESSAGE = {"role": "user", "content": "q"}
 OF_ROLES = "messages[0].role must be one of: assistant, system, user."
 BAD: list[tuple[str, object, str]] = [
-    ("no body", None, "The body must be a JSON object."),
-    ("a list as body", [], "The body must be a JSON object."),
-    ("messages missing", {}, "messages must be a list with at least one message."),
-    ("messages null", {"messages": None}, "messages must be a list with at least one message."),
-    ("messages empty", {"messages": []}, "messages must be a list with at least one message."),
-    ("messages an object", {"messages": {}}, "messages must be a list with at least one message."),
-    ("a message that is text", {"messages": ["q"]}, "messages[0] must be an object."),
     (
         "a role unknown",
         {"messages": [{**MESSAGE, "role": "tool"}]},
         OF_ROLES,
     ),
     (
-        "a role null",
-        {"messages": [{**MESSAGE, "role": None}]},
-        OF_ROLES,
-    ),
-    (
-        "a role list",
-        {"messages": [{**MESSAGE, "role": []}]},
-        OF_ROLES,
-    ),
-    ("content null", {"messages": [{**MESSAGE, "content": None}]}, "messages[0].content must be a string."),
-    ("content a list", {"messages": [{**MESSAGE, "content": ["q"]}]}, "messages[0].content must be a string."),
-    (
-        "half a character",
-        {"messages": [{**MESSAGE, "content": "\ud83d"}]},
-        "messages[0].content is not valid Unicode text.",
-    ),
-    (
         "the assistant's last",
         {"messages": [MESSAGE, {"role": "assistant", "content": "a"}]},
         "messages[1].role must be user: the last message is the question.",
     ),
-    ("too many messages", {"messages": [MESSAGE] * 1001}, "Too many values of messages: at most 1000."),
     (
         "a huge state that claims to be ours",
         asking(session_state={"datafari_rag": "x" * 70_000}),
         "session_state must have at most 65536 bytes.",
     ),
-    ("a huge state", asking(sessionState="x" * 70_000), "sessionState must have at most 65536 bytes."),
-    ("context a list", asking(context=[]), "context must be an object."),
-    ("overrides a list", asking(context={"overrides": []}), "context.overrides must be an object."),
     (
         "an override",
         asking(context={"overrides": {"top": 0}}),

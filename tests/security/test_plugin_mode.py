@@ -18,7 +18,7 @@ import pytest
 
 from datafari_rag.adapters.settings.file import StartRefused
 from datafari_rag.bootstrap import create_app
-from tests.loopback import Asked, Loopback, Reply, serving
+from tests.support.server import Asked, Loopback, Reply, serving
 
 DOCUMENT = {
     "id": "doc 1", "title": ["Report"], "url": "http://docs.example.org/1", "exactContent": ["A common report."],

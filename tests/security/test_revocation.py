@@ -20,10 +20,10 @@ import jwt
 import pytest
 
 from datafari_rag.bootstrap import create_app
-from tests.loopback import Asked, Reply, serving
 from tests.real_solr import Collection
 from tests.security.worlds import JWT_SECRET, MCP_URL, embedded_engine
-from tests.waiting import until
+from tests.support.server import Asked, Reply, serving
+from tests.support.waiting import until
 
 SECRET = "zkquartz"
 TEXT = f"The {SECRET} valve opens at nine bar. It was tested in May."

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from datafari_rag.bootstrap import create_app
-from tests.loopback import Asked, Loopback, serving
 from tests.security.test_plugin_mode import solr
 from tests.security.worlds import repeating
+from tests.support.server import Asked, Loopback, serving
 
 
 class Authority:

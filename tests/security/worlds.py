@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -14,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import jwt
-from werkzeug.serving import make_server
 
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import create_app
-from tests.loopback import Asked, Loopback, Reply, serving
 from tests.security.corpora import Corpus
+from tests.support.server import Asked, Loopback, Reply, listening, serving
 
 JWT_SECRET = "a secret that the tests share with the service"
 
@@ -236,14 +234,9 @@ def _service(folder: Path, name: str, settings: Mapping[str, str]) -> Iterator[S
     conf = folder / f"{name.replace(', ', '-')}.properties"
     conf.write_text("")
     conf.chmod(0o600)
-    server = make_server("127.0.0.1", 0, create_app(conf, {**UNLIMITED, **settings}), threaded=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    service = Service(("127.0.0.1", server.server_port), name)
-    try:
-        yield service
-    finally:
-        service.close()
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with listening(create_app(conf, {**UNLIMITED, **settings})) as port:
+        service = Service(("127.0.0.1", port), name)
+        try:
+            yield service
+        finally:
+            service.close()

@@ -20,6 +20,7 @@ from datafari_rag.pipeline import Dependencies, answer, found_for
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, parts_of
 from tests.settings import settings_with
+from tests.support.clock import Clock
 
 ANN = User("ann", frozenset({"s1"}))
 QUESTION = "When was the singer of Diamond Cut born?"
@@ -71,19 +72,6 @@ class ScriptedModel:
                 self.tick()
             yield TextChunk(text[at : at + self.size])
         yield Ending("stop")
-
-
-class Clock:
-    """Continues with the given value."""
-
-    def __init__(self, step: float = 0.0) -> None:
-        self.now, self.step = 0.0, step
-
-    def __call__(self) -> float:
-        return self.now
-
-    def tick(self) -> None:
-        self.now += self.step
 
 
 def events_of(
@@ -274,8 +262,10 @@ def _spent_before_the_answer(activity: Activity) -> Activity:
 def test_no_budget_is_ever_exceeded_by_a_slow_and_chatty_model(seed: int) -> None:
     chance = random.Random(seed)
     limits = StepLimits(chance.randint(1, 9), chance.randint(0, 4), chance.randint(0, 900), chance.uniform(0, 6))
-    clock = Clock(chance.uniform(0, 1))
-    model = ScriptedModel("Bonnie Tyler\nGaynor Hopkins\n" * 200, size=chance.randint(1, 40), tick=clock.tick)
+    clock, step_s = Clock(0.0), chance.uniform(0, 1)
+    model = ScriptedModel(
+        "Bonnie Tyler\nGaynor Hopkins\n" * 200, size=chance.randint(1, 40), tick=lambda: clock.sleep(step_s)
+    )
     effort = chance.choice(("minimal", "low"))
     shelf = Shelf(SONG, TYLER)
     ask = Ask(QUESTION, effort=effort, limits=limits)
@@ -286,7 +276,7 @@ def test_no_budget_is_ever_exceeded_by_a_slow_and_chatty_model(seed: int) -> Non
     assert spent.model_calls <= min(limits.model_calls or 0, LEVELS[effort].model_calls)
     assert spent.tokens <= (limits.tokens or 0)
     # A piece that is on its way when time is up is the last one.
-    assert spent.elapsed_ms <= ((limits.seconds or 0) + clock.step) * 1000 + 1e-6
+    assert spent.elapsed_ms <= ((limits.seconds or 0) + step_s) * 1000 + 1e-6
     assert all(prompt.within_s is None or prompt.within_s <= (limits.seconds or 0) for prompt in model.prompts)
 
 

@@ -59,15 +59,6 @@ def test_an_answer_says_which_model_gave_it_and_to_strangers_no_times() -> None:
     assert response.headers["X-Request-ID"]
 
 
-def test_an_administrators_timing_names_stages_that_add_up() -> None:
-    line = fake_snapshot(settings=settings_with(security_admins=("root",)), rights=FakeRights({"root": []}))
-    timing = get(line, **{"X-User": "root"}).headers["Server-Timing"]
-    took = {part.split(";dur=")[0]: float(part.split(";dur=")[1]) for part in timing.split(", ")}
-
-    assert {"search", "passages", "model", "edge"} <= set(took)
-    assert sum(ms for stage, ms in took.items() if stage != "total") == pytest.approx(took["total"], abs=2)
-
-
 def test_a_request_id_that_was_sent_comes_back_and_a_strange_one_does_not() -> None:
     assert get(fake_snapshot(), **{"X-Request-ID": "abc-1"}).headers["X-Request-ID"] == "abc-1"
     assert get(fake_snapshot(), **{"X-Request-ID": "a b"}).headers["X-Request-ID"] != "a b"
@@ -139,14 +130,6 @@ def test_a_defect_of_ours_is_an_internal_error_with_an_id_and_nothing_else() -> 
         assert "r-1" in error["reason"]
         assert "secret" not in response.get_data(as_text=True)
         assert "ZeroDivision" not in response.get_data(as_text=True)
-
-
-def test_a_body_over_the_limit_is_413_in_the_dialects_shape() -> None:
-    line = fake_snapshot(settings=settings_with(server_limits=ServerLimits(body_bytes=100)))
-    response = client_of(line).post("/search/select?action=rag", data={"q": "a" * 200})
-
-    assert response.status_code == 413
-    assert response.get_json()["content"]["error"]["label"] == "bodyTooLarge"
 
 
 def test_a_failed_plain_search_has_solrs_shape_and_that_status() -> None:
@@ -307,20 +290,3 @@ def test_what_is_absent_or_not_to_be_opened_is_the_same_404(query: str) -> None:
 
     assert response.status_code == 404
     assert response.get_json()["error"]["label"] == "notFound"
-
-
-def test_a_request_line_of_64_kib_is_taken_and_a_longer_one_is_json() -> None:
-    assert get(fake_snapshot(), f"{RAG}&x=" + "a" * 60_000).get_json()["status"] == "OK"
-    assert get(fake_snapshot(), f"{RAG}&x=" + "a" * 70_000).get_json()["content"]["error"]["label"] == "badRequest"
-
-
-def test_the_model_is_asked_for_the_form_and_the_language_of_the_question() -> None:
-    model = FakeModel("Voilà.")
-    get(
-        fake_snapshot(model=model),
-        "/search/select?action=rag&q=Comment+faire+un+g%C3%A2teau+sans+les+%C5%93ufs+%3F&format=stepbystep",
-    )
-
-    assert model.prompts[0].answer_format == "stepbystep"
-    assert model.prompts[0].language == "fr"
-    assert model.prompts[0].question == "Comment faire un gâteau sans les œufs ?"

@@ -14,19 +14,10 @@ from datafari_rag.web.ops.metrics import LastFailures
 from datafari_rag.web.ops.rate_limits import SharedCounters
 from tests.end_to_end.matrix import Record, tell
 from tests.fakes import FakeService, fake_snapshot
+from tests.support.clock import Clock
 
 YEAR_S = 365 * 86_400.0
 QUESTION = "/search/select?action=rag&q=When+does+the+flight+take+off"
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Jumping(FakeService):

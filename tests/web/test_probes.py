@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from datafari_rag.web.app import HELD_S, Probes
-from tests.waiting import HANGS_S, until
+from tests.support.waiting import HANGS_S, until
 
 
 def test_what_was_found_holds_for_a_moment_and_a_clock_that_goes_back_ends_it() -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import main
-from tests.loopback import Asked, Reply, serving
+from tests.support.server import Asked, Reply, serving
 
 QUESTION = "When does the ferry leave?"
 DOCUMENTS = [

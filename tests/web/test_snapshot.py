@@ -15,8 +15,8 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.app import OPEN_PATHS, register
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FakeService, fake_snapshot
-from tests.loopback import Asked, Reply, serving
 from tests.settings import settings_with
+from tests.support.server import Asked, Reply, serving
 
 QUESTION = "What is the default of the setting for files?"
 BODY = {"messages": [{"role": "user", "content": QUESTION}]}

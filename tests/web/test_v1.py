@@ -92,14 +92,6 @@ def test_what_has_no_effect_is_named_and_nothing_is_refused(is_streamed: bool) -
     assert len(retriever.searches) == 1
 
 
-def test_a_reader_who_leaves_is_searched_for_once_and_frees_the_model() -> None:
-    retriever, model = FakeRetriever(FLIGHT), FakeModel("The flight ", "takes off ", "at 15h50 [1].")
-    response = client_of(fake_snapshot(retriever, model)).post(V1, json=ours(stream=True), buffered=False)
-    next(iter(response.response))
-    response.close()
-    assert len(retriever.searches) == 1 and model.was_closed_early
-
-
 # Tasks of a chat program.
 
 

@@ -20,7 +20,8 @@ from datafari_rag.adapters.identity.jwt import MIN_REFETCH_S, JwkSet, JwtIdentit
 from datafari_rag.core.errors import AuthorityUnavailable, ExpiredSignIn, InvalidSignIn, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity
 from tests.adapters.test_single_flight import together
-from tests.loopback import Loopback, Reply, serving
+from tests.support.clock import Clock
+from tests.support.server import Loopback, Reply, serving
 
 SECRET = "a shared secret of thirty-two bytes or more"
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -234,16 +235,6 @@ def test_groups_that_the_token_leaves_out_are_a_failure_and_not_none(changes: di
 def test_rules_without_a_key_refuse_to_be_built(rules: TokenRules, secret: str) -> None:
     with pytest.raises(ValueError, match="no allowed algorithm"):
         JwtIdentity(rules, secret=secret)
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -24,23 +24,11 @@ from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
+from tests.support.clock import Clock
 
 PROMPT = Prompt(question="q", extracts=(), instructions=None, nonce="n")
 GOOD = [TextChunk("a", ModelFacts("m")), Ending("stop", facts=ModelFacts("m"))]
 AGAIN = ModelUnavailable(status=503, can_repeat=True)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 class FakeEndpoint:
@@ -74,7 +62,7 @@ class FakeEndpoint:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(0.0)
 
 
 def chain(clock: Clock, *endpoints: FakeEndpoint, last: FakeEndpoint | None = None, failures: int = 0) -> ModelChain:
@@ -88,12 +76,6 @@ def chain(clock: Clock, *endpoints: FakeEndpoint, last: FakeEndpoint | None = No
 
 def told(model: ModelChain) -> list[TextChunk | Ending]:
     return list(model.generate(PROMPT, is_streamed=True))
-
-
-def test_the_first_endpoint_answers_alone(clock: Clock) -> None:
-    first, second = FakeEndpoint(clock), FakeEndpoint(clock)
-    assert told(chain(clock, first, second)) == GOOD
-    assert (len(first.tries), len(second.tries)) == (1, 0)
 
 
 @pytest.mark.parametrize(("within_s", "until"), [(None, 300.0), (2.5, 2.5), (1000.0, 300.0)])
@@ -130,14 +112,6 @@ def test_filtered_content_and_empty_answers_are_not(clock: Clock, error: RagErro
 def test_the_last_failure_is_told_when_nobody_answers(clock: Clock) -> None:
     said = told(chain(clock, FakeEndpoint(clock, ModelTimeout()), FakeEndpoint(clock, AGAIN)))
     assert said == [Ending(None, AGAIN, ModelFacts(tries=4, is_fallback=True))]
-
-
-def test_retries_come_before_the_fallback_and_all_tries_count(clock: Clock) -> None:
-    first = FakeEndpoint(clock, AGAIN)
-    said = told(chain(clock, first, FakeEndpoint(clock)))
-    assert len(first.tries) == 3
-    assert isinstance(said[-1], Ending)
-    assert (said[-1].facts.tries, said[-1].facts.is_fallback) == (4, True)
 
 
 def test_a_long_retry_after_is_not_waited_for_while_another_endpoint_is_left(clock: Clock) -> None:

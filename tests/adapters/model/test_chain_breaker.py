@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 @pytest.fixture
@@ -37,14 +30,6 @@ def test_it_opens_after_the_number_of_failures_and_says_how_long_it_stays_so(clo
     assert breaker.verdict() == BreakerVerdict(20.0)
 
 
-def test_a_success_between_failures_starts_the_row_again(clock: Clock) -> None:
-    breaker = Breaker(2, 30.0, clock)
-    for is_there in (False, True, False):
-        assert breaker.verdict() == NOW
-        breaker.note(NOW, is_there=is_there)
-    assert breaker.verdict() == NOW
-
-
 def test_a_reader_who_left_neither_counts_nor_ends_the_row(clock: Clock) -> None:
     breaker = Breaker(2, 30.0, clock)
     for is_there in (False, None, False):
@@ -58,13 +43,6 @@ def test_after_its_time_one_probe_passes_and_the_others_wait(clock: Clock) -> No
     clock.now += 30
     assert breaker.verdict() == BreakerVerdict(probe=1)
     assert breaker.verdict() == BreakerVerdict(1.0)
-
-
-def test_a_probe_that_is_answered_closes_it(clock: Clock) -> None:
-    breaker = opened(clock)
-    clock.now += 30
-    breaker.note(breaker.verdict(), is_there=True)
-    assert [breaker.verdict(), breaker.verdict()] == [NOW, NOW]
 
 
 def test_a_bad_probe_opens_it_for_the_whole_time_again(clock: Clock) -> None:

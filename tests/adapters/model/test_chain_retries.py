@@ -54,12 +54,6 @@ def run(
     return list(chain.generate(PROMPT, is_streamed=True)), slept
 
 
-def test_a_good_answer_is_asked_for_once() -> None:
-    attempts = Attempts(DONE)
-    said, slept = run(attempts)
-    assert (said, slept, attempts.made, attempts.closed) == (DONE, [], 1, 1)
-
-
 def test_what_may_succeed_is_asked_again_and_the_tries_are_counted() -> None:
     attempts = Attempts(failed(AGAIN), failed(AGAIN), DONE)
     said, slept = run(attempts)
@@ -70,18 +64,6 @@ def test_what_may_succeed_is_asked_again_and_the_tries_are_counted() -> None:
         TextChunk("b"),
         Ending("stop", facts=ModelFacts("m", tries=3)),
     ]
-
-
-def test_after_all_retries_the_last_failure_is_told_with_its_tries() -> None:
-    attempts = Attempts(failed(AGAIN))
-    said, slept = run(attempts, retries=2)
-    assert (attempts.made, len(slept)) == (3, 2)
-    assert said == [Ending(None, AGAIN, ModelFacts(tries=3))]
-
-
-def test_zero_retries_ask_once() -> None:
-    attempts = Attempts(failed(AGAIN))
-    assert len(run(attempts, retries=0)[0]) == attempts.made == 1
 
 
 @pytest.mark.parametrize(

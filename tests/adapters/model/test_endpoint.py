@@ -19,8 +19,7 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import REPLY_BYTES
 from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
-from tests.stub import Stub, raw_server, read_request, running_stub
-from tests.waiting import HANGS_S
+from tests.support.stub import Stub, raw_server, read_request, running_stub
 
 PATIENT = ModelLimits()
 
@@ -89,27 +88,6 @@ class TestRequest:
         told(HttpModel(Endpoint(stub.url, ""), limits=PATIENT), prompt("echo-nokey"))
         (asked,) = stub.requests("echo-nokey")
         assert "authorization" not in asked["headers"]
-
-    @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-    def test_the_body_is_the_templates(self, stub: Stub, is_streamed: bool) -> None:
-        asked = prompt(f"echo-body-{is_streamed}")
-        model = HttpModel(Endpoint(stub.url), limits=PATIENT)
-        told(model, asked, is_streamed=is_streamed)
-        (kept,) = stub.requests(asked.model)
-        assert kept["body"] == {
-            "model": asked.model,
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {
-                    "role": "user",
-                    "content": "Document 1. <data k3j9x2m5q8w1>\n[Cities]\nParis is nice.\n</data k3j9x2m5q8w1>",
-                },
-                {"role": "user", "content": "What is nice?"},
-            ],
-            "temperature": 0.7,
-            "max_tokens": 250,
-            **({"stream": True} if is_streamed else {}),
-        }
 
     def test_an_endpoints_own_model_name_replaces_the_prompts(self, stub: Stub) -> None:
         _, ending = told(HttpModel(Endpoint(stub.url, model="echo-own"), limits=PATIENT), prompt("status-500"))
@@ -305,18 +283,6 @@ class TestReading:
         text, ending = from_bytes(body, head=head, is_streamed=is_streamed)
         assert (text, type(ending.failure)) == ("", ModelGarbled)
 
-    def test_what_follows_done_is_no_matter(self) -> None:
-        is_told = threading.Event()
-
-        def talk(connection: socket.socket) -> None:
-            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + event("x", "stop") + b"data: [DONE]\n\n")
-            is_told.wait(5)
-
-        with raw_server(talk) as url:
-            _, ending = told(HttpModel(Endpoint(url)), prompt("m"))
-            is_told.set()
-        assert ending.failure is None
-
     @pytest.mark.parametrize(("parts", "text", "label"), BAD.values(), ids=BAD.keys())
     def test_streams_that_go_wrong_are_failures_that_keep_what_was_said(
         self, parts: list[bytes], text: str, label: str
@@ -325,15 +291,6 @@ class TestReading:
         assert ending.failure is not None
         assert (said, ending.failure.label) == (text, label)
 
-    def test_a_filtered_whole_answer_is_not_handed_on(self, stub: Stub) -> None:
-        texts, ending = told(HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("filter"), is_streamed=False)
-        assert ending.failure is not None
-        assert (texts, ending.failure.label) == ([], "contentFiltered")
-
-    def test_a_cut_answer_is_kept_and_marked(self, stub: Stub) -> None:
-        texts, ending = told(HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("length"), is_streamed=False)
-        assert (texts, ending.finish_reason, ending.failure) == (["Paris is nice. [1]"], "length", None)
-
     def test_the_datafari_dialect_is_asked_whole_even_for_a_stream(self, stub: Stub) -> None:
         model = HttpModel(Endpoint(f"{stub.base}/invoke?model=cite"), template="datafari", limits=PATIENT)
         texts, ending = told(model, prompt("ignored"))
@@ -341,16 +298,6 @@ class TestReading:
 
 
 class TestConnections:
-    def test_a_connection_closed_before_the_head_is_unavailable(self) -> None:
-        with raw_server(lambda connection: None) as url:
-            _, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
-        assert isinstance(ending.failure, ModelUnavailable)
-
-    def test_a_head_that_is_no_http_is_garbled(self) -> None:
-        with raw_server(lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")) as url:
-            _, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
-        assert isinstance(ending.failure, ModelGarbled)
-
     @pytest.mark.parametrize("body", [b"Content-Length: 99\r\n\r\n{", b"Content-Length: 3\r\n\r\nno!"])
     def test_a_refusal_whose_body_cannot_be_read_keeps_its_number(self, body: bytes) -> None:
         with raw_server(lambda connection: connection.sendall(b"HTTP/1.1 429 Busy\r\n" + body)) as url:
@@ -358,142 +305,17 @@ class TestConnections:
         assert isinstance(ending.failure, ModelBusy)
         assert ending.failure.status == 429
 
-    def test_one_connection_serves_answers_one_after_another(self) -> None:
-        count = []
-
-        def talk(connection: socket.socket) -> None:
-            count.append(1)
-            body = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
-            answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
-                len(body),
-                body,
-            )
-            connection.sendall(answer)
-            while read_request(connection):
-                connection.sendall(answer)
-
-        with raw_server(talk) as url:
-            model = HttpModel(Endpoint(url), limits=PATIENT)
-            for _ in range(5):
-                assert told(model, prompt("m"), is_streamed=False)[1].failure is None
-            model.close()
-        assert len(count) == 1
-
-    def test_a_connection_that_the_server_closed_meanwhile_is_replaced(self) -> None:
-        is_closed = threading.Event()
-
-        def talk(line: socket.socket) -> None:
-            sending(event("x", "stop"), head=b"Content-Length: %d\r\n" % len(event("x", "stop")))(line)
-            line.shutdown(socket.SHUT_WR)
-            is_closed.set()
-
-        with raw_server(talk) as url:
-            model = HttpModel(Endpoint(url), limits=PATIENT)
-            for _ in range(3):
-                assert told(model, prompt("m"))[1].failure is None
-                # A request that is sent before the end of the connection arrives is not repeated, and fails.
-                assert is_closed.wait(HANGS_S)
-                is_closed.clear()
-
     @pytest.mark.parametrize("ends", [b"0\r\n\r\n", b"0\r\nX: 1\r\n\r\n"], ids=["immediately", "after a trailer"])
     def test_a_stream_that_was_read_to_its_end_gives_its_connection_back(self, ends: bytes) -> None:
         body = event("x", "stop") + b"data: [DONE]\n\n"
         answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n%s" % (len(body), body, ends)
         assert connections_for([answer] * 4) == 1
 
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + b"data: [DONE]\n\n",
-            b"HTTP/1.1 200 OK\r\n\r\ndata: [DONE]\n\n",
-            b"HTTP/1.1 503 No\r\nContent-Length: 99\r\n\r\n{",
-            b"HTTP/1.1 204 None\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
-        ],
-        ids=["cut", "without length", "a refusal that was cut", "204", "closed by its head"],
-    )
-    def test_any_other_is_closed(self, answer: bytes) -> None:
-        assert connections_for([answer] * 3, first_token_s=0.5) == 3
-
-    @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-    def test_a_question_over_a_kept_connection_that_the_server_closes_is_answered(self, is_streamed: bool) -> None:
-        """Without a chain and its retries, and without a try of them."""
-        body = (
-            event("x", "stop") if is_streamed else b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
-        )
-        kind = b"text/event-stream" if is_streamed else b"application/json"
-        good = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (kind, len(body), body)
-        requests: list[bytes] = []
-
-        def talk(connection: socket.socket) -> None:
-            requests.append(b"1")
-            connection.sendall(good)
-            requests.append(read_request(connection))
-
-        with raw_server(talk) as url:
-            model = HttpModel(Endpoint(url), limits=PATIENT)
-            endings = [told(model, prompt("m"), is_streamed=is_streamed)[1] for _ in range(2)]
-            model.close()
-        assert [(ending.failure, ending.facts.tries) for ending in endings] == [(None, 1)] * 2
-        assert len([one for one in requests if one]) == 3
-
-    @pytest.mark.parametrize(
-        ("body", "text", "label"),
-        [
-            pytest.param(b"", "", "modelUnavailable", id="no chunk at all"),
-            pytest.param(b"%x\r\n%s", "x", "modelUnavailable", id="the end in a chunk"),
-            pytest.param(b"%x\r\n%s\r\n", "x", "modelUnavailable", id="the end between two chunks"),
-            pytest.param(b"%x\r\n%s\r\nzz\r\n", "x", "modelUnavailable", id="a chunk that is none"),
-            pytest.param(b"%x\r\n%s\r\n0\r\n\r\n", "x", "modelUnavailable", id="all chunks, and no finish reason"),
-        ],
-    )
-    def test_a_stream_in_chunks_that_is_cut_keeps_what_was_said(self, body: bytes, text: str, label: str) -> None:
-        head = b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
-        said, ending = from_bytes(body % (len(event("x")), event("x")) if body else b"", head=head)
-        assert ending.failure is not None
-        assert (said, ending.failure.label) == (text, label)
-
-    @pytest.mark.parametrize(
-        ("behind", "count"), [pytest.param(b"", 1, id="nothing"), pytest.param(b"HTTP/1.1 200 OK", 3, id="bytes")]
-    )
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            pytest.param(b"Content-Length: %d\r\n\r\n%s", id="by its length"),
-            pytest.param(b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\nX: 1\r\n\r\n", id="in chunks"),
-        ],
-    )
-    def test_a_connection_is_used_again_only_when_nothing_follows_the_body(
-        self, answer: bytes, behind: bytes, count: int
-    ) -> None:
-        """Unrequested bytes would be read as the next reply."""
-        body = event("x", "stop")
-        assert connections_for([b"HTTP/1.1 200 OK\r\n" + answer % (len(body), body) + behind] * 3) == count
-
     def test_closing_the_answer_closes_the_connection_at_once(self, stub: Stub) -> None:
         said = HttpModel(Endpoint(stub.url), limits=PATIENT).generate(prompt("words-9-gap-50ms-left"), is_streamed=True)
         next(said)
         said.close()
         assert stub.states("words-9-gap-50ms-left", wanted="left") == ["left"]
-
-    def test_nobody_listening_is_unavailable_and_may_be_asked_again(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        _, ending = told(HttpModel(Endpoint(f"http://127.0.0.1:{port}/"), limits=PATIENT), prompt("m"))
-        assert isinstance(ending.failure, ModelUnavailable)
-        assert ending.failure.can_repeat
-
-    @pytest.mark.parametrize("url", ["http://nowhere.invalid/", "http://a b/", "http://a.\ud83d/"])
-    def test_addresses_that_lead_nowhere_are_failures_in_the_value(self, url: str) -> None:
-        _, ending = told(HttpModel(Endpoint(url), limits=PATIENT), prompt("m"))
-        assert isinstance(ending.failure, ModelUnavailable)
-
-    @pytest.mark.parametrize(
-        "url", ["", "ftp://a/", "builtin:extractive", "http:///x", "http://[::1/", "http://a:b/", "http://\u2100/"]
-    )
-    def test_what_is_no_http_address_is_refused_at_once(self, url: str) -> None:
-        with pytest.raises(ValueError, match="An http or https URL is expected"):
-            HttpModel(Endpoint(url))
 
 
 class TestProxy:
@@ -536,11 +358,6 @@ class TestProxy:
         assert b"Proxy-Authorization: Basic dXNAZXI6cDp3" in head
         assert b"sk-1" not in head
         assert b"/v1/chat" not in head
-
-    def test_the_environment_names_no_proxy(self, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy"):
-            monkeypatch.setenv(name, "http://127.0.0.1:9")
-        assert told(HttpModel(Endpoint(stub.url), limits=PATIENT), prompt("echo"))[1].failure is None
 
 
 class TestLimits:
@@ -697,22 +514,6 @@ class TestRelay:
         assert chunks == []
         assert isinstance(ending.failure, RefusedByModel)
         assert (ending.failure.code, ending.failure.reason) == (400, f"the stub was asked for status {status}")
-
-    @pytest.mark.parametrize(
-        ("model", "label"),
-        [
-            ("status-401", "modelKeyRefused"),
-            ("status-429", "modelBusy"),
-            ("status-500", "modelUnavailable"),
-            ("garbage", "modelGarbled"),
-            ("error-500-after-0", "modelUnavailable"),
-        ],
-    )
-    def test_other_failures_are_named_as_everywhere(self, stub: Stub, model: str, label: str) -> None:
-        chunks, ending = self.relayed(stub, {"model": model, "messages": []}, is_streamed=False)
-        assert chunks == []
-        assert ending.failure is not None
-        assert ending.failure.label == label
 
     @pytest.mark.parametrize("model", ["nofinish", "cut-after-2-words-9", "error-500-after-2-words-9"])
     def test_a_stream_that_breaks_off_says_so_after_its_chunks(self, stub: Stub, model: str) -> None:

@@ -18,7 +18,7 @@ from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelParameterRefused, ModelRefused, ModelUnavailable
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.ports import Ending, TextChunk
-from tests.model_server import Rule, model_server
+from tests.support.server import Rule, model_server
 
 RECORDED = {
     row["case"]: row["reply"]

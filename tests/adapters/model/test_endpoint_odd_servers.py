@@ -20,8 +20,8 @@ from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
-from tests.model_server import model_server
-from tests.stub import raw_server
+from tests.support.server import model_server
+from tests.support.stub import raw_server
 
 SECRET = "The vault of the town hall opens with the word orange-lion."
 QUICK = ModelLimits(connect_s=5, first_token_s=5, stall_s=5, total_s=20)

@@ -12,7 +12,7 @@ import pytest
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.ports import Ending, TextChunk
-from tests.stub import raw_server
+from tests.support.stub import raw_server
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "model_replies.json").read_text("utf-8"))
 

@@ -14,8 +14,8 @@ from datafari_rag.core.errors import OnlyThoughts, ThoughtsPassedOn
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import THINKING_TOKENS
 from datafari_rag.ports import Ending, TextChunk
-from tests.model_server import model_server
-from tests.stub import raw_server
+from tests.support.server import model_server
+from tests.support.stub import raw_server
 
 ALOUD = ("The first is ", "Paris [1].\n</th", "ink>\n\nPar", "is [1].")
 

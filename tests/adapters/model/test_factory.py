@@ -17,7 +17,7 @@ from datafari_rag.core.settings.addresses import Tls, TlsByServer
 from datafari_rag.core.settings.table import ModelLimits, Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.settings import settings_with
-from tests.stub import Stub, running_stub
+from tests.support.stub import Stub, running_stub
 
 BUILTIN = "builtin:extractive"
 
@@ -72,29 +72,6 @@ def test_fallbacks_are_asked_in_turn_and_the_built_in_one_last(stub: Stub) -> No
     )
     text, ending = told(settings, "status-503")
     assert (text, header_value(ending.facts)) == ("verbatim", "builtin:extractive; tries=5; fallback=1")
-
-
-def test_a_fallback_answers_under_its_own_name(stub: Stub) -> None:
-    settings = settings_with(
-        rag_api_endpoint=stub.url,
-        llm_fallback=(f"{stub.url}#echo",),
-        llm_limits=ModelLimits(retries=0),
-    )
-    text, ending = told(settings, "status-500")
-    assert (text, header_value(ending.facts)) == ("What?", "echo; tries=2; fallback=1")
-
-
-def test_a_retry_succeeds_and_is_counted(stub: Stub) -> None:
-    text, ending = told(settings_with(rag_api_endpoint=stub.url), "echo-status-503-times-2")
-    assert (text, ending.facts.tries, ending.facts.is_fallback) == ("What?", 3, False)
-
-
-def test_the_breaker_leaves_a_failing_endpoint_alone(stub: Stub) -> None:
-    settings = settings_with(rag_api_endpoint=stub.url, llm_limits=ModelLimits(retries=0, breaker_failures=2))
-    chain = chain_for(settings, FakeExtractive())
-    for _ in range(5):
-        list(chain.generate(Prompt("q", (), None, "n", model="status-500-breaker"), is_streamed=False))
-    assert len(stub.requests("status-500-breaker")) == 2
 
 
 @pytest.mark.parametrize(

@@ -85,18 +85,6 @@ def test_a_key_that_is_cut_is_said_and_nothing_is_written_with_it(tmp_path: Path
     assert len(chains(tmp_path)) == 1
 
 
-def test_a_trail_keeps_no_file_open(tmp_path: Path) -> None:
-    trail = AuditTrail(tmp_path)
-    trail.append({"id": 1})
-    opened = [link.resolve() for link in Path("/proc/self/fd").iterdir() if link.exists()]
-    assert [path for path in opened if path.is_relative_to(tmp_path)] == []
-
-
-def test_a_trail_without_records_makes_no_file(tmp_path: Path) -> None:
-    AuditTrail(tmp_path).close()
-    assert list(tmp_path.iterdir()) == []
-
-
 @contextmanager
 def full_disk(limit: int) -> Iterator[None]:
     """Let no file of this process grow over *limit* bytes, which fails as a full disk does."""
@@ -186,25 +174,6 @@ def test_a_record_that_is_no_json_is_told_as_lost_and_holds_up_nothing(tmp_path:
     trail.close()
     (chain,) = chains(tmp_path)
     assert [one.get("lost", one.get("id")) for one in records(chain)] == [1, 2]
-
-
-GEVENT = """
-import gevent.monkey; gevent.monkey.patch_all()
-import sys, pathlib, gevent
-from datafari_rag.adapters.observability.audit_trail import AuditTrail
-trail = AuditTrail(pathlib.Path(sys.argv[1]))
-for number in range(50):
-    trail.append({"id": number})
-    gevent.sleep(0)
-trail.close()
-"""
-
-
-def test_it_writes_under_gevent_too(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", GEVENT, str(tmp_path)], check=True, timeout=60)
-    (chain,) = chains(tmp_path)
-    assert [one["id"] for one in records(chain)] == list(range(50))
-    assert problems(chain) == []
 
 
 HELD_UP = """

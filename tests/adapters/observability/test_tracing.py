@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
@@ -165,18 +164,6 @@ def test_a_request_is_a_tree_with_ids_and_counts() -> None:
         "datafari_rag.completion_tokens": 3,
     }
     assert [event.name for event in spans["model"].events] == ["first words"]
-
-
-def test_the_stages_follow_each_other_inside_the_request() -> None:
-    spans = named_spans(Scene().ask())
-    order = [spans[name] for name in ("rights", "search", "passages", "model")]
-    request = spans["POST /ask"]
-
-    assert all(span.start_time is not None and span.end_time is not None for span in order)
-    for one, other in itertools.pairwise(order):
-        assert (one.end_time or 0) <= (other.start_time or 0)
-    assert (request.start_time or 0) <= (order[0].start_time or 0)
-    assert (order[-1].end_time or 0) <= (request.end_time or 0)
 
 
 def test_no_span_holds_a_text_a_right_or_a_question() -> None:

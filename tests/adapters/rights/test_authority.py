@@ -16,8 +16,8 @@ from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.rights import AuthorityLimits, AuthorityRights, ClaimedRights, RightsWatch
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 from tests.adapters.test_single_flight import Waiting, together
-from tests.loopback import Asked, Loopback, Reply, serving
-from tests.waiting import HANGS_S, until
+from tests.support.server import Asked, Loopback, Reply, serving
+from tests.support.waiting import HANGS_S, until
 
 GOOD = 'AUTHORIZED:ad\nTOKEN:s1\nTOKEN: a b,"{!\u2028\nTOKEN:é\n'
 QUICK = AuthorityLimits(connect_s=10.0, total_s=0.6, cache_s=60.0)

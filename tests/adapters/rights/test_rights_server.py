@@ -9,9 +9,9 @@ import pytest
 
 from datafari_rag.adapters.rights import RightsServer
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
-from tests.loopback import Reply, serving
 from tests.required import library
-from tests.stub import raw_server
+from tests.support.server import Reply, serving
+from tests.support.stub import raw_server
 
 TIMEOUT_S = (1.0, 1.0)
 

@@ -8,20 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.file import LOOK_EVERY_S, SettingsFile, StartRefused
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.adapters.settings.file import LOOK_EVERY_S, SettingsFile
+from tests.support.clock import Clock
 
 LONG_AGO_S = 1_000_000_000.0
 
 
-class Clock:
-    """A clock that the test advances; files written through it have its time stamps."""
-
-    def __init__(self) -> None:
-        self.now = LONG_AGO_S
-
-    def __call__(self) -> float:
-        return self.now
+class FileClock(Clock):
+    """Files written through it have its time stamps."""
 
     def write(self, path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
@@ -29,23 +23,23 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FileClock:
+    return FileClock(LONG_AGO_S)
 
 
 @pytest.fixture
-def path(tmp_path: Path, clock: Clock) -> Path:
+def path(tmp_path: Path, clock: FileClock) -> Path:
     path = tmp_path / "rag.properties"
     clock.write(path, "# mine\nrag.maxFiles=3\n")
     return path
 
 
 @pytest.fixture
-def file(path: Path, clock: Clock) -> SettingsFile:
+def file(path: Path, clock: FileClock) -> SettingsFile:
     return SettingsFile(path, environ={}, clock=clock, wall=clock)
 
 
-def test_a_changed_file_is_taken_up_within_two_seconds(path: Path, file: SettingsFile, clock: Clock) -> None:
+def test_a_changed_file_is_taken_up_within_two_seconds(path: Path, file: SettingsFile, clock: FileClock) -> None:
     before = file.snapshot()
     clock.write(path, "rag.maxFiles=44\n")
     clock.now += 2
@@ -53,19 +47,21 @@ def test_a_changed_file_is_taken_up_within_two_seconds(path: Path, file: Setting
     assert before.settings.rag.max_files == 3
 
 
-def test_the_file_is_looked_at_once_a_second_at_most(path: Path, file: SettingsFile, clock: Clock) -> None:
+def test_the_file_is_looked_at_once_a_second_at_most(path: Path, file: SettingsFile, clock: FileClock) -> None:
     clock.write(path, "rag.maxFiles=44\n")
     clock.now += LOOK_EVERY_S * 0.9
     assert file.snapshot().settings.rag.max_files == 3
 
 
-def test_an_unchanged_file_keeps_its_snapshot(file: SettingsFile, clock: Clock) -> None:
+def test_an_unchanged_file_keeps_its_snapshot(file: SettingsFile, clock: FileClock) -> None:
     before = file.snapshot()
     clock.now += 60
     assert file.snapshot() is before
 
 
-def test_a_file_that_is_just_being_written_is_left_for_a_moment(path: Path, file: SettingsFile, clock: Clock) -> None:
+def test_a_file_that_is_just_being_written_is_left_for_a_moment(
+    path: Path, file: SettingsFile, clock: FileClock
+) -> None:
     clock.now += 5
     clock.write(path, "")
     assert file.snapshot().settings.rag.max_files == 3
@@ -74,7 +70,7 @@ def test_a_file_that_is_just_being_written_is_left_for_a_moment(path: Path, file
     assert file.snapshot().settings.rag.max_files == 44
 
 
-def test_a_time_stamp_of_the_future_does_not_hold_a_file_back(path: Path, file: SettingsFile, clock: Clock) -> None:
+def test_a_time_stamp_of_the_future_does_not_hold_a_file_back(path: Path, file: SettingsFile, clock: FileClock) -> None:
     clock.now += 3600
     clock.write(path, "rag.maxFiles=44\n")
     clock.now -= 3590
@@ -90,7 +86,7 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "told"), BAD)
 def test_a_bad_file_never_replaces_a_good_one(
-    path: Path, file: SettingsFile, clock: Clock, text: str | None, told: str
+    path: Path, file: SettingsFile, clock: FileClock, text: str | None, told: str
 ) -> None:
     before = file.snapshot()
     if text is None:
@@ -107,20 +103,7 @@ def test_a_bad_file_never_replaces_a_good_one(
     assert file.rejected() is None
 
 
-def test_an_unknown_key_is_taken_up_all_the_same(path: Path, file: SettingsFile, clock: Clock) -> None:
-    clock.write(path, "rag.maxFiles=4\nrag.maxFile=5\n")
-    clock.now += 2
-    assert (file.snapshot().settings.rag.max_files, file.rejected()) == (4, None)
-
-
-def test_what_a_reader_sees_of_a_problem_holds_no_value(path: Path, file: SettingsFile, clock: Clock) -> None:
-    clock.write(path, "rag.operator=hunter2\n")
-    clock.now += 2
-    file.snapshot()
-    assert "hunter2" not in (file.rejected() or "hunter2")
-
-
-def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: Clock) -> None:
+def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: FileClock) -> None:
     path = tmp_path / "rag.properties"
     clock.write(path, "rag.maxFiles=x\nrag.operator=x\n")
     file = SettingsFile(path, environ={}, clock=clock, wall=clock)
@@ -137,16 +120,7 @@ def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: Clock) ->
     assert (file.snapshot().bad_setting, file.problem(), file.rejected()) == (None, None, None)
 
 
-def test_a_missing_file_refuses_to_start(tmp_path: Path) -> None:
-    with pytest.raises(StartRefused):
-        SettingsFile(tmp_path / "gone")
-
-
-def test_no_file_is_all_defaults() -> None:
-    assert SettingsFile(None).snapshot().settings == Settings()
-
-
-def test_instructions_and_secrets_are_watched_too(path: Path, tmp_path: Path, clock: Clock) -> None:
+def test_instructions_and_secrets_are_watched_too(path: Path, tmp_path: Path, clock: FileClock) -> None:
     clock.write(tmp_path / "token", "one")
     clock.write(path, "rag.api.token=file:token\n")
     file = SettingsFile(path, environ={}, clock=clock, wall=clock)
@@ -158,7 +132,7 @@ def test_instructions_and_secrets_are_watched_too(path: Path, tmp_path: Path, cl
 
 
 def test_a_secret_that_mends_a_rejected_file_is_noticed(
-    path: Path, tmp_path: Path, file: SettingsFile, clock: Clock
+    path: Path, tmp_path: Path, file: SettingsFile, clock: FileClock
 ) -> None:
     clock.write(path, "rag.api.token=file:token\n")
     clock.now += 2
@@ -168,12 +142,12 @@ def test_a_secret_that_mends_a_rejected_file_is_noticed(
     assert (file.snapshot().settings.rag.api_token, file.rejected()) == ("one", None)
 
 
-def test_reload_does_not_wait(path: Path, file: SettingsFile, clock: Clock) -> None:
+def test_reload_does_not_wait(path: Path, file: SettingsFile, clock: FileClock) -> None:
     clock.write(path, "rag.maxFiles=44\n")
     assert file.reload().settings.rag.max_files == 44
 
 
-def test_while_one_reads_the_others_go_on_with_what_was(path: Path, clock: Clock) -> None:
+def test_while_one_reads_the_others_go_on_with_what_was(path: Path, clock: FileClock) -> None:
     held, go_on = threading.Event(), threading.Event()
 
     def slow_wall() -> float:
@@ -194,7 +168,7 @@ def test_while_one_reads_the_others_go_on_with_what_was(path: Path, clock: Clock
 
 
 def test_a_problem_that_stays_is_logged_once_and_a_new_one_when_it_comes(
-    path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+    path: Path, clock: FileClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock.write(path, "rag.nonsense=1\n")
     file = SettingsFile(path, environ={}, clock=clock, wall=clock)

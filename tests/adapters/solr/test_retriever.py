@@ -6,7 +6,6 @@ import base64
 import json
 import logging
 import socket
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,20 +14,19 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from datafari_rag.adapters.solr import client
 from datafari_rag.adapters.solr.client import DescribedCollection, FixedAddresses, Node, Nodes, SolrConnection
-from datafari_rag.adapters.solr.factory import addresses_of, connection_of, retriever_for, writer_for
+from datafari_rag.adapters.solr.factory import addresses_of, connection_of
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.zookeeper import CloudAddresses
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.errors import BadRequest, RagError, SearchError, SearchTimeout, SearchUnavailable
+from datafari_rag.core.errors import BadRequest, RagError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.search_request import Browse, Fields, Search, Step
 from datafari_rag.core.settings.addresses import Tls, TlsByServer
 from datafari_rag.core.settings.table import SolrLimits
 from datafari_rag.core.solr.schema import Schema
-from tests.loopback import Asked, Loopback, Reply, serving
 from tests.settings import settings_with
+from tests.support.server import Asked, Loopback, Reply, serving
 
 SECRET = "S-1-5-21-secret-token"
 ACCESS = filter_for(User("ann", frozenset({SECRET})), mode="tokens", anonymous="public")
@@ -147,41 +145,12 @@ def test_nobody_there_is_unavailable() -> None:
     assert isinstance(failure(retriever(dead_url())), SearchUnavailable)
 
 
-def test_an_answer_that_breaks_off_is_unavailable() -> None:
-    whole = json.dumps(hits({"id": "a"})).encode()
-
-    def half(asked: Asked) -> Reply:
-        return Reply(whole[: len(whole) // 2], length=len(whole))
-
-    with serving(half) as loopback:
-        assert isinstance(failure(retriever(loopback.url)), SearchUnavailable)
-
-
 def test_silence_is_a_time_out() -> None:
     def silent(asked: Asked) -> Reply:
         return Reply(write=lambda out: asked.over.wait())
 
     with serving(silent) as loopback:
         assert isinstance(failure(retriever(loopback.url, connection=QUICK)), SearchTimeout)
-
-
-def test_an_answer_that_drips_is_a_time_out() -> None:
-    def drip(out: Any) -> None:
-        for _ in range(60):
-            out.write(b" ")
-            out.flush()
-            time.sleep(0.05)
-
-    with serving(lambda asked: Reply(write=drip)) as loopback:
-        assert isinstance(failure(retriever(loopback.url, connection=QUICK)), SearchTimeout)
-
-
-def test_an_answer_that_floods_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 1000)
-    with serving(answering(b" " * 5000)) as loopback:
-        found = failure(retriever(loopback.url))
-
-    assert "more bytes than are read" in found.log
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"error": {"msg": "x"}}'])
@@ -292,12 +261,6 @@ def test_one_node_is_asked_once_more_after_a_broken_connection() -> None:
         assert retriever(loopback.url).search(PUMP, ACCESS).total == 0
 
 
-def test_one_node_is_asked_only_once_when_no_repeat_is_wanted() -> None:
-    with serving(answering({}, status=500)) as loopback:
-        failure(retriever(loopback.url, connection=replace(PATIENT, retries=0)))
-        assert len([asked for asked in loopback.asked if "/select" in asked.path]) == 1
-
-
 def test_a_node_that_does_not_answer_in_time_is_asked_last_then() -> None:
     def silent(asked: Asked) -> Reply:
         return answering()(asked) if "/schema" in asked.path else Reply(write=lambda out: asked.over.wait())
@@ -305,19 +268,6 @@ def test_a_node_that_does_not_answer_in_time_is_asked_last_then() -> None:
     with serving(silent) as slow, serving(answering()) as good:
         engine = retriever(slow.url, good.url, connection=replace(QUICK, timeout_s=1.0))
         assert isinstance(failure(engine), SearchTimeout)
-        assert engine.search(PUMP, ACCESS).total == 0
-
-
-def test_all_nodes_gone_is_unavailable_and_comes_back_by_itself() -> None:
-    replies = [500, 500, 500, 500, 200]
-
-    def answer(asked: Asked) -> Reply:
-        return answering()(asked) if "/schema" in asked.path else answering(status=replies.pop(0))(asked)
-
-    with serving(answer) as loopback:
-        engine = retriever(loopback.url)
-        assert isinstance(failure(engine), SearchUnavailable)
-        assert isinstance(failure(engine), SearchUnavailable)
         assert engine.search(PUMP, ACCESS).total == 0
 
 
@@ -365,13 +315,6 @@ def test_a_solr_that_does_not_describe_itself_is_searched_in_all_fields(status: 
     assert "content_en^1" in sent(loopback)["q"][0]
 
 
-def test_a_description_that_is_none_is_not_believed() -> None:
-    with serving(answering(described={"schema": []})) as loopback:
-        retriever(loopback.url).search(PUMP, ACCESS)
-
-    assert "content_en^1" in sent(loopback)["q"][0]
-
-
 def test_the_handler_and_the_headers_of_the_request_are_sent() -> None:
     connection = replace(PATIENT, headers=lambda: {"X-Request-ID": "r1", "traceparent": "00-x"}, user="u", password="p")
     with serving(answering()) as loopback:
@@ -406,13 +349,6 @@ def test_parameters_arrive_as_they_are_and_none_is_expanded(size: int) -> None:
     assert sent(loopback) == {**wanted, "wt": ["json"], "expandMacros": ["false"]}
     assert loopback.asked[-1].method == ("POST" if size else "GET")
     assert next(iter(loopback.asked[-1].query)) == "expandMacros"
-
-
-def test_nothing_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", dead_url())
-    monkeypatch.setenv("HTTP_PROXY", dead_url())
-    with serving(answering()) as loopback:
-        assert retriever(loopback.url).search(PUMP, ACCESS).total == 0
 
 
 def test_a_password_in_the_address_is_used_before_that_of_the_settings_and_not_logged() -> None:
@@ -489,13 +425,6 @@ def test_snippets_are_joined_once_each_and_made_plain(snippets: object, wanted: 
     assert (found.text, found.field) == (wanted, "highlighting")
 
 
-def test_an_answer_without_highlighting_has_no_snippets() -> None:
-    with serving(answering(hits({"id": "a"}))) as loopback:
-        (found,) = retriever(loopback.url).search(replace(PUMP, content="highlighting"), ACCESS).documents
-
-    assert found.text == ""
-
-
 def test_a_plain_search_hands_on_no_rights_and_no_parameters() -> None:
     row = {"id": "a", "readers": [SECRET], "deny_token_share": [SECRET], "title": ["T"]}
     reply = {
@@ -557,12 +486,3 @@ def test_an_address_that_is_none_fails_the_search_and_the_next_node_is_asked(url
 
 def test_a_solrcloud_is_asked_of_its_zookeeper() -> None:
     assert isinstance(addresses_of("zookeeper://127.0.0.1:1#docs", PATIENT), CloudAddresses)
-
-
-def test_retriever_and_writer_are_made_without_asking_anybody() -> None:
-    settings = settings_with(solr_url=dead_url())
-    retriever_for(settings).close()
-    writer_for(settings).close()
-
-    with pytest.raises(SearchError):
-        retriever_for(settings).search(PUMP, ACCESS)

@@ -11,7 +11,7 @@ from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.search_request import Fields
 from datafari_rag.core.solr.schema import Schema
-from tests.loopback import Asked, Loopback, Reply, serving
+from tests.support.server import Asked, Loopback, Reply, serving
 
 OPEN = {name: ["__nosecurity__"] for name in ACL_FIELDS}
 

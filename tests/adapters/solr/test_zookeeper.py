@@ -18,7 +18,7 @@ from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.search_request import Browse
 from datafari_rag.web.user import Signer
-from tests.waiting import HANGS_S
+from tests.support.waiting import HANGS_S
 
 
 @pytest.mark.parametrize(

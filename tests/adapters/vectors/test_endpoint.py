@@ -12,10 +12,10 @@ import pytest
 
 from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions, vectors_of
 from datafari_rag.adapters.vectors.factory import embedder_for
-from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
+from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.settings.table import Settings
-from tests.loopback import Asked, Loopback, Reply, serving
 from tests.settings import settings_with
+from tests.support.server import Asked, Loopback, Reply, serving
 
 
 def told(asked: Asked) -> Any:
@@ -181,27 +181,6 @@ def test_no_try_is_begun_after_the_limit(endpoint: Loopback) -> None:
     with pytest.raises(EmbeddingsUnavailable):
         own.embed(["a"], "query")
     assert len(endpoint.asked) == 1
-
-
-def test_an_answer_without_end_is_stopped(endpoint: Loopback) -> None:
-    endpoint.answer = lambda asked: Reply(b" " * 2_000_000)
-    with pytest.raises(EmbeddingsGarbled) as caught:
-        embedder(endpoint, dimensions=2).embed(["a"], "query")
-    assert "bytes" in caught.value.log
-
-
-def test_an_answer_that_breaks_off_is_named(endpoint: Loopback) -> None:
-    endpoint.answer = lambda asked: Reply(b'{"data"', length=100)
-    with pytest.raises(EmbeddingError):
-        embedder(endpoint, retries=0).embed(["a"], "query")
-
-
-def test_neither_proxies_nor_passwords_of_the_environment_are_used(
-    endpoint: Loopback, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    assert embedder(endpoint).embed(["a"], "query")
 
 
 def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:

@@ -73,48 +73,6 @@ def test_what_narrows_and_cannot_be_read_is_refused(filters: object, field: str)
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        pytest.param(None, "The body must be an object.", id="nothing"),
-        pytest.param([], "The body must be an object.", id="a list"),
-        pytest.param(
-            {"action": "delete"}, "action must be one of: rag, agentic, summarize, synthesize, search.", id="no action"
-        ),
-        pytest.param(
-            {"action": ["rag"]},
-            "action must be one of: rag, agentic, summarize, synthesize, search.",
-            id="a list of them",
-        ),
-        pytest.param({"action": "summarize"}, "id is required for summarize.", id="no document"),
-        pytest.param(
-            {"action": "synthesize", "query": "x"}, "filters.id is required for synthesize.", id="no documents"
-        ),
-        pytest.param(
-            {"action": "summarize", "id": "a", "length": "endless"},
-            "length must be one of: long, medium, short.",
-            id="a length",
-        ),
-        pytest.param({"query": "x", "history": "me"}, "history must be a list.", id="a history"),
-        pytest.param(
-            {"query": "x", "history": [{"role": "tool", "message": ""}]},
-            "history[0].role must be one of: assistant, system, user.",
-            id="a role",
-        ),
-        pytest.param(
-            {"query": "x", "history": [{"role": "user", "message": 7}]}, "message must be a string.", id="a turn"
-        ),
-        pytest.param(
-            {"query": "x", "id": 7}, "id must be a string of at most 2048 characters.", id="a number for an id"
-        ),
-    ],
-)
-def test_a_bad_request_is_named(body: object, reason: str) -> None:
-    with pytest.raises(BadRequest) as caught:
-        asked(body)
-    assert caught.value.reason == reason
-
-
 @pytest.mark.parametrize("action", ["rag", "agentic", "search"])
 def test_a_question_is_needed_and_bounded(action: str) -> None:
     with pytest.raises(NoQuery) as caught:

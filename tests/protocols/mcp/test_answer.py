@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.ask import Ask, ChatMessage, Restriction
-from datafari_rag.core.errors import BadRequest, NoQuery
+from datafari_rag.core.ask import ChatMessage, Restriction
 from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import AnswerCall
-from datafari_rag.protocols.mcp.tools import TOOLS
 from tests.protocols.mcp.test_results import room
 from tests.protocols.values import request
 from tests.settings import settings_with
@@ -36,21 +34,6 @@ def test_the_arguments_are_the_ask() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [
-        ({}, NoQuery),
-        ({"question": " "}, NoQuery),
-        ({"question": "Who?", "effort": "high"}, BadRequest),
-        ({"question": "Who?", "user": "alice"}, BadRequest),
-        ([], BadRequest),
-    ],
-)
-def test_arguments_that_do_not_fit_are_errors(arguments: object, kind: type[BadRequest]) -> None:
-    with pytest.raises(kind):
-        call(arguments).parse(request(None), Settings())
-
-
-@pytest.mark.parametrize(
     ("token", "accept", "is_streamed"),
     [
         ("p", "application/json, text/event-stream", True),
@@ -70,23 +53,3 @@ def test_no_field_of_rights_narrows_a_search() -> None:
     names = ("source", "allow_token_document", "acl")
     settings = settings_with(solr_facets=names, solr_fields={"deny_token_share": "acl"})
     assert facets_of(settings.solr) == {"source"}
-
-
-def work(name: str, arguments: object) -> Ask:
-    params = {"name": name, "arguments": arguments}
-    calling = AnswerCall(RpcRequest(7, "tools/call", params, "modern", messages.MODERN, {}), room(), TOOLS[name])
-    return calling.parse(request(None), Settings())
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("summarize", {}),
-        ("summarize", {"id": "d", "language": "fr; DROP"}),
-        ("summarize", {"id": "d", "language": "x" * 100}),
-        ("compare", {"ids": [str(number) for number in range(21)]}),
-    ],
-)
-def test_work_that_cannot_be_read_is_an_error(name: str, arguments: object) -> None:
-    with pytest.raises(BadRequest):
-        work(name, arguments)

@@ -14,9 +14,6 @@ from datafari_rag.core.errors import (
     NoSuchIndex,
     NoSuchModel,
     RagError,
-    Refusal,
-    RefusedByModel,
-    TooManyValues,
 )
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai import chat_completions as openai
@@ -134,63 +131,11 @@ def test_messages_become_question_and_history(messages: list[object], question: 
 
 
 REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
-    ("no object", [], BadRequest, "The body must be a JSON object.", None),
     ("an unknown index", with_index(USER, index_name="X"), NoSuchIndex, "No such index: 'X' exists.", "index_name"),
-    (
-        "a long index",
-        with_index(USER, index_name="X" * 5000),
-        NoSuchIndex,
-        f"No such index: '{'X' * 100}' exists.",
-        "index_name",
-    ),
-    (
-        "too many messages",
-        with_index(*[USER] * 1001),
-        TooManyValues,
-        "Too many values of messages: at most 1000.",
-        "messages",
-    ),
-    (
-        "too many parts",
-        with_index({"role": "user", "content": ["a"] * 101}),
-        TooManyValues,
-        "Too many values of content: at most 100.",
-        "content",
-    ),
-    (
-        "an index that is a number",
-        with_index(USER, index_name=5),
-        BadRequest,
-        "index_name must be a string.",
-        "index_name",
-    ),
     ("n of two", with_index(USER, n=2), BadRequest, "n > 1 is not supported.", "n"),
-    ("n of zero", with_index(USER, n=0), BadRequest, "n must be 1.", "n"),
-    ("n that is text", with_index(USER, n="2"), BadRequest, "n must be 1.", "n"),
-    (
-        "model a number",
-        with_index(USER, model=5),
-        BadRequest,
-        "model must be a string of at most 256 characters.",
-        "model",
-    ),
-    (
-        "model too long",
-        with_index(USER, model="m" * 257),
-        BadRequest,
-        "model must be a string of at most 256 characters.",
-        "model",
-    ),
     (
         "messages missing",
         {"index_name": "docs_index"},
-        BadRequest,
-        "Invalid request format: messages must be a list with at least one message.",
-        "messages",
-    ),
-    (
-        "messages empty",
-        with_index(),
         BadRequest,
         "Invalid request format: messages must be a list with at least one message.",
         "messages",
@@ -203,24 +148,10 @@ REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
         "messages",
     ),
     (
-        "a message that is text",
-        with_index("x"),
-        BadRequest,
-        "Invalid request format: messages must contain 'role'.",
-        "messages",
-    ),
-    (
         "no content",
         with_index({"role": "user"}),
         BadRequest,
         "Invalid request format: messages must contain 'content' for role 'user'.",
-        "messages",
-    ),
-    (
-        "a tool's null content",
-        with_index({"role": "tool", "content": None}, USER),
-        BadRequest,
-        "Invalid request format: messages must contain 'content' for role 'tool'.",
         "messages",
     ),
     (
@@ -229,49 +160,6 @@ REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
         NoQuery,
         "There must be a user prompt since the latest assistant message.",
         "messages",
-    ),
-    (
-        "only the system",
-        with_index(SYSTEM),
-        NoQuery,
-        "There must be a user prompt since the latest assistant message.",
-        "messages",
-    ),
-    (
-        "a blank question",
-        with_index({"role": "user", "content": [{"type": "text", "text": " "}]}),
-        NoQuery,
-        "There must be a user prompt since the latest assistant message.",
-        "messages",
-    ),
-    (
-        "a system's object content",
-        with_index({"role": "system", "content": {"text": "x"}}, USER),
-        BadRequest,
-        "messages[0].content must be a string or a list of text parts.",
-        "messages[0].content",
-    ),
-    (
-        "half a character",
-        with_index({"role": "user", "content": "\ud800"}),
-        BadRequest,
-        "messages[0].content is not valid Unicode text.",
-        "messages[0].content",
-    ),
-    ("stream as text", with_index(USER, stream="true"), BadRequest, "stream must be true or false.", "stream"),
-    (
-        "a hot temperature",
-        with_index(USER, temperature=2.5),
-        BadRequest,
-        "temperature must be a number from 0 to 2.",
-        "temperature",
-    ),
-    (
-        "max_tokens of zero",
-        with_index(USER, max_tokens=0),
-        BadRequest,
-        "max_tokens must be a whole number of at least 1.",
-        "max_tokens",
     ),
     (
         "max_completion_tokens as text",
@@ -342,12 +230,6 @@ def test_what_the_model_reads_is_sent_on_and_all_else_is_named() -> None:
     assert set(ask.ignored) == {"user", "logprobs"}
 
 
-# Where nothing may be passed through.
-
-
-# Replies.
-
-
 # Models of this service.
 
 
@@ -368,21 +250,6 @@ def test_what_the_caller_did_wrong_has_openais_code(body: object, kind: type[Rag
         openai.parse(incoming(body), SETTINGS)
     told: Any = openai.failure(refused.value, SETTINGS)[1]
     assert told["error"]["code"] == code
-
-
-def test_the_models_own_refusal_keeps_its_words() -> None:
-    refusal = Refusal(404, "model_not_found", "NotFoundError", "model")
-    assert openai.failure(RefusedByModel("No such model.", refusal=refusal), SETTINGS) == (
-        404,
-        {
-            "error": {
-                "message": "No such model.",
-                "type": "NotFoundError",
-                "param": "model",
-                "code": "model_not_found",
-            }
-        },
-    )
 
 
 @pytest.mark.parametrize("body", [ours, with_index], ids=["ours", "an index"])

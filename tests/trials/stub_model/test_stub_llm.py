@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from datafari_rag_trials.stub_model.server import serve
-from tests.waiting import HANGS_S, STEP_S
+from tests.support.waiting import HANGS_S, STEP_S
 
 Talk = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
 

@@ -11,12 +11,10 @@ from flask.testing import FlaskClient
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
-from datafari_rag.core.settings.table import RequestRates, ServerLimits
+from datafari_rag.core.errors import AuthorityUnavailable, InvalidSignIn, SearchUnavailable
 from datafari_rag.core.text.sentences import spans
 from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.settings import settings_with
-from tests.web.api.test_mcp import FakeTrail
 
 PATH = "/grounding/check"
 FACTS = [{"factText": "A ticket costs 12 euros."}]
@@ -110,52 +108,8 @@ def test_rights_that_cannot_be_learnt_are_no_rights() -> None:
     assert client.post(PATH, json=facts, headers={"X-User": "ann"}).status_code == 200
 
 
-def test_a_setting_that_cannot_be_used_is_said() -> None:
-    line = replace(fake_snapshot(), bad_setting=BadSetting.sentence)
-    assert posted(app_of(line).test_client()).get_json()["error"]["label"] == "badSetting"
-
-
-def test_every_check_is_limited_audited_and_counted() -> None:
-    trail = FakeTrail()
-    settings = settings_with(server_rate=RequestRates(user=2))
-    client = app_of(replace(fake_snapshot(settings=settings), audit=trail)).test_client()
-    body = {"answerCandidate": "A ticket costs 12 euros."}
-    ann = {"X-User": "ann"}
-    client.post(PATH, json={**body, "documentIds": [FLIGHT.id, "gone"]}, headers=ann)
-    client.post(PATH, json={**body, "facts": FACTS}, headers=ann)
-    assert client.post(PATH, json={**body, "facts": FACTS}, headers=ann).status_code == 429
-    kept = [(one["dialect"], one["outcome"], len(one["documents"]), one["question"]) for one in trail.records]
-    assert kept == [
-        ("grounding", "ok", 1, None),
-        ("grounding", "ok", 0, None),
-        ("grounding", "tooManyRequests", 0, None),
-    ]
-    counted = client.get("/metrics").get_data(as_text=True)
-    assert 'datafari_rag_answers_total{dialect="grounding",outcome="ok"} 2.0' in counted
-
-
 def test_attempts_to_name_a_user_are_counted() -> None:
     client = client_of(settings=settings_with(security_identity="none", security_header="X-User"))
     body = {"answerCandidate": "x", "facts": FACTS, "AuthenticatedUserName": "ann"}
     client.post(PATH, json=body, headers={"X-User": "ann"})
     assert 'datafari_rag_ignored_parameters_total{kind="identity"} 2.0' in client.get("/metrics").get_data(as_text=True)
-
-
-@pytest.mark.parametrize(
-    ("how", "code"),
-    [
-        ({"data": "{", "content_type": "application/json"}, 400),
-        ({"data": "a=b", "content_type": "application/x-www-form-urlencoded"}, 415),
-        ({"json": {"answerCandidate": "x", "facts": FACTS * 10_000}}, 400),
-        ({"json": {"answerCandidate": "x", "facts": [{"factText": "x" * 1_100_000}]}}, 413),
-    ],
-)
-def test_what_cannot_be_read_is_refused_in_its_shape(how: dict[str, Any], code: int) -> None:
-    settings = settings_with(server_limits=ServerLimits(body_bytes=1_000_000))
-    response = client_of(settings=settings).post(PATH, **how)
-    assert (response.status_code, response.get_json()["error"]["status"]) == (code, "INVALID_ARGUMENT")
-
-
-def test_the_path_takes_nothing_but_posts() -> None:
-    response = client_of().get(PATH)
-    assert (response.status_code, response.get_json()["error"]["label"]) == (405, "methodNotAllowed")

@@ -246,42 +246,7 @@ def test_a_work_that_cannot_be_done_is_a_result_with_its_reason(
     assert (error["label"], error.get("argument")) == (label, argument)
 
 
-def test_a_defect_is_an_error_with_an_id_in_the_log() -> None:
-    class Broken(FakeRetriever):
-        def fetch(self, *arguments: object) -> None:
-            raise ZeroDivisionError("a secret")
-
-    response = called(client_of(fake_snapshot(Broken())), "fetch", {"id": "x"}, **{"X-Request-ID": "incident-1"})
-    assert (response.status_code, response.get_json()["error"]["code"]) == (500, -32603)
-    assert "incident-1" in response.get_data(as_text=True)
-    assert "secret" not in response.get_data(as_text=True)
-
-
 # What is kept of a call
-
-
-def test_every_call_is_audited_and_counted() -> None:
-    trail = FakeTrail()
-    client = client_of(replace(fake_snapshot(), audit=trail))
-    asked = {"X-User": "ann"}
-    called(client, "search", {"query": QUESTION}, **asked)
-    called(client, "fetch", {"id": FLIGHT.id, "start": 5}, **asked)
-    called(client, "fetch", {"id": "x"}, **asked)
-    called(client, "answer", {"question": QUESTION}, **asked)
-    called(client, "check", {"text": "No.", "document_ids": [FLIGHT.id]}, **asked)
-    assert [(one["outcome"], len(one["documents"])) for one in trail.records] == [
-        ("ok", 2),
-        ("ok", 1),
-        ("notFound", 0),
-        ("ok", 2),
-        ("ok", 1),
-    ]
-    assert {one["dialect"] for one in trail.records} == {"mcp"}
-    assert trail.records[1]["documents"][0]["passages"] == [[5, len(FLIGHT.text)]]
-    assert trail.records[0]["question"] == QUESTION
-    counted = client.get("/metrics").get_data(as_text=True)
-    assert 'datafari_rag_answers_total{dialect="mcp",outcome="ok"} 4.0' in counted
-    assert 'datafari_rag_answers_total{dialect="mcp",outcome="notFound"} 1.0' in counted
 
 
 @pytest.mark.parametrize(

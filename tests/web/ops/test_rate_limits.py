@@ -12,15 +12,7 @@ from datafari_rag.core.errors import TooManyRequests
 from datafari_rag.core.settings.table import RequestRates, Settings
 from datafari_rag.web.ops.rate_limits import RateLimits, SharedCounters
 from tests.settings import settings_with
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 def refusals(times: int, check: Callable[[], None]) -> int:

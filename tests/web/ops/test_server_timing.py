@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -15,19 +15,10 @@ from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.settings import settings_with
+from tests.support.clock import Clock
 
 QUESTION = "/search/select?action=rag&q=When+does+the+flight+take+off"
 IDENTITY_S, RIGHTS_S, SEARCH_S, FIRST_S, REST_S = 0.003, 0.007, 0.011, 0.013, 0.017
-
-
-@dataclass
-class Clock:
-    """A clock that advances only when a part takes time."""
-
-    now: float = 50.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Identity(FakeIdentity):
@@ -75,7 +66,7 @@ class Model(FakeModel):
 
 def timed(path: str, user: str) -> tuple[dict[str, float], float]:
     """Return the header's milliseconds by name, and those that the whole request took."""
-    clock = Clock()
+    clock = Clock(50.0)
     line = fake_snapshot(
         Retriever(clock),
         Model(clock),

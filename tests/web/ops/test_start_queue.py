@@ -16,18 +16,11 @@ from datafari_rag.core.settings.table import ServerLimits
 from datafari_rag.web.ops.rate_limits import MAX_RETRY_S, StartQueue
 from tests.fakes import FLIGHT, FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
-from tests.waiting import HANGS_S, until
+from tests.support.clock import Clock
+from tests.support.waiting import HANGS_S, until
 
 LONG_S = 30.0
 QUESTION = {"index_name": "default", "messages": [{"role": "user", "content": "When does the flight take off?"}]}
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @contextmanager

@@ -124,13 +124,6 @@ def test_the_language_of_the_page(path: str, headers: dict[str, str], language: 
     assert ("Interrogez vos documents" in text) == (language == "fr")
 
 
-@pytest.mark.parametrize(
-    ("name", "status"), [("page.js", 200), ("page.css", 200), ("..%2ftemplates%2flayout.html", 404), ("none.js", 404)]
-)
-def test_static_files(name: str, status: int) -> None:
-    assert app_of(fake_snapshot()).test_client().get(f"/static/{name}").status_code == status
-
-
 # Feedback
 
 

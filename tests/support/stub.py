@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tests.waiting import until
+from tests.support.waiting import until
 
 COMMAND = "from datafari_rag_trials.stub_model.command import stub_llm; stub_llm()"
 
