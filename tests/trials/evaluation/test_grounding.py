@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from datafari_rag_trials.evaluation.grounding import (
@@ -7,11 +5,8 @@ from datafari_rag_trials.evaluation.grounding import (
     ClaimRates,
     LabelledClaim,
     check,
-    claims_in,
-    grounding_table,
     rates_by_set,
 )
-from datafari_rag_trials.evaluation.questions import UnreadableQuestions
 
 FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros."
 
@@ -22,34 +17,6 @@ def claim(text: str, *, is_right: bool = True, group: str = "a") -> LabelledClai
 
 def checked(group: str, *, is_right: bool, status: str, times: int = 1) -> list[CheckedClaim]:
     return [CheckedClaim(claim("", is_right=is_right, group=group), status)] * times
-
-
-def test_claims_are_read_from_every_folder_in_order(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    (tmp_path / "claims.jsonl").write_text(
-        '{"id": "z", "set": "own", "claim": "No.", "references": [], "label": "unsupported"}\n', encoding="utf-8"
-    )
-    (tmp_path / "b" / "claims.jsonl").write_text(
-        '{"claim": "Yes.", "references": ["Yes."], "label": "supported"}\n', encoding="utf-8"
-    )
-    first, second = claims_in(tmp_path)
-    assert first == LabelledClaim(f"{tmp_path}/b/claims.jsonl:1", "claims", "Yes.", ("Yes.",), is_right=True)
-    assert second == LabelledClaim("z", "own", "No.", (), is_right=False)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["[]", '{"claim": "x", "label": "supported"}', '{"claim": "x", "references": [], "label": "partly"}'],
-)
-def test_a_line_that_is_no_claim_is_named(tmp_path: Path, line: str) -> None:
-    (tmp_path / "claims.jsonl").write_text(line, encoding="utf-8")
-    with pytest.raises(UnreadableQuestions, match=r"claims\.jsonl:1"):
-        claims_in(tmp_path)
-
-
-def test_a_folder_without_claims_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableQuestions, match="holds no claims"):
-        claims_in(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +58,3 @@ def test_all_counts_claims_together_and_gives_each_set_the_same_weight_in_balanc
     )
     assert [found[name].balanced for name in ("a", "b", "all")] == [100.0, 50.0, 75.0]
     assert (found["all"].claims, found["all"].right, found["all"].coverage) == (10, 8, 12.5)
-
-
-def test_a_share_of_nothing_is_a_dash() -> None:
-    found = rates_by_set(checked("a", is_right=False, status="near", times=1200))
-    assert found["a"].balanced is None
-    assert grounding_table(found).splitlines()[2] == "| a | 1,200 | 0 | 0 | – | – | – | 100.0 | – |"

@@ -22,20 +22,6 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_questions_are_read_and_counted_in_their_folder(tmp_path: Path) -> None:
-    path = written(
-        tmp_path,
-        '{"id": 7, "question": "Fare?", "answers": ["nine"], "doc_ids": ["a", "b"]}\n\n'
-        '{"question": "Why?", "unanswerable": true, "set": "other", "answers": null}\n',
-    )
-    first, second = questions_in(path)
-    assert first == Question("7", "set", "Fare?", ("nine",), frozenset({"a", "b"}))
-    assert (second.group, second.is_answerable, second.answers) == ("other", False, ())
-    assert not second.needs_all
-    assert second.id.endswith("questions.jsonl:3")
-    assert questions_in(path, "mine")[0].group == "mine"
-
-
 def test_a_document_may_be_named_by_its_file_beside_the_questions(tmp_path: Path) -> None:
     (tmp_path / "ferry times.zip").touch()
     file = tmp_path / "questions.jsonl"
@@ -70,13 +56,6 @@ def test_a_question_in_other_words_has_the_answers_of_the_one_it_goes_back_to(tm
     (tmp_path / "reworded.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (found,) = reworded_in(tmp_path / "reworded.jsonl", known)
     assert found == Question("reworded q1", REWORDED[0], "new words", ("yes",), frozenset({"d1"}))
-
-
-@pytest.mark.parametrize("row", [{"set": "s", "source": "q"}, {"set": "s", "source": "q", "question": " "}])
-def test_a_line_without_a_question_is_named(tmp_path: Path, row: dict[str, str]) -> None:
-    (tmp_path / "r.jsonl").write_text(json.dumps(row))
-    with pytest.raises(UnreadableQuestions, match=r"r\.jsonl:1"):
-        reworded_in(tmp_path / "r.jsonl", ())
 
 
 def shipped(name: str) -> list[dict[str, str]]:

@@ -5,7 +5,6 @@ import pytest
 from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.pipeline import Dependencies
 from datafari_rag_trials.evaluation.measures import UNFOUND
@@ -59,19 +58,6 @@ def test_nothing_found_is_a_result() -> None:
     assert not found.is_in_reply
 
 
-def test_an_answer_that_found_nothing_is_silence() -> None:
-    found = tried(replace(FARE, text="Who sings?", answers=(), document_ids=frozenset()), setup(OTHER))
-    assert not found.has_replied
-    assert found.hits == {}
-
-
-def test_a_search_that_fails_is_not_a_result() -> None:
-    broken = setup(FERRY)
-    dependencies = replace(broken.dependencies, retriever=FakeRetriever(error=SearchUnavailable()))
-    with pytest.raises(SearchUnavailable):
-        tried(FARE, replace(broken, dependencies=dependencies))
-
-
 def test_what_a_reader_may_not_see_is_counted_as_a_leak() -> None:
     readers = (LeakReader("ann", frozenset({"crew"})), LeakReader("bob", frozenset()))
     rights = {"ferry": {"allow_token_document": ("crew",), "deny_token_document": ()}, "other": {}}
@@ -83,12 +69,6 @@ def test_a_question_that_needs_all_its_documents_has_found_them_with_the_last() 
     both = replace(FARE, document_ids=frozenset({"ferry", "other"}), needs_all=True, answers=())
     assert tried(both, setup(OTHER, FERRY)).rank == 1
     assert tried(both, setup(FERRY)).rank == UNFOUND
-
-
-def test_a_document_that_says_the_same_as_the_right_one_stands_for_it() -> None:
-    copy = replace(FERRY, id="copy", score=9.0)
-    found = tried(FARE, setup(copy, FERRY, OTHER))
-    assert (found.engine_rank, found.rank) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """
-`datafari-rag eval`: questions with known answers in, tables, JSON and a plot out. Tables to stdout, else stderr.
+`datafari-rag eval`: questions with known answers in, tables and JSON out. Tables to stdout, else stderr.
 
 A run is compared with the first of its variants, and with a report of before (`--baseline`, `--gate`).
 """
@@ -26,7 +26,7 @@ from datafari_rag.commands.terminal import CONF
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.checks import text_of_value
 from datafari_rag.core.settings.table import ROWS
-from datafari_rag_trials.evaluation.comparison import COUNTED, Comparison, Outcomes, changes, compared, outcomes
+from datafari_rag_trials.evaluation.comparison import Comparison, Outcomes, changes, compared, outcomes
 from datafari_rag_trials.evaluation.grounding import measure_grounding
 from datafari_rag_trials.evaluation.measures import Trial, gate_curve, summary
 from datafari_rag_trials.evaluation.model_answers import measure_answers
@@ -42,9 +42,7 @@ from datafari_rag_trials.evaluation.questions import (
     places,
     questions_in,
     questions_of,
-    readers_in,
     readers_of,
-    rights_in,
     rights_of,
 )
 from datafari_rag_trials.evaluation.reports import (
@@ -53,9 +51,8 @@ from datafari_rag_trials.evaluation.reports import (
     changes_table,
     check_marks,
     comparison_table,
-    draw,
-    gate_table,
-    print_report,
+    gate,
+    tables,
     written_into,
 )
 from datafari_rag_trials.evaluation.trial import CannotMeasure, EvaluationPlan, Variant, former, keeping, plan_of, run
@@ -92,13 +89,7 @@ Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurem
 @click.option("--baseline", type=FILE, help="An earlier eval.json: list what was lost and won since, by question.")
 @click.option("--gate", is_flag=True, help="Exit 1 when more was lost since --baseline than chance explains.")
 @click.option("--token", multiple=True, help="Ask with this access token; repeatable. [default: anonymous]")
-@click.option(
-    "--users", type=FILE, help="JSONL of {user, tokens}: count documents that users receive without access to them."
-)
-@click.option("--documents", type=FILE, help="JSONL of the documents with their ACL fields, for --users.")
-@click.option(
-    "--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Output folder for eval.json and eval.png."
-)
+@click.option("--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Output folder for eval.json.")
 @click.option("--page", type=FILE, help="Markdown page in which the tables between its marks are replaced.")
 @click.option("--part", default=TABLES, show_default=True, help="Name in the marks of --page.")
 @click.option("--every", type=click.IntRange(1), default=1, help="Ask only every Nth question.")
@@ -199,9 +190,7 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
 def _plan_of_files(files: Sequence[Path], options: Mapping[str, Any]) -> EvaluationPlan:
     """Return what is asked of the configured index. Raises: UnreadableQuestions, OSError."""
     all_questions = tuple(itertools.chain.from_iterable(questions_in(path) for path in files))
-    readers = readers_in(options["users"]) if options["users"] else ()
-    rights = rights_in(options["documents"]) if options["documents"] else {}
-    return EvaluationPlan(all_questions[:: options["every"]], frozenset(options["token"]), readers, rights)
+    return EvaluationPlan(all_questions[:: options["every"]], frozenset(options["token"]))
 
 
 def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:
@@ -277,7 +266,6 @@ def _finished(
     took_s: float,
 ) -> bool:
     """Print and write everything; say whether the *baseline* lost something. Raises: CannotMeasure, OSError."""
-    console = Console(width=None if Console().is_terminal else 160)
     conf = options["conf"]
     embedder = embedder_for(snapshot_of(conf, environ=os.environ).settings) if conf.exists() else None
     report = {
@@ -288,11 +276,10 @@ def _finished(
         "model": embedder.model.name if embedder is not None else "",
         "variants": _reported(results),
     }
-    for name, of in report["variants"].items():
-        print_report(name, of["sets"], console)
+    click.echo(tables(report))
     if any(not trial.is_answerable for trials in results.values() for trial in trials):
-        console.print(gate_table(next(iter(report["variants"].values()))["gate"]))
-    is_lost = compare(report, baseline, console)
+        click.echo(gate(next(iter(report["variants"].values()))["gate"]))
+    is_lost = compare(report, baseline)
     paths = _report_files(report, options)
     click.echo(f"Measured in {took_s:.0f} s. Written: {', '.join(map(str, paths))}", err=True)
     return is_lost
@@ -310,7 +297,6 @@ def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
             "sets": summaries,
             "gate": gate_curve(trials),
             "questions": outcomes(trials),
-            "counted": outcomes(trials, COUNTED),
         }
     return variants
 
@@ -319,12 +305,10 @@ def _report_files(report: Mapping[str, Any], options: Mapping[str, Any]) -> list
     folder, page = options["out"], options["page"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "eval.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
-    totals = {name: list(of["sets"].values())[-1] for name, of in report["variants"].items()}
-    draw(totals, next(iter(report["variants"].values()))["gate"], folder / "eval.png")
     if page is None:
-        return [folder / "eval.json", folder / "eval.png"]
+        return [folder / "eval.json"]
     page.write_text(written_into(page.read_text(encoding="utf-8"), report, options["part"]), encoding="utf-8")
-    return [folder / "eval.json", folder / "eval.png", page]
+    return [folder / "eval.json", page]
 
 
 def baseline_in(path: Path) -> Mapping[str, Outcomes]:
@@ -344,7 +328,7 @@ def baseline_in(path: Path) -> Mapping[str, Outcomes]:
     return by_variant
 
 
-def compare(report: dict[str, Any], baseline: Mapping[str, Outcomes] | None, console: Console) -> bool:
+def compare(report: dict[str, Any], baseline: Mapping[str, Outcomes] | None) -> bool:
     """
     Print each comparison and add it to *report*; say whether the baseline lost something significantly.
 
@@ -354,14 +338,14 @@ def compare(report: dict[str, Any], baseline: Mapping[str, Outcomes] | None, con
     variants: Mapping[str, Any] = report["variants"]
     first = next(iter(variants))
     for name in list(variants)[1:]:
-        _printed(f"{name}, against {first}", variants[first]["questions"], variants[name], console)
+        _printed(f"{name}, against {first}", variants[first]["questions"], variants[name])
     if baseline is None:
         return False
-    losses = [loss for name, of in variants.items() for loss in _against(name, of, baseline, console)]
+    losses = [loss for name, of in variants.items() for loss in _against(name, of, baseline)]
     return bool(losses)
 
 
-def _against(name: str, of: dict[str, Any], baseline: Mapping[str, Outcomes], console: Console) -> Iterator[Comparison]:
+def _against(name: str, of: dict[str, Any], baseline: Mapping[str, Outcomes]) -> Iterator[Comparison]:
     """Yield what was lost significantly."""
     before = baseline.get(name) if name in baseline or len(baseline) != 1 else next(iter(baseline.values()))
     if before is None:
@@ -370,15 +354,15 @@ def _against(name: str, of: dict[str, Any], baseline: Mapping[str, Outcomes], co
     if missing or not before:
         # Questions that vanish would make any loss pass.
         raise CannotMeasure(f"{name}: {len(missing)} of {len(before)} questions of the baseline were not asked")
-    comparisons = _printed(f"{name}, against the baseline", before, of, console)
+    comparisons = _printed(f"{name}, against the baseline", before, of)
     yield from (comparison for comparison in comparisons if comparison.is_significant)
 
 
-def _printed(title: str, before: Outcomes, of: dict[str, Any], console: Console) -> tuple[Comparison, ...]:
+def _printed(title: str, before: Outcomes, of: dict[str, Any]) -> tuple[Comparison, ...]:
     rows, all_changes = compared(before, of["questions"]), changes(before, of["questions"])
-    console.print(comparison_table(title, rows))
+    click.echo(comparison_table(title, rows))
     if all_changes:
-        console.print(changes_table(title, all_changes))
+        click.echo(changes_table(title, all_changes))
     compared_with = {"comparison": [asdict(row) for row in rows], "changes": [asdict(change) for change in all_changes]}
     of.setdefault("against", {})[title.rpartition(", against ")[2]] = compared_with
     return rows

@@ -11,13 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from datafari_rag_trials.evaluation.measures import BUDGETS, Trial
+from datafari_rag_trials.evaluation.measures import Trial
 
 ALPHA = 0.05
 """How often a run that lost nothing may fail the gate by chance, over all measures together."""
-
-READ_CHARS = 4000
-"""The budget whose gains and losses are counted: about what a model with a small window reads."""
 
 Outcomes = Mapping[str, Mapping[str, bool]]
 """Question (set and id) → measure → whether it went well; a measure that does not apply is left out."""
@@ -141,11 +138,3 @@ MEASURES: Measures = {
     ),
 }
 """What a run is compared by with its baseline."""
-
-COUNTED: Measures = {
-    "first": _within(1),
-    "among 3": _within(3),
-    f"answer in {READ_CHARS:,}": _read(BUDGETS.index(READ_CHARS)),
-    "in the reply": _IN_REPLY,
-}
-"""What is counted where methods of search stand side by side: what an answer reads, and what it says."""
