@@ -21,8 +21,8 @@ import urllib3
 from datafari_rag.adapters import http as http_client
 from datafari_rag.adapters.http import FOREIGN, Client, Fault, Reply, Request, failure_of, without_credentials
 from datafari_rag.core.settings.addresses import Tls
-from tests import loopback
 from tests.required import library
+from tests.support import server as servers
 from tests.support.server import serving
 from tests.support.stub import raw_server, read_request
 from tests.support.waiting import HANGS_S
@@ -397,7 +397,7 @@ def test_what_a_server_was_at_work_on_is_not_sent_again(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirect_is_followed_or_read(status: int) -> None:
-    with serving(lambda asked: loopback.Reply(b"x" * 5_000_000, status, [("Location", "/elsewhere")])) as server:
+    with serving(lambda asked: servers.Reply(b"x" * 5_000_000, status, [("Location", "/elsewhere")])) as server:
         with client_for().open(Request("GET", server.url, (1, 1), 1000)) as reply:
             assert reply.status == status
         with pytest.raises(Failed, match="more bytes than are read"):
@@ -411,7 +411,7 @@ def test_nothing_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    with serving(lambda asked: loopback.Reply(b"ok", headers=[("Set-Cookie", "a=b; Path=/")])) as server:
+    with serving(lambda asked: servers.Reply(b"ok", headers=[("Set-Cookie", "a=b; Path=/")])) as server:
         client = client_for()
         assert [exchanged(client, server.url) for _ in range(2)] == [b"ok"] * 2
     for asked in server.asked:
