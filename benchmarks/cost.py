@@ -170,8 +170,7 @@ def _run(url: str, behind: Stubs, *arguments: str) -> float:
     conf.chmod(0o600)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "datafari_rag", *arguments, "--conf", str(conf)]
-    environ = {**os.environ, "XDG_STATE_HOME": str(behind.folder)}
-    subprocess.run(command, check=True, capture_output=True, env=environ, timeout=240)
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -9,9 +9,11 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Writer
 
 
-def writer_for(settings: Settings) -> Writer:
+def writer_for(settings: Settings, *, has_vectors: bool = True) -> Writer:
     """
     Return what puts documents into the search engine of `solr.url`, with vectors where `embeddings.endpoint` is set.
+
+    Without *has_vectors* no model is needed: for what is only removed.
 
     Raises:
         SearchUnavailable: the embedded index is being written to, damaged, or of another version.
@@ -25,7 +27,7 @@ def writer_for(settings: Settings) -> Writer:
     from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
     place = Path(settings.solr.url.removeprefix(EMBEDDED))
-    if not settings.embeddings.endpoint:
+    if not settings.embeddings.endpoint or not has_vectors:
         return EmbeddedWriter(place)
     from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for
     from datafari_rag.core.errors import EmbeddingsUnavailable

@@ -126,6 +126,14 @@ class Writer(Protocol):
         """
         ...
 
+    def stamps(self) -> Mapping[str, str]:
+        """
+        Return id → `STAMP_FIELD` of all documents that have one, as they were committed. Raises as add.
+
+        An engine that has no place for the field makes one, or refuses and says how it is made.
+        """
+        ...
+
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*; an id that is not there is no error. Raises as add."""
         ...

@@ -79,7 +79,7 @@ _OTHER_SCHEMA = """<schema name="archive" version="1.7">
 
 _OTHER_CONFIG = """<config>
   <luceneMatchVersion>9.12.3</luceneMatchVersion>
-  <schemaFactory class="ClassicIndexSchemaFactory"/>
+  <schemaFactory class="ManagedIndexSchemaFactory"><bool name="mutable">true</bool></schemaFactory>
   <requestHandler name="/find" class="solr.SearchHandler">
     <lst name="defaults"><str name="df">body</str><str name="echoParams">all</str></lst>
   </requestHandler>

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -15,18 +15,14 @@ import click
 from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.commands.terminal import CONF, counted, printable, progress
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.table import Settings, SolrSettings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.engine_writer import writer_for
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.embedding import EmbeddingWriter
-from datafari_rag.ingest.files import key_of
-from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.run import IndexOrder, IndexRun, RunListener, RunOutcome, in_words
 from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
+from datafari_rag.ingest.stamps import Held
 
-MANIFEST = "manifest.sqlite"
-OPENED = "Warning: these files were indexed with --allow before; without it, everyone may see them now."
 OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again as well."
 MAX_KINDS = 12
 """Most kinds of files that the summary names one by one."""
@@ -96,7 +92,7 @@ def index(context: click.Context, /, paths: tuple[Path, ...], **options: Any) ->
 
     Links are not followed. Time and memory for each file are limited; files that exceed the limits are reported.
     """
-    _require_there(paths, options["conf"])
+    _require_there(paths)
     allow, deny = options["allow"], options["deny"]
     if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
         raise click.UsageError(f"A token has 1 to {MAX_ID_CHARS} characters.")
@@ -125,8 +121,6 @@ def _in_words() -> Iterator[None]:
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
         raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
-    except ManifestError as error:
-        raise click.ClickException(str(error)) from error
 
 
 def summary_of(outcome: RunOutcome) -> str:
@@ -162,60 +156,39 @@ class IndexOptions:
 
 
 def indexed(
-    paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: RunListener, how: IndexOptions | None = None
+    paths: Sequence[Path],
+    *,
+    settings: Settings,
+    rights: Rights,
+    listener: RunListener,
+    how: IndexOptions | None = None,
+    reader: Sandbox | None = None,
 ) -> RunOutcome:
     """
     Bring the search engine of *settings* to what *paths* hold, one after the other; return what was done, summed up.
 
     Raises:
         RagError: the engine refuses, cannot be reached, is damaged, or another program is writing to it.
-        ManifestError: the list of what was indexed cannot be kept.
     """
     total, how = RunOutcome(), how or IndexOptions()
-    with closing(writer_for(settings)) as writer, Sandbox(how.limits) as reader:
+    with closing(writer_for(settings)) as writer, reader or Sandbox(how.limits) as opened:
         vectors = ""
         if isinstance(writer, EmbeddingWriter):
             vectors, writer.heard = writer.form, listener.within
         for path in paths:
-            root = path.resolve()
-            with closing(Manifest(manifest_of(settings.solr.url), key_of(root))) as manifest:
-                if manifest.was_restricted(bool(rights.allow)) and not rights.allow:
-                    listener.failed(str(path), OPENED)
-                if how.again:
-                    manifest.forget()
-                order = IndexOrder(root, rights, how.trusts_lines, vectors=vectors)
-                total += IndexRun(order, writer, manifest, listener, reader).go()
+            order = IndexOrder(path.resolve(), rights, how.trusts_lines, vectors=vectors, again=how.again)
+            total += IndexRun(order, writer, listener, opened).go()
         if isinstance(writer, EmbeddingWriter) and (others := writer.unembedded()):
             listener.failed("embeddings.endpoint", OTHER_MODEL.format(others))
     return total
 
 
-def _require_there(paths: Sequence[Path], conf: Path) -> None:
-    """Refuse PATHs that are not there, and name what the index still has of them. Raises: UsageError."""
+def _require_there(paths: Sequence[Path]) -> None:
+    """Refuse PATHs that are not there, and say how they leave the index. Raises: UsageError."""
     for path in paths:
-        if path.exists():
-            continue
-        try:
-            by_root = held_of(str(path), settings_for(conf).solr)
-        except (StartRefused, ManifestError):
-            by_root = {}
-        number = sum(len(ids) for files in by_root.values() for ids in files.values())
-        still = f" The index has {counted(number, 'document')} of it: `datafari-rag forget {path}` takes them out."
-        raise click.UsageError(f"There is no file or folder {path}.{still if number else ''}")
-
-
-def held_of(name: str, solr: SolrSettings) -> dict[str, dict[str, list[str]]]:
-    """
-    Return PATH → file → ids of what earlier runs took that is at or below the path *name*, or has it as its id.
-
-    Raises:
-        ManifestError: the list of what was indexed cannot be read.
-    """
-    file = manifest_of(solr.url)
-    if not file.exists():
-        return {}
-    with closing(Manifest(file, "")) as manifest:
-        return manifest.held_of(key_of(Path(name).resolve())) or manifest.held_of(name)
+        if not path.exists():
+            way = f"`datafari-rag forget {shlex.quote(str(path))}` takes what the index has of it out."
+            raise click.UsageError(f"There is no file or folder {path}. {way}")
 
 
 def settings_for(conf: Path) -> Settings:
@@ -228,19 +201,6 @@ def settings_for(conf: Path) -> Settings:
     snapshot = snapshot_of(conf, environ=os.environ)
     snapshot.require("solr.", "embeddings.")
     return snapshot.settings
-
-
-def manifest_of(solr_url: str) -> Path:
-    """
-    Return the file of what was put into the engine *solr_url*.
-
-    It is in the folder of an embedded index, so that both are removed together; for Solr in the user's folder
-    for program state (XDG).
-    """
-    if solr_url.startswith(EMBEDDED):
-        return Path(solr_url.removeprefix(EMBEDDED)) / MANIFEST
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return state / "datafari-rag" / f"{hashlib.sha256(solr_url.encode()).hexdigest()[:16]}.sqlite"
 
 
 @click.command(
@@ -271,18 +231,10 @@ def forget(names: tuple[str, ...], conf: Path) -> None:
 
 def forgotten(name: str, settings: Settings) -> int:
     """Remove what is at or below the path *name*, or has it as id; return how many documents that were."""
-    by_root = held_of(name, settings.solr)
-    for root, files in by_root.items():
-        with (
-            closing(Manifest(manifest_of(settings.solr.url), root)) as manifest,
-            closing(writer_for(settings)) as writer,
-        ):
-            for path, ids in files.items():
-                manifest.removing(path, ids)
-                writer.delete(ids)
-                manifest.read(path, "")
-            # In the order of `IndexRun`, whose module says why.
-            manifest.secure()
+    with closing(writer_for(settings, has_vectors=False)) as writer:
+        held = Held(writer.stamps())
+        ids = set[str]().union(*held.below(Path(name).resolve()).values()) or held.named(name)
+        if ids:
+            writer.delete([*ids])
             writer.commit()
-            manifest.settle()
-    return sum(len(ids) for files in by_root.values() for ids in files.values())
+    return len(ids)

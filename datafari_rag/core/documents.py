@@ -19,6 +19,9 @@ PLACES_FIELD = "place_marks"
 FILE_FIELD = "file_stamp"
 """The stored field of `Document.file`; no caller is shown it."""
 
+STAMP_FIELD = "index_stamp"
+"""The stored field by which `index` knows again what it wrote (`ingest.stamps`); no caller is shown it."""
+
 MAX_MARKS = 10_000
 """Most marks of one document; behind the last one that is kept no place is known."""
 

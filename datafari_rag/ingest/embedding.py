@@ -60,6 +60,10 @@ class EmbeddingWriter:
             self.heard(min((start + TEXTS) / len(texts), 1.0))
             yield from some
 
+    def stamps(self) -> Mapping[str, str]:
+        """Return id → stamp of what is in the engine. Raises: SearchUnavailable."""
+        return self._writer.stamps()
+
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""
         self._writer.delete(ids)

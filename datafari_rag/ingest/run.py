@@ -1,8 +1,9 @@
 """
 One run: what changed below a PATH goes into the search engine, what is gone leaves it.
 
-A run ends with one commit, so that a crash leaves what was there before; a run of minutes commits in between, so that
-the next one goes on from there. A file that cannot be read is reported and skipped; its earlier documents stay.
+What is there is known by the stamps of the documents themselves, so nothing can disagree with the engine. A run ends
+with one commit, so that a crash leaves what was there before; a run of minutes commits in between, so that the next one
+goes on from there. A file that cannot be read is reported and skipped; its earlier documents stay.
 
 The files in a file are documents too: attachments of a mail, members of a ZIP file, and the files in these, bounded in
 every way.
@@ -21,15 +22,15 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePath
 from typing import Protocol
 
-from datafari_rag.core.documents import FILE_FIELD
+from datafari_rag.core.documents import FILE_FIELD, STAMP_FIELD
 from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_file, from_line, from_member
 from datafari_rag.ingest.files import HIDDEN, File, NotTaken, PassedOver, files_of, opened
 from datafari_rag.ingest.jsonl import JsonlLine
-from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.page_pictures import stamp_of
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.registry import Inside, ending_of, is_jsonl, is_known, is_readable, is_text, lacking
-from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
+from datafari_rag.ingest.sandbox import Sandbox, TimeExceeded
+from datafari_rag.ingest.stamps import NO_RIGHTS, NOT_WHOLE, Held, Stamp
 from datafari_rag.ports import Writer
 
 FORM = 8
@@ -71,6 +72,8 @@ CONTAINER_SHARE = 10
 TOO_DEEP = f"Its files are nested more than {MAX_DEPTH} levels deep."
 TOO_MANY = f"It contains more than {MAX_MEMBERS:,} files; the others are left out."
 TOO_LONG = "Reading the files in it takes too long; the others are left out."
+
+OPENED = "Warning: these files were indexed with --allow before; without it, everyone may see them now."
 
 MAX_REPORTED_LINES = 20
 """Bad lines of one file that are reported one by one."""
@@ -132,7 +135,8 @@ class IndexOrder:
 
     With *trusts_lines* a `.jsonl` file found in a folder is believed as if it were named: its documents keep their own
     rights, and may have ids that look like those of files.
-    *vectors* is what vectors are made by, "" where none are: when it changes, everything is written again.
+    *vectors* is what vectors are made by, "" where none are: when it changes, everything is written again, as it is
+    with *again*.
     """
 
     root: Path
@@ -142,6 +146,7 @@ class IndexOrder:
     checkpoint_s: float = CHECKPOINT_S
     clock: Callable[[], float] = time.monotonic
     vectors: str = ""
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,18 +177,16 @@ class IndexRun:
 
     order: IndexOrder
     writer: Writer
-    manifest: Manifest
     listener: RunListener
     reader: Sandbox
     outcome: RunOutcome = field(default_factory=RunOutcome)
+    _held: Held = field(default_factory=lambda: Held({}))
     _unread: set[str] = field(default_factory=set)
-    _needs_reindex: set[str] = field(default_factory=set)
-    """Files that hold a document which was removed because another file no longer holds it."""
+    _robbed: set[str] = field(default_factory=set)
+    """Files of which another one took a document."""
     _refused: dict[str, RejectedLines] = field(default_factory=dict)
     """For each file the documents that another file holds."""
     _has_removed: bool = False
-    _has_other_rights: bool = False
-    """Whether what was taken before may have rights that differ from those of this run."""
     _is_sent: bool = False
     """Whether something was sent to the engine since the last commit."""
     _committed_s: float = 0.0
@@ -196,38 +199,57 @@ class IndexRun:
 
         Raises:
             SearchUnavailable: the engine refuses or is gone.
-            ManifestError: the list of what was taken cannot be kept.
         """
         self._committed_s = self.order.clock()
-        rights = _digest([self.order.rights.allow, self.order.rights.deny, self.order.trusts_lines])
-        self._has_other_rights = self.manifest.rights_before() != rights
+        self._held = Held(self.writer.stamps())
+        self._warn_of_opened()
         files = list(self._files())
         self.listener.started(sum(file.size_bytes for file in files))
         most_s = self.reader.limits.seconds
+        gone = self._gone({file.key for file in files})
+        # Another file may have them from now on.
+        self._held.drop(gone)
         slow = self._too_slow(files, min(FIRST_S, most_s))
-        paths = {file.key for file in files}
-        for path in self.manifest.paths():
-            if path not in paths and (self._has_other_rights or not self._is_unread(path)):
-                self._remove(path, self.manifest.digests_of(path))
-                self.manifest.read(path, "")
-        slow += self._too_slow(self._robbed_of(files), min(FIRST_S, most_s))
+        self._remove({one for one in gone if self._held.stamp(one) is None})
+        slow += self._too_slow(self._to_repeat(files), min(FIRST_S, most_s))
         self._commit()
         self._too_slow(slow, most_s)
-        self._too_slow(self._robbed_of(files), most_s)
+        self._too_slow(self._to_repeat(files), most_s)
         self._commit()
-        self.manifest.keep_rights(rights)
         for path, rejected in self._refused.items():
             self._report_lines(path, rejected)
         return self.outcome
+
+    def _warn_of_opened(self) -> None:
+        """Say so when files that only some users could see are everyone's from now on."""
+        if self.order.rights.allow or self.order.rights.deny:
+            return
+        before = self._held.below(self.order.root).values()
+        if any(
+            not stamp.rights.startswith(NO_RIGHTS) for ids in before for one in ids if (stamp := self._held.stamp(one))
+        ):
+            self.listener.failed(str(self.order.root), OPENED)
+
+    def _gone(self, paths: Collection[str]) -> set[str]:
+        """Return what is held of files below the root that are not among *paths*, nor unreadable for the moment."""
+        gone: set[str] = set()
+        for path, ids in self._held.below(self.order.root).items():
+            if path not in paths:
+                gone |= self._with_other_rights(Path(path), ids) if self._is_unread(path) else ids
+        return gone
+
+    def _with_other_rights(self, path: Path, ids: Collection[str]) -> set[str]:
+        rights = self._rights_stamp(path)
+        return {one for one in ids if (stamp := self._held.stamp(one)) is not None and stamp.rights != rights}
 
     def _too_slow(self, files: Sequence[File], seconds: float) -> list[File]:
         """Take *files*; return those that took longer than *seconds*, and may not in the end."""
         return [file for file in files if not self._take(file, seconds)]
 
-    def _robbed_of(self, files: Sequence[File]) -> list[File]:
-        """Return those of *files* that hold, or were refused, a document which was removed since the last call."""
-        names = self._needs_reindex | (self._refused.keys() if self._has_removed else set())
-        self._needs_reindex, self._has_removed = set(), False
+    def _to_repeat(self, files: Sequence[File]) -> list[File]:
+        """Return those of *files* that lost a document to another, or may have one now that was refused before."""
+        names = self._robbed | (self._refused.keys() if self._has_removed else set())
+        self._robbed, self._has_removed = set(), False
         return [file for file in files if file.key in names]
 
     def _files(self) -> Iterator[File]:
@@ -253,7 +275,7 @@ class IndexRun:
             return ""
         if why := lacking(file.path.name):
             return why
-        if self.manifest.stamp_of(file.key) == self._stamp(file):
+        if self._is_unchanged(file):
             return ""
         try:
             with opened(self.order.root, file) as number:
@@ -264,65 +286,65 @@ class IndexRun:
 
     def _take(self, file: File, seconds: float) -> bool:
         """Bring the engine to what *file* says; return False when that takes longer than *seconds*, but might end."""
-        path, stamp = file.key, self._stamp(file)
-        if self.manifest.stamp_of(path) == stamp:
+        if self._is_unchanged(file):
             self.outcome.unchanged += 1
             self.listener.advanced(file.size_bytes, 0)
             return True
-        self._refused.pop(path, None)
-        self.listener.reading(path)
-        problems_before, old_digests = self.outcome.problems, self.manifest.digests_of(path)
+        self._refused.pop(file.key, None)
+        self.listener.reading(file.key)
         try:
-            ids = self._read(file, old_digests, seconds)
+            self._remove(self._held.ids(file.key) - self._read(file, seconds))
+            self.outcome.read += 1
         except TimeExceeded as error:
             if seconds < self.reader.limits.seconds:
                 return False
             self._cannot_take(file, error)
         except (OSError, Unreadable) as error:
             self._cannot_take(file, error)
-        else:
-            self._remove(path, old_digests.keys() - ids)
-            self.outcome.read += 1
-            has_problems = self.outcome.problems > problems_before or path in self._refused
-            self.manifest.read(path, "" if has_problems else stamp)
         return True
 
-    def _stamp(self, file: File) -> str:
-        """Return what changes when *file* does, or what it becomes documents by."""
-        vectors = [self.order.vectors] if self.order.vectors else []
-        return f"{file.stamp}-{_digest([FORM, astuple(self._rights(file)), *vectors])}"
+    def _is_unchanged(self, file: File) -> bool:
+        return not self.order.again and self._held.is_whole(file.key, self._stamp(file), self._rights_stamp(file.path))
 
-    def _read(self, file: File, old_digests: dict[str, str], seconds: float) -> set[str]:
-        """Hand on what changed of *file*, of which *old_digests* were taken before; return all ids in it."""
-        if why := self.manifest.refusal_of(file.key, self._refusal(file)):
-            raise Unreadable(why)
+    def _stamp(self, file: File) -> str:
+        """Return what changes when *file* does, or what its documents are made by."""
+        return f"{file.stamp}-{_digest([FORM, self.order.vectors])}"
+
+    def _read(self, file: File, seconds: float) -> set[str]:
+        """Hand on what changed of *file*; return all ids in it."""
         ids: set[str] = set()
+        last: list[Document] = []
+        size_bytes, problems = 0, self.outcome.problems
         most = VECTOR_BATCH_CHARS if self.order.vectors else BATCH_CHARS
         with opened(self.order.root, file) as number:
             for batch in _batches(self._documents(file, number, seconds), most_chars=most):
-                self._write(file.key, batch, old_digests, ids)
+                documents = [*last, *(item.document for item in batch if item.document is not None)]
+                documents, last = documents[:-1], documents[-1:]
+                ids.update(str(document["id"]) for document in (*documents, *last))
+                self.listener.advanced(size_bytes, self._write(file, documents))
+                size_bytes = sum(item.size_bytes for item in batch)
                 if self.order.clock() - self._committed_s >= self.order.checkpoint_s:
                     self._commit()
+        is_whole = problems == self.outcome.problems and file.key not in self._refused
+        whole = f"{self._stamp(file)}/{len(ids)}" if is_whole else NOT_WHOLE
+        self.listener.advanced(size_bytes, self._write(file, last, whole))
         return ids
 
     def _cannot_take(self, file: File, error: OSError | Unreadable) -> None:
         """Name *file*; what was taken from it stays, but not with rights that it should not have any more."""
-        if isinstance(error, MemoryExceeded):
-            self.manifest.refuse(file.key, self._refusal(file), f"{error} {NOT_AGAIN}")
         self.outcome.unreadable += 1
         self._cannot_read(file.path, _why(error))
-        if self._has_other_rights:
-            self._remove(file.key, self.manifest.digests_of(file.key))
-            self.manifest.read(file.key, "")
+        self._remove(self._with_other_rights(file.path, self._held.ids(file.key)))
 
-    def _refusal(self, file: File) -> str:
-        return f"{file.stamp}-{_digest(astuple(self.reader.limits))}"
+    def _rights(self, path: Path) -> Rights:
+        return replace(self.order.rights, is_bound=is_jsonl(path) and not self._is_trusted(path))
 
-    def _rights(self, file: File) -> Rights:
-        return replace(self.order.rights, is_bound=is_jsonl(file.path) and not self._is_trusted(file))
+    def _rights_stamp(self, path: Path) -> str:
+        rights = self._rights(path)
+        return _digest(astuple(rights)) if rights.allow or rights.deny else NO_RIGHTS + "bound" * rights.is_bound
 
-    def _is_trusted(self, file: File) -> bool:
-        return self.order.trusts_lines or file.path == self.order.root
+    def _is_trusted(self, path: Path) -> bool:
+        return self.order.trusts_lines or path == self.order.root
 
     def _documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
         """Yield what is in *file*, open as *number*; where there is no document, the bytes alone."""
@@ -333,12 +355,13 @@ class IndexRun:
             raise Unreadable(f"The file is larger than {self.order.max_file_bytes // 1_000_000} MB.")
         root = self.order.root
         source = root.name if root.is_dir() else root.parent.name
-        result = self.reader.parse(number, file.path.name, seconds)
+        result = self.reader.parse(number, file.path.name, seconds, key=f"{file.key} {file.stamp}")
         self._note_left_out(str(file.path), result)
         document = from_file(file.path, result, modified_s=file.modified_s, source=source, rights=self.order.rights)
         if stamp := stamp_of(number, file, root):
             document[FILE_FIELD] = stamp
-        yield TakenDocument(document if result.text else None, file.size_bytes)
+        # What has no text is found by its name; what only holds others is not.
+        yield TakenDocument(document if result.text or not result.members else None, file.size_bytes)
         if result.members:
             yield from self._members(file, number, seconds, document, result)
 
@@ -351,11 +374,7 @@ class IndexRun:
         A bound that is reached is a problem of the container that is too large. Raises: TimeExceeded: one needs more
         than *seconds*, which are less than the limit.
         """
-        end_s, refusal, count = (
-            self.order.clock() + CONTAINER_SHARE * self.reader.limits.seconds,
-            self._refusal(file),
-            0,
-        )
+        end_s, count = self.order.clock() + CONTAINER_SHARE * self.reader.limits.seconds, 0
         waiting: list[tuple[tuple[str, ...], Inside, Parsed]] = [((), (), root)]
         while waiting:
             names, inside, holder = waiting.pop()
@@ -375,17 +394,13 @@ class IndexRun:
                     break
                 own = (*names, name if counts[name] == 1 else f"{name} ({counts[name]})")
                 way = (*inside, (place, ending_of(name)))
-                where, key = ("#".join((start, *own)) for start in (str(file.path), file.key))
+                where = "#".join((str(file.path), *own))
                 try:
-                    if known := self.manifest.refusal_of(key, refusal):
-                        raise Unreadable(known)
-                    found = self.reader.parse(number, file.path.name, seconds, way)
+                    found = self.reader.parse(number, file.path.name, seconds, way, key=f"{file.key} {file.stamp}")
                     document = from_member(parent, own, found) if found.text else None
                 except (Unreadable, BadDocument) as error:
                     if isinstance(error, TimeExceeded) and seconds < self.reader.limits.seconds:
                         raise
-                    if isinstance(error, MemoryExceeded):
-                        self.manifest.refuse(key, refusal, f"{error} {NOT_AGAIN}")
                     self._problem(where, str(error))
                     continue
                 self._note_left_out(where, found)
@@ -402,7 +417,7 @@ class IndexRun:
             self.outcome.notes.append((where, f"left out: {in_words(left_out)}{names}"))
 
     def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
-        rejected, rights = RejectedLines(), self._rights(file)
+        rejected, rights = RejectedLines(), self._rights(file.path)
         for line in self.reader.lines(number, file.path.name, seconds):
             where = f"{file.path}:{line.number}"
             document, problem = _document_of(line, rights)
@@ -416,52 +431,48 @@ class IndexRun:
 
     def _belongs_to_others(self, file: File, document_id: str) -> str:
         """Return why *file*, which holds documents line by line, may not have *document_id*; "" when it may."""
-        if document_id.lower().startswith("file:") and not self._is_trusted(file):
+        if document_id.lower().startswith("file:") and not self._is_trusted(file.path):
             return "id: it is the address of a file, and only that file may use it."
-        holders = self.manifest.holders_of(document_id, file.key)
-        owner = next((holder for holder in holders if not is_jsonl(PurePath(holder))), None)
-        if owner is not None:
-            return f"id: it belongs to the file {owner}."
-        if holders and file.path != self.order.root:
-            return f"id: {holders[0]} has a document with this id."
+        holder = stamp.path if (stamp := self._held.stamp(document_id)) is not None else file.key
+        if holder != file.key and not is_jsonl(PurePath(holder)):
+            return f"id: it belongs to the file {holder}."
+        if holder != file.key and file.path != self.order.root:
+            return f"id: {holder} has a document with this id."
         return ""
 
-    def _write(self, path: str, batch: Sequence[TakenDocument], old_digests: dict[str, str], ids: set[str]) -> None:
-        documents = {str(item.document["id"]): item.document for item in batch if item.document is not None}
-        vectors = [self.order.vectors] if self.order.vectors else []
-        digests = {
-            document_id: _digest([document, *vectors] if vectors else document)
-            for document_id, document in documents.items()
-        }
-        for document_id in documents:
-            if self.manifest.holders_of(document_id, path):
-                # What the engine holds now may be the other's.
-                self._needs_reindex |= self.manifest.take_over(document_id, path)
-                old_digests.pop(document_id, None)
-        changed = {key: digest for key, digest in digests.items() if old_digests.get(key) != digest}
-        ids.update(documents)
+    def _write(self, file: File, documents: Sequence[Document], whole: str = NOT_WHOLE) -> int:
+        """Hand on those of *documents* that changed; return how many. The last one says that *file* is *whole*."""
+        rights = self._rights_stamp(file.path)
+        # The last line of an id counts.
+        by_id = {str(document["id"]): document for document in documents}
+        changed: list[Document] = []
+        for document_id, document in by_id.items():
+            is_last = document is documents[-1]
+            digest = _digest([document, self.order.vectors])
+            stamp = Stamp(digest, rights, whole if is_last else NOT_WHOLE, file.key)
+            before = self._held.stamp(document_id)
+            if before is not None and before.path != file.key:
+                self._robbed.add(before.path)
+            if before != stamp or self.order.again:
+                changed.append({**document, STAMP_FIELD: " ".join(stamp)})
+                self._held.put(document_id, stamp)
         if changed:
-            self.manifest.adding(path, changed)
             self._is_sent = True
-            self.writer.add([documents[key] for key in changed])
-            old_digests.update(changed)
+            self.writer.add(changed)
             self.outcome.documents += len(changed)
-        self.listener.advanced(sum(item.size_bytes for item in batch), len(changed))
+        return len(changed)
 
-    def _remove(self, path: str, ids: Collection[str]) -> None:
+    def _remove(self, ids: Collection[str]) -> None:
         if ids:
-            self._has_removed = True
-            self._needs_reindex |= self.manifest.removing(path, ids)
-            self._is_sent = True
+            self._has_removed = self._is_sent = True
+            self._held.drop(ids)
             self.writer.delete([*ids])
             self.outcome.removed += len(ids)
 
     def _commit(self) -> None:
         if self._is_sent:
-            self.manifest.secure()
             self.writer.commit()
             self._is_sent = False
-        self.manifest.settle()
         self._committed_s = self.order.clock()
 
     def _cannot_read(self, path: Path, why: str) -> None:

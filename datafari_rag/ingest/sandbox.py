@@ -61,6 +61,7 @@ class Sandbox:
         """Start nothing yet."""
         self.limits = limits or SandboxLimits()
         self._child: _Child | None = None
+        self._exceeded: dict[tuple[str, Inside], str] = {}
 
     def __enter__(self) -> Self:
         """Return this."""
@@ -70,22 +71,33 @@ class Sandbox:
         """End the process."""
         self.close()
 
-    def parse(self, file: int, name: str, seconds: float | None = None, inside: Inside = ()) -> Parsed:
+    def parse(
+        self, file: int, name: str, seconds: float | None = None, inside: Inside = (), *, key: str = ""
+    ) -> Parsed:
         """
         Return the text of the open *file*, a descriptor, by the parser for *name*, within *seconds* (None: the limit).
 
-        *inside* is the way to a file in it, whose text is returned then.
+        *inside* is the way to a file in it, whose text is returned then. What exceeded a limit under its *key*, which
+        changes with the file, is not read again.
 
         Raises:
             Unreadable: the parser cannot read it.
             MemoryExceeded, TimeExceeded: it needs more than the limits.
         """
         fields: dict[str, Any] = {}
+        if why := self._exceeded.get((key, tuple(inside))):
+            raise Unreadable(f"{why} {NOT_AGAIN}")
         if inside:
             # The process that read the file before has moved the place in it, which both share.
             os.lseek(file, 0, os.SEEK_SET)
-        for answer in self._answers(Job(name, False, seconds or self.limits.seconds, tuple(inside)), file):
-            fields |= answer
+        seconds = seconds or self.limits.seconds
+        try:
+            for answer in self._answers(Job(name, False, seconds, tuple(inside)), file):
+                fields |= answer
+        except MemoryExceeded as error:
+            if key and (seconds >= self.limits.seconds or not isinstance(error, TimeExceeded)):
+                self._exceeded[key, tuple(inside)] = str(error)
+            raise
         members = tuple(map(str, fields["members"]))
         return Parsed(str(fields["text"]), fields["title"], str(fields["places"]), members, fields["left_out"])
 

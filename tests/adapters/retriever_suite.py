@@ -562,12 +562,12 @@ def test_a_document_comes_with_the_marks_of_its_places_which_no_plain_search_sho
 def test_a_fetched_document_comes_with_the_stamp_of_its_file_which_no_plain_search_shows(
     retriever: Retriever, load: Load
 ) -> None:
-    load([doc("filed", file_stamp="1 2 3 4711"), doc("bare")])
+    load([doc("filed", file_stamp="1 2 3 4711", index_stamp="4711 - - /a"), doc("bare")])
 
     fetched = [retriever.fetch(name, "exactContent", PUBLIC_ONLY) for name in ("filed", "bare")]
 
     assert [one.file for one in fetched if one is not None] == ["1 2 3 4711", None]
-    for fields in (None, ("id", "file_stamp")):
+    for fields in (None, ("id", "file_stamp", "index_stamp")):
         assert "4711" not in str(browsed(retriever, Browse(None, fields=fields)))
 
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.commands.index import index, manifest_of
+from datafari_rag.commands.index import index
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.search_request import Browse
 
@@ -82,15 +82,16 @@ def test_a_run_without_a_path_is_refused() -> None:
     assert (result.exit_code, "Missing argument 'PATH...'" in result.stderr) == (2, True)
 
 
-def test_again_writes_what_did_not_change(place: Place) -> None:
+def test_again_writes_what_did_not_change_and_what_the_index_lost_is_written_anyway(place: Place) -> None:
     (place.files / "a.txt").write_text("one")
     (place.files / "b.jsonl").write_text(json.dumps({"id": "x", "content": "two"}))
     place.run(place.files)
-    with closing(EmbeddedWriter(place.index)) as writer:
-        writer.delete(["x", (place.files / "a.txt").as_uri()])
-        writer.commit()
     assert place.run(place.files).stdout.startswith("0 documents written")
     assert place.run(place.files, "--again").stdout.startswith("2 documents written")
+    with closing(EmbeddedWriter(place.index)) as writer:
+        writer.delete(["x"])
+        writer.commit()
+    assert place.run(place.files).stdout.startswith("1 document written, 0 removed, 1 file unchanged")
     assert place.texts() == {"a.txt": "one", "x": "two"}
 
 
@@ -228,14 +229,6 @@ def test_the_help_has_examples_and_exit_codes() -> None:
     text = CliRunner().invoke(index, ["--help"]).stdout
     assert text.count("datafari-rag index ") >= 3
     assert "Exit codes" in text
-
-
-def test_a_solr_has_its_manifest_in_the_users_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    one, other = manifest_of("http://a/solr/x"), manifest_of("http://a/solr/y")
-    assert one.parent == other.parent == tmp_path / "datafari-rag"
-    assert one != other
-    assert manifest_of(f"embedded:{tmp_path}").parent == tmp_path
 
 
 def write_version(place: Place, version: int) -> dict[str, str]:

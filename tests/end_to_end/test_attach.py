@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.commands.doctor import doctor
+from datafari_rag.commands.index import forget, index
 from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for
 from datafari_rag.core.search_request import Browse, Content, Search, Step
 from datafari_rag.core.settings.table import Settings
@@ -112,3 +113,25 @@ def test_the_doctor_says_that_the_names_do_not_fit(tmp_path: Path, settings: Set
     assert "PROBLEM field exactContent: is missing" in said.output
     assert 'solr.fields={"exactContent": "NAME"}' in said.output
     assert "PROBLEM field allow_token_document: is missing: every search fails" in said.output
+
+
+def test_index_gives_the_collection_the_field_that_it_lacks_and_knows_what_it_wrote(
+    settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "files").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "files" / name).write_text(f"The ferry of {name} leaves at nine.")
+    conf = tmp_path / "rag.properties"
+    conf.write_text(f"solr.url={settings.solr.url}\nsolr.fields={json.dumps(NAMES)}\n")
+    said = []
+    for number in range(3):
+        if number == 2:
+            (tmp_path / "files" / "a.txt").unlink()
+        said.append(CliRunner().invoke(index, [str(tmp_path / "files"), "--conf", str(conf)]).output)
+    assert [line.partition(" unchanged")[0] for line in said] == [
+        "2 documents written, 0 removed, 0 files",
+        "0 documents written, 0 removed, 2 files",
+        "0 documents written, 1 removed, 1 file",
+    ]
+    gone = CliRunner().invoke(forget, [str(tmp_path / "files"), "--conf", str(conf)])
+    assert gone.stdout == "1 document removed\n", gone.output

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from datafari_rag.core.documents import STAMP_FIELD
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.ingest.documents import Rights
-from datafari_rag.ingest.files import key_of
-from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import IndexOrder, IndexRun, RunOutcome
 from datafari_rag.ingest.sandbox import Sandbox
 
@@ -32,6 +30,9 @@ class FakeWriter:
         self._called()
         self.coming |= {str(document["id"]): document for document in documents}
         self.written += [str(document["id"]) for document in documents]
+
+    def stamps(self) -> Mapping[str, str]:
+        return {key: str(one[STAMP_FIELD]) for key, one in self.found.items() if STAMP_FIELD in one}
 
     def delete(self, ids: Sequence[str]) -> None:
         self._called()
@@ -80,13 +81,12 @@ class Heard:
 
 
 class House:
-    """One engine with its manifest, and a folder of files."""
+    """One engine, and a folder of files."""
 
     def __init__(self, place: Path, reader: Sandbox) -> None:
         self.reader = reader
         self.root = place / "files"
         self.root.mkdir()
-        self.manifest = place / "state" / "manifest.sqlite"
         self.writer = FakeWriter()
         self.heard = Heard()
 
@@ -100,8 +100,7 @@ class House:
         where = root or self.root
         self.heard, self.writer.written = Heard(), []
         order = IndexOrder(where, rights or Rights(), **options)
-        with closing(Manifest(self.manifest, key_of(where))) as manifest:
-            return IndexRun(order, self.writer, manifest, self.heard, self.reader).go()
+        return IndexRun(order, self.writer, self.heard, self.reader).go()
 
     @property
     def names(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from datafari_rag.core.errors import EmbeddingsUnavailable, RagError
 from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ingest.embedding import EmbeddingWriter
-from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import IndexOrder, IndexRun
 from datafari_rag.ingest.sandbox import Sandbox
 from tests.ingest.house import FakeWriter, Heard
@@ -113,8 +111,8 @@ def test_all_else_is_handed_on() -> None:
 
 def run(folder: Path, engine: FakeWriter, vectors: str) -> int:
     order = IndexOrder(folder / "in", vectors=vectors)
-    with closing(Manifest(folder / "m.sqlite", "root")) as manifest, Sandbox() as reader:
-        return IndexRun(order, engine, manifest, Heard(), reader).go().documents
+    with Sandbox() as reader:
+        return IndexRun(order, engine, Heard(), reader).go().documents
 
 
 def test_another_model_makes_every_document_be_written_again(tmp_path: Path) -> None:

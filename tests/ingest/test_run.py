@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from datafari_rag.core.documents import STAMP_FIELD
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.ingest.documents import Rights
-from datafari_rag.ingest.manifest import Manifest, ManifestError
-from datafari_rag.ingest.parsers.parsed import Parsed
 from datafari_rag.ingest.run import FIRST_S, MAX_REPORTED_LINES, IndexOrder, IndexRun, RunOutcome
 from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
+from datafari_rag.ingest.sandbox_child import Job
 from tests.ingest.house import House, lines
 from tests.ingest.parsers.written import zip_of
 
@@ -50,13 +51,12 @@ def test_only_what_changed_is_written(house: House) -> None:
     assert [name.rpartition("/")[2] for name in house.writer.written] == ["b.txt", "y", "z"]
 
 
-def test_a_touched_file_with_the_same_text_is_written_for_its_date_and_jsonl_is_not(house: House) -> None:
-    for name, content in (("a.txt", "one"), ("c.jsonl", lines("x"))):
-        house.write(name, content)  # type: ignore[arg-type]
+def test_of_a_touched_jsonl_only_the_document_with_its_stamp_is_written(house: House) -> None:
+    path = house.write("c.jsonl", lines("x", "y", "z"))
     house.run()
-    for path in house.root.iterdir():
-        os.utime(path, (1, 1))
-    assert house.run() == RunOutcome(documents=1, read=2)
+    os.utime(path, (1, 1))
+    assert (house.run(), house.writer.written) == (RunOutcome(documents=1, read=1), ["z"])
+    assert house.run() == RunOutcome(unchanged=1)
 
 
 def test_what_is_gone_is_removed_and_nothing_else(house: House) -> None:
@@ -67,7 +67,7 @@ def test_what_is_gone_is_removed_and_nothing_else(house: House) -> None:
     house.run()
     gone.unlink()
     house.write("c.jsonl", lines("y"))
-    assert house.run() == RunOutcome(removed=2, unchanged=1, read=1)
+    assert house.run() == RunOutcome(documents=1, removed=2, unchanged=1, read=1)
     assert house.names == ["b.txt", "somebody else's", "y"]
     assert house.run() == RunOutcome(unchanged=2)
 
@@ -114,7 +114,7 @@ def test_an_id_of_two_files_belongs_to_the_first_until_that_is_gone(house: House
     assert house.heard.failures == [(f"{other}:1", f"id: {gone} has a document with this id.")]
     assert house.writer.found["x"]["exactContent"] == "of a"
     gone.unlink()
-    assert house.run() == RunOutcome(documents=1, removed=1, read=2)
+    assert house.run() == RunOutcome(documents=1, read=1)
     assert house.writer.found["x"]["exactContent"] == "of b"
 
 
@@ -189,9 +189,10 @@ def test_a_file_over_the_limit_is_told(house: House) -> None:
     assert house.names == []
 
 
-def test_an_empty_file_makes_no_document_and_no_problem(house: House) -> None:
+def test_a_file_without_text_is_a_document_by_its_name(house: House) -> None:
     house.write("a.txt", " \n")
-    assert house.run() == RunOutcome(read=1)
+    assert house.run() == RunOutcome(documents=1, read=1)
+    assert [(one["title"], one["exactContent"]) for one in house.writer.found.values()] == [("a.txt", "")]
     assert house.run() == RunOutcome(unchanged=1)
 
 
@@ -215,8 +216,7 @@ def test_a_long_run_commits_in_between(house: House) -> None:
     house.write("a.jsonl", lines(*(f"d{number:04}" for number in range(1000))))
     ticks = iter(range(10_000))
     order = IndexOrder(house.root, checkpoint_s=2.0, clock=lambda: float(next(ticks)))
-    with closing(Manifest(house.manifest, str(house.root))) as manifest:
-        IndexRun(order, house.writer, manifest, house.heard, house.reader).go()
+    IndexRun(order, house.writer, house.heard, house.reader).go()
     assert house.writer.commits > 2
     assert len(house.writer.found) == 1000
 
@@ -250,7 +250,7 @@ def test_a_run_that_breaks_off_at_any_call_leaves_old_or_new_and_the_next_one_me
 
 
 def test_a_file_that_vanishes_after_a_crash_leaves_nothing_behind(house: House) -> None:
-    """The engine took the batch before the crash (Solr commits in its own time); the manifest knew of it before."""
+    """The engine took the batch before the crash: Solr commits in its own time."""
     path = house.write("a.txt", "text")
     house.writer.fails_at = 2
     with pytest.raises(SearchUnavailable):
@@ -261,20 +261,6 @@ def test_a_file_that_vanishes_after_a_crash_leaves_nothing_behind(house: House) 
     path.unlink()
     house.run()
     assert house.names == []
-
-
-def test_a_damaged_manifest_is_named(house: House) -> None:
-    house.write("a.txt", "text")
-    house.manifest.parent.mkdir()
-    house.manifest.write_bytes(b"no database" * 1000)
-    with pytest.raises(ManifestError, match=r"manifest\.sqlite: the list of indexed files is damaged"):
-        house.run()
-
-
-def test_a_manifest_that_cannot_be_made_is_named(house: House) -> None:
-    house.manifest.parent.write_text("a file where the folder should be")
-    with pytest.raises(ManifestError, match="cannot be written"):
-        house.run()
 
 
 # What .jsonl files found in a folder may not do.
@@ -332,21 +318,6 @@ def test_a_file_takes_its_id_back(house: House) -> None:
     assert text_of(house, file.as_uri()) == "the file's own"
 
 
-def test_a_forgery_that_an_older_version_took_is_undone(house: House) -> None:
-    """The list then has the document twice, under the stamps of both files, and the engine has the forgery."""
-    file = house.write("m.txt", "the file's own")
-    forged = house.write("z.jsonl", lines("x"))
-    house.run()
-    own = dict(house.writer.found)
-    with closing(Manifest(house.manifest, str(house.root))) as manifest:
-        manifest.adding(str(forged), {file.as_uri(): "digest of the forgery"})
-        manifest.settle()
-    house.writer.found[file.as_uri()] = {"id": file.as_uri(), "exactContent": "forged", **PUBLIC}
-    forged.write_text(json.dumps({"id": file.as_uri(), "content": "forged", **PUBLIC}) + "\n")
-    assert house.run().problems == 1
-    assert house.writer.found == {file.as_uri(): own[file.as_uri()]}
-
-
 def test_a_jsonl_in_a_folder_takes_no_document_of_another_path(house: House) -> None:
     first = house.write("one/a.jsonl", lines("x", content="first"))
     second = house.write("two/b.jsonl", lines("x", "y", content="second"))
@@ -402,16 +373,16 @@ class Watched(Sandbox):
 
     def __init__(self, limits: SandboxLimits) -> None:
         super().__init__(limits)
-        self.asked: list[tuple[str, float | None]] = []
+        self.asked: list[tuple[str, float]] = []
         self.patience_s = 10.0
 
-    def parse(self, file: int, name: str, seconds: float | None = None) -> Parsed:
-        self.asked.append((name, seconds))
-        if "endless" in name or ("slow" in name and seconds is not None and seconds < self.patience_s):
-            raise TimeExceeded(f"Reading it took longer than {seconds:g} s.")
-        if "large" in name:
+    def _answers(self, job: Job, file: int) -> Iterator[dict[str, Any]]:
+        self.asked.append((job.name, job.seconds))
+        if "endless" in job.name or ("slow" in job.name and job.seconds < self.patience_s):
+            raise TimeExceeded(f"Reading it took longer than {job.seconds:g} s.")
+        if "large" in job.name:
             raise MemoryExceeded("Reading it needed more than 1,000 MB of memory.")
-        return super().parse(file, name, seconds)
+        yield from super()._answers(job, file)
 
 
 @pytest.fixture
@@ -448,15 +419,6 @@ def test_what_needs_too_much_is_named_and_not_read_again_until_it_changes(watche
     house.write("large.txt", "changed")
     house.run()
     assert reader.asked == [("large.txt", FIRST_S)]
-    reader.asked.clear()
-    reader.limits = SandboxLimits(seconds=90)
-    house.run()
-    assert [name for name, _ in reader.asked] == ["endless.txt", "large.txt", "endless.txt"]
-    reader.asked.clear()
-    with closing(Manifest(house.manifest, str(house.root))) as manifest:
-        manifest.forget()
-    house.run()
-    assert len(reader.asked) == 4
 
 
 def test_a_file_that_cannot_be_read_does_not_keep_the_rights_of_before(watched: tuple[House, Watched]) -> None:
@@ -471,6 +433,27 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_rights_of_before(watched: 
     assert house.names == ["b.txt"]
 
 
+def test_stamps_that_were_tampered_with_widen_no_rights_and_cost_a_run_at_most(house: House) -> None:
+    path = house.write("a.txt", "text")
+    for stamp in ("", "x", "a b c", " - - ", f"0 - - {path}", f"0 - -/1 {path}", "0 - - /etc/passwd", " " * 99):
+        house.run(rights=Rights(("hr",)))
+        house.writer.found = {key: {**one, STAMP_FIELD: stamp} for key, one in house.writer.found.items()}
+        house.run(rights=Rights(("hr",)))
+        assert [one["allow_token_document"] for one in house.writer.found.values()] == [["hr"]], stamp
+        assert house.run(rights=Rights(("hr",))) == RunOutcome(unchanged=1)
+
+
+def test_a_run_that_broke_off_leaves_no_rights_that_the_next_one_does_not_give(house: House) -> None:
+    """The engine took a part of the file with other rights, and the file itself is the one of before."""
+    house.write("a.jsonl", lines("x", "y"))
+    house.run(rights=Rights(("hr",)))
+    before = house.writer.found["y"]
+    house.run()
+    house.writer.found["y"] = before
+    house.run(rights=Rights(("hr",)))
+    assert [one["allow_token_document"] for one in house.writer.found.values()] == [["hr"], ["hr"]]
+
+
 def test_documents_that_an_older_version_took_through_a_link_are_removed(house: House) -> None:
     house.write("a.txt", "text")
     house.run()
@@ -478,13 +461,3 @@ def test_documents_that_an_older_version_took_through_a_link_are_removed(house: 
     (house.root / "a.txt").symlink_to("../a.txt")
     assert house.run() == RunOutcome(removed=1, problems=1)
     assert house.writer.found == {}
-
-
-def test_a_second_run_at_the_same_time_is_refused(house: House) -> None:
-    house.write("a.txt", "text")
-    with closing(Manifest(house.manifest, "another")) as manifest:
-        manifest.forget()
-        with pytest.raises(ManifestError, match="in use"):
-            house.run()
-    assert house.run() == RunOutcome(documents=1, read=1)
-    assert house.manifest.stat().st_mode & 0o077 == 0

@@ -27,7 +27,7 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.text.tokens import Token, stems, tokens
 from datafari_rag.core.text.words import MAX_LANGUAGES, Remembered, language_codes, listed
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Counts changes after which an index has to be made again: fields, tokens, how texts are cut, what is stored."""
 
 RAW_FIELDS = ("extension", "language", "source")

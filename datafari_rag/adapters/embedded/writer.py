@@ -40,7 +40,7 @@ from datafari_rag.adapters.embedded.schema import (
 )
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
-from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD, with_rows_at
+from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD, STAMP_FIELD, with_rows_at
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
 from datafari_rag.core.evidence.parts import MAX_NUMBER, key_of
 from datafari_rag.core.evidence.passages import pieces_of
@@ -68,7 +68,7 @@ for 85.7 % of the questions about contracts in place of 94.3: less of what stand
 MAX_PASSAGE_CHARS = 8000
 """What no statement divides is cut here: a run of blanks, a line of a megabyte."""
 
-SHOWN_FIELDS = ("title", "url", "preview_content", DATE_FIELD, PLACES_FIELD, FILE_FIELD, *RAW_FIELDS)
+SHOWN_FIELDS = ("title", "url", "preview_content", DATE_FIELD, PLACES_FIELD, FILE_FIELD, STAMP_FIELD, *RAW_FIELDS)
 """What is stored of a document besides its id and its text."""
 
 
@@ -123,6 +123,18 @@ class EmbeddedWriter:
         """Return how many documents have vectors of other models than *model*. Raises: SearchUnavailable."""
         with translated(self._directory):
             return self._open_vectors().foreign(model, numbers_in(self._index))
+
+    def stamps(self) -> dict[str, str]:
+        """Return id → stamp of the documents that have one, as the last commit left them. Raises: SearchUnavailable."""
+        with translated(self._directory):
+            self._index.reload()
+            searcher = self._index.searcher()
+            documents = Query.term_query(self._index.schema, KIND, DOCUMENT)
+            limit = max(1, searcher.num_docs)
+            # In the order in which they are stored, each block is unpacked once.
+            hits = searcher.search(documents, limit=limit, count=False, order_by_field=NUMBER, order=Order.Asc).hits
+            cards = (json.loads(searcher.doc(place)[CARD][0]) for _, place in hits)
+            return {card["id"]: card[STAMP_FIELD] for card in cards if STAMP_FIELD in card}
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""

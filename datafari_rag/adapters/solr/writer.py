@@ -14,14 +14,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
 
-from datafari_rag.adapters.solr.client import Nodes, RequestRejected, described
+from datafari_rag.adapters.solr.client import Node, Nodes, RequestForbidden, RequestRejected, described
 from datafari_rag.adapters.solr.retriever import buckets_of, hits_of, is_partial
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
-from datafari_rag.core.documents import first_value
+from datafari_rag.core.documents import STAMP_FIELD, first_value
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.near_search import (
     ParentPage,
@@ -43,6 +44,11 @@ UNREACHABLE = "__unreadable_token__"
 
 MAX_TERM_BYTES = 32_766
 """Longest raw term of Lucene's; a longer one fails the whole batch."""
+
+NO_STAMP_FIELD = (
+    f"The collection has no field {STAMP_FIELD}, by which `index` knows what changed, and Solr refuses to add it. Add "
+    f'<field name="{STAMP_FIELD}" type="string" indexed="false" stored="true" docValues="true"/> to its schema.'
+)
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NAMES = {
@@ -74,11 +80,30 @@ class SolrWriter:
             SearchTimeout: no answer within the limits.
         """
         if documents:
-            if self._described is None:
-                self._described = described(self._named, self._nodes)
-            schema = self._described
+            schema = self._schema()
             rows = [solr_document(document, schema) for document in documents]
             self._nodes.ask(lambda node: node.post("update?overwrite=true", rows))
+
+    def stamps(self) -> dict[str, str]:
+        """Return id → stamp of all documents that have one; a collection without the field gets it. Raises as add."""
+        own = self._schema().fields.id
+        if not self._schema().has(STAMP_FIELD):
+            self._add_stamp_field()
+            return {}
+        stamps: dict[str, str] = {}
+        mark = "*"
+        fixed = {"q": f"{STAMP_FIELD}:[* TO *]", "sort": f"{own} asc", "rows": "5000", "fl": f"{own},{STAMP_FIELD}"}
+        while True:
+            params = {**SENT_PARAMETERS, "shards.tolerant": "false", **fixed, "cursorMark": mark}
+            reply = self._nodes.ask(partial(_selected, params=params))
+            if is_partial(reply):
+                # A part that does not answer would look like files that are new.
+                raise SearchUnavailable(log="a part of the collection did not answer")
+            stamps |= {str(first_value(row, own)): str(first_value(row, STAMP_FIELD)) for row in hits_of(reply)[1]}
+            following = str(reply.get("nextCursorMark") or mark)
+            if following == mark:
+                return stamps
+            mark = following
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*; an id that is not there is no error. Raises as add."""
@@ -94,6 +119,24 @@ class SolrWriter:
     def close(self) -> None:
         """Close the connections; what was not committed is committed by Solr in its own time."""
         self._nodes.close()
+
+    def _schema(self) -> Schema:
+        if self._described is None:
+            self._described = described(self._named, self._nodes)
+        return self._described
+
+    def _add_stamp_field(self) -> None:
+        """Give the collection the field. Raises: SearchUnavailable: its schema cannot be changed over HTTP."""
+        kind = {"type": "string", "stored": True, "indexed": False, "docValues": True, "multiValued": False}
+        try:
+            self._nodes.ask(lambda node: node.post("schema", {"add-field": {"name": STAMP_FIELD, **kind}}))
+        except (RequestRejected, RequestForbidden) as error:
+            raise SearchUnavailable(NO_STAMP_FIELD, log=error.log) from error
+        self._described = None
+
+
+def _selected(node: Node, params: Mapping[str, str]) -> dict[str, Any]:
+    return node.search("select", params)
 
 
 def solr_document(document: Mapping[str, object], schema: Schema) -> dict[str, object]:

@@ -18,7 +18,6 @@ from datafari_rag.core.errors import ModelError
 from datafari_rag.core.model.servers import advice_for, completed, named_in
 from datafari_rag.ingest.embedding import FORM as EMBEDDING_FORM
 from datafari_rag.ingest.embedding import EmbeddingWriter
-from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import IndexOrder, IndexRun
 from datafari_rag.ingest.sandbox import Sandbox
 from datafari_rag.ports import Embedder
@@ -54,7 +53,6 @@ def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
 
     Raises:
         SearchUnavailable: the index there is damaged, or being written to.
-        ManifestError: its list of documents cannot be kept.
         EmbeddingError: the model cannot be used.
     """
     corpus = resources.files("datafari_rag.resources") / "demo" / CORPUS
@@ -63,13 +61,11 @@ def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
     mark = _marked(directory)
     if mark == state and (directory / META_FILE).exists():
         return
-    if mark is not None and mark[1] != state[1]:
+    if mark is not None:
         shutil.rmtree(directory)
     with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer, Sandbox() as reader:
-        # The root's name is not the file's place, which differs between installations.
-        with closing(Manifest(directory / "manifest.sqlite", "demo")) as manifest:
-            into = writer if embedder is None else EmbeddingWriter(writer, embedder)
-            IndexRun(IndexOrder(path), into, manifest, SilentListener(), reader).go()
+        into = writer if embedder is None else EmbeddingWriter(writer, embedder)
+        IndexRun(IndexOrder(path), into, SilentListener(), reader).go()
         write_whole(directory / MARK, "\n".join(state))
 
 

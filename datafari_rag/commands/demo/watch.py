@@ -25,7 +25,7 @@ from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import PROGRESS
 from datafari_rag.ingest.documents import Rights
-from datafari_rag.ingest.manifest import ManifestError
+from datafari_rag.ingest.sandbox import Sandbox
 
 EVERY_S = 1.0
 SETTLED_MS = 1000
@@ -110,10 +110,12 @@ def demo_watch(folder: Path, conf: Path, parent: int) -> None:
     # A shell starts what runs in the background with this signal ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    # Of all runs: what needs too much is read again only when it has changed.
+    reader = Sandbox()
     try:
         for changes in _changes(folder):
             if changes or not is_done:
-                is_done = _is_read(folder, conf, listener)
+                is_done = _is_read(folder, conf, listener, reader)
     except KeyboardInterrupt:
         return
     finally:
@@ -147,13 +149,14 @@ def _changes(folder: Path) -> Iterator[bool]:
             yield bool(changes)
 
 
-def _is_read(folder: Path, conf: Path, listener: ProgressFile) -> bool:
+def _is_read(folder: Path, conf: Path, listener: ProgressFile, reader: Sandbox) -> bool:
     listener.began()
     try:
-        outcome = indexed((folder,), settings=settings_for(conf), rights=Rights(), listener=listener)
-    except (RagError, ManifestError) as error:
+        settings = settings_for(conf)
+        outcome = indexed((folder,), settings=settings, rights=Rights(), listener=listener, reader=reader)
+    except RagError as error:
         listener.failed(str(folder), str(error))
         return False
-    listener.ended()
     click.echo(f"{folder}: {summary_of(outcome)}", err=True)
+    listener.ended()
     return True

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.documents import STAMP_FIELD
 from datafari_rag.core.search_request import Fields
 
 Kind = Literal["text", "date", "number"]
@@ -59,8 +60,8 @@ class Schema:
         return self.fields.acl.get(name, name)
 
     def is_acl(self, name: str) -> bool:
-        """Say whether *name* is an ACL field here, under Datafari's name or its own."""
-        return name in ACL_FIELDS or name in self.fields.acl.values()
+        """Say whether *name* tells of rights: an ACL field, under Datafari's name or its own, or the stamp."""
+        return name in (*ACL_FIELDS, STAMP_FIELD) or name in self.fields.acl.values()
 
     def contents(self, language: str) -> tuple[str, ...]:
         """Return the stemmed body fields, the one of *language* first."""

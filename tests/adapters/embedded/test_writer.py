@@ -61,6 +61,19 @@ def test_deleting_takes_exactly_those_ids(tmp_path: Path) -> None:
     assert ids(reader) == ["ab", "b"]
 
 
+def test_stamps_are_those_of_the_last_commit(tmp_path: Path) -> None:
+    filled(tmp_path, "a")
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        assert writer.stamps() == {}
+        writer.add([{"id": "b", "exactContent": "", "index_stamp": "s 1"}, {"id": "c", "index_stamp": "s 2"}])
+        assert writer.stamps() == {}
+        writer.commit()
+        writer.delete(["c"])
+        assert writer.stamps() == {"b": "s 1", "c": "s 2"}
+        writer.commit()
+        assert writer.stamps() == {"b": "s 1"}
+
+
 def test_what_is_not_committed_is_given_up(tmp_path: Path) -> None:
     reader = filled(tmp_path, "a")
     with closing(EmbeddedWriter(tmp_path)) as writer:

@@ -126,3 +126,41 @@ def test_a_solr_that_refuses_a_batch_is_named() -> None:
         with pytest.raises(SearchUnavailable):
             target.add([{"id": "a"}])
         target.close()
+
+
+def page(rows: list[dict[str, object]], mark: str) -> Reply:
+    return Reply(json.dumps({"response": {"numFound": 2, "docs": rows}, "nextCursorMark": mark}).encode())
+
+
+SCHEMA = {"fields": [{"name": "id", "type": "string"}], "fieldTypes": [{"name": "string", "class": "solr.StrField"}]}
+
+
+def test_stamps_are_read_page_by_page_and_a_collection_without_the_field_gets_it() -> None:
+    fields: list[dict[str, str]] = [*SCHEMA["fields"]]
+
+    def reply(asked: Asked) -> Reply:
+        if asked.method == "POST":
+            fields.append({"name": json.loads(asked.body)["add-field"]["name"], "type": "string"})
+            return Reply(b"{}")
+        if asked.path.endswith("/schema"):
+            return Reply(json.dumps({"schema": SCHEMA | {"fields": fields}}).encode())
+        is_first = asked.query["cursorMark"] == ["*"]
+        return (
+            page([{"id": "a", "index_stamp": "s 1"}], "m") if is_first else page([{"id": "b", "index_stamp": "s"}], "m")
+        )
+
+    with serving(reply) as loopback:
+        target = writer(loopback)
+        assert target.stamps() == {}
+        assert target.stamps() == {"a": "s 1", "b": "s"}
+        target.close()
+    assert [path for path, _ in run(loopback.asked)] == ["/solr/docs/schema"]
+
+
+def test_a_solr_that_refuses_the_field_is_told_what_to_add() -> None:
+    schema = json.dumps({"schema": SCHEMA}).encode()
+    with serving(lambda asked: Reply(schema, 200 if asked.method == "GET" else 400)) as loopback:
+        target = writer(loopback)
+        with pytest.raises(SearchUnavailable, match=r'<field name="index_stamp" type="string" '):
+            target.stamps()
+        target.close()

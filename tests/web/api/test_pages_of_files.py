@@ -16,8 +16,6 @@ from flask.testing import FlaskClient
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import create_app
 from datafari_rag.ingest.documents import Rights
-from datafari_rag.ingest.files import key_of
-from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import IndexOrder, IndexRun
 from datafari_rag.ingest.sandbox import Sandbox
 from tests.ingest import paged
@@ -30,9 +28,8 @@ TEXT_ALONE = "The page cannot be shown as it looks"
 
 def index(folder: Path, root: Path, *allow: str) -> None:
     order = IndexOrder(root, Rights(allow))
-    manifest = Manifest(folder / "manifest.sqlite", key_of(root))
-    with closing(EmbeddedWriter(folder / "index")) as writer, closing(manifest), Sandbox() as reader:
-        IndexRun(order, writer, manifest, Heard(), reader).go()
+    with closing(EmbeddedWriter(folder / "index")) as writer, Sandbox() as reader:
+        IndexRun(order, writer, Heard(), reader).go()
 
 
 @pytest.fixture(scope="module")
