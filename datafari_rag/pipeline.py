@@ -52,7 +52,7 @@ from datafari_rag.core.evidence.gate import FEW
 from datafari_rag.core.meaning.reranker import Reranker
 from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.model.replies import header_value
-from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
+from datafari_rag.core.query.plan import bare_prompt_for, language_for, planned, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import LlmSettings, RagSettings, SecuritySettings, Settings
@@ -227,7 +227,8 @@ def fetch(
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    access, language = _access(user, settings.security), question_language_for(ask)
+    access, ask = _access(user, settings.security), planned(ask)
+    language = question_language_for(ask)
     steps = stepped(ask, access, language=language, settings=settings, parts=_parts(dependencies))
     return steps.searched.result
 
@@ -257,7 +258,7 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
     Raises:
         RagError: the rights or the search failed, or the conversation leaves no room for a document.
     """
-    ask = ask if user.is_admin else without_least_score(ask)
+    ask = planned(ask if user.is_admin else without_least_score(ask))
     access = _access(user, settings.security)
     language, asked_in = language_for(ask), question_language_for(ask)
     dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.protocols.overrides import SENTENCES
+from datafari_rag.protocols.chat import SENTENCES
 from datafari_rag.web.routes import ROUTES
 from tests.fakes import app_of, fake_snapshot
 

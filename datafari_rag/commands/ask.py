@@ -34,7 +34,7 @@ from datafari_rag.core.text.folding import clean
 from datafari_rag.core.whole import SENTENCES
 from datafari_rag.pipeline import answer, collect
 from datafari_rag.protocols import ragapi
-from datafari_rag.protocols.ai.action import ACTIONS
+from datafari_rag.protocols.ai import ACTIONS
 from datafari_rag.protocols.request import ReplyContext
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import Signer, user_for

@@ -325,8 +325,8 @@ class Ask:
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""
 
 
-def with_effort(ask: Ask, wanted: WantedEffort | None) -> Ask:
-    """Return *ask* with the effort that its caller *wanted*; medium is low, and named among what had no effect."""
+def effort_of(wanted: str | None) -> tuple[Effort | None, tuple[str, ...]]:
+    """Return the effort that a caller *wanted*, and the name of what had no effect: medium is answered as low."""
     if wanted == "medium":
-        return replace(ask, effort="low", ignored=(*ask.ignored, "effort"))
-    return replace(ask, effort=wanted)
+        return "low", ("effort",)
+    return next((effort for effort in EFFORTS if effort == wanted), None), ()

@@ -1,67 +1,490 @@
 """
-The RAG chat protocol: `/chat` and `/ask` without a `stream` key, `/chat/stream`. Errors are `{"error": "text"}`.
+The chat protocols: that of RAG chats, with or without choices (`/chat`, `/ask`), and the AI Chat Protocol of the
+published client (`@microsoft/ai-chat-protocol`: `/api/chat`).
 
-A stream is one object a line: role and context first, then words, then what is known only at the end.
+They read one request and say one context; a row for each says what is around it. Null is the same as absent, unknown
+keys never fail, and what does not fit is named in the error. Nothing that is sent can widen rights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
 
-from datafari_rag.core.ask import Ask
-from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
-from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols import chat_completion
-from datafari_rag.protocols.chat_completion import failure as failure
+from msgspec import Meta, Struct, inspect
+
+from datafari_rag.core.answer import conversations
+from datafari_rag.core.ask import (
+    MAX_QUESTION_CHARS,
+    MAX_WHOLE,
+    Ask,
+    ChatMessage,
+    MaxCount,
+    MaxSearches,
+    MaxSeconds,
+    Restriction,
+    StepLimits,
+    WantedEffort,
+    effort_of,
+)
+from datafari_rag.core.errors import BadRequest, NoAnswer, NoDocuments, NoQuery, QueryTooLong, RagError
+from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
+from datafari_rag.core.model.prompt import Window, checked
+from datafari_rag.core.query.plan import within
+from datafari_rag.core.search_request import CATEGORY_FIELD
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import ChatSettings, Settings
+from datafari_rag.core.text.language import language_code
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
     closing_context,
+    completion_id,
+    created_s,
     fitted_context,
     is_state_issued,
+    memory_limits,
+    model_name,
     opening_context,
     opening_state,
     session_state,
-    state_keys,
+    status_of,
+    with_facts,
 )
-from datafari_rag.protocols.chat_request import ask_of
+from datafari_rag.protocols.records import DocumentIds, about, distinct, read, text_at, unknown_names
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
+MAX_MESSAGES = 1000
+"""Most messages of one conversation; what goes to the model is bounded in tokens besides."""
 
-def parse(incoming: Incoming, settings: Settings) -> Ask:
-    """Read the ask; the path says whether it is streamed. Raises: BadRequest, NoQuery, QueryTooLong, ContextTooLong."""
-    return ask_of(incoming, settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
+STATE_KEYS = ("session_state", "sessionState")
+"""Both spellings are read on every path (the protocol's own pages disagree)."""
+
+MAX_STATE_BYTES = 65_536
+"""Largest session state of a client: it is in the first line of a stream, together with the context."""
+
+_STATE_FRAME_BYTES = 100
+
+HISTORY_SHARE = 4
+"""History gets at most this part of the model's window, so that documents always have room."""
+
+COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
+"""Keys of the model's reply that a reply with choices copies at the top."""
+
+_PATH = "context.overrides"
+_LANGUAGE = r"^(\s*[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}\s*)?$"
+_PLANS = "In use where effort is more than none: a limit of the steps before the answer; the settings have theirs."
+
+Category = Annotated[str, Meta(max_length=200)]
 
 
-def reply(answer: Answer, context: ReplyContext) -> Json:
-    """Return the whole answer, in both forms together: a client reads the one that it knows."""
-    body = bare_reply(answer) | state_keys(session_state(context, answer.finished.text))
-    return {**chat_completion.reply(answer, context), **body}
+class SearchSteps(Struct, frozen=True, kw_only=True):
+    """What is searched, and in how many steps, for every dialect with a JSON body of its own; null is absent."""
+
+    documents: Annotated[
+        DocumentIds | None,
+        about("In use: only these documents are searched; none where the list is empty.", extra={"field": "documents"}),
+    ] = None
+    effort: Annotated[
+        WantedEffort | Literal[""] | None,
+        about("In use: in how many steps is searched, and who plans them; medium is as low."),
+    ] = None
+    max_searches: Annotated[MaxSearches | None, about(_PLANS)] = None
+    max_model_calls: Annotated[MaxCount | None, about(_PLANS)] = None
+    max_seconds: Annotated[MaxSeconds | None, about(_PLANS)] = None
+
+    @property
+    def basket(self) -> tuple[str, ...] | None:
+        """The ids of the only documents that may be found; None for any."""
+        return None if self.documents is None else distinct(self.documents)
+
+    def limits(self, tokens: int | None = None) -> StepLimits:
+        """Return what the caller allows for the steps; *tokens* where the dialect reads them too."""
+        return StepLimits(self.max_searches, self.max_model_calls, tokens, self.max_seconds)
 
 
-def bare_reply(answer: Answer) -> Json:
-    """Return message and context of the whole answer, without a session state."""
+class Overrides(SearchSteps, frozen=True, kw_only=True):
+    """What a request may decide of its answer."""
+
+    max_tokens: Annotated[MaxCount | None, about(_PLANS)] = None
+    top: Annotated[
+        Annotated[int, Meta(ge=1)] | None, about("In use: the maximum number of documents for this answer.")
+    ] = None
+    temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, about("In use: the model's temperature.")] = None
+    semantic_captions: Annotated[bool | None, about("In use: the model sees highlighted snippets.")] = None
+    suggest_followup_questions: Annotated[bool | None, about("In use: follow-up questions.")] = None
+    minimum_search_score: Annotated[
+        Annotated[float, Meta(ge=0)] | None, about("In use for administrators: weaker hits are dropped (BM25).")
+    ] = None
+    include_category: Annotated[Category | None, about("In use: only this category.")] = None
+    exclude_category: Annotated[Category | None, about("In use: not this category.")] = None
+    language: Annotated[
+        Annotated[str, Meta(pattern=_LANGUAGE, extra={"must": "a language code such as en or fr"})] | None,
+        about("In use: the language of the answer."),
+    ] = None
+    seed: Annotated[Annotated[int, Meta(ge=-MAX_WHOLE, le=MAX_WHOLE)] | None, about("In use: sent to the model.")] = (
+        None
+    )
+
+
+_RIGHTS = "The user's rights always apply, whatever is sent; this cannot widen them."
+_VECTORS = "Not in use here: the settings decide which vectors are compared."
+_IMAGES = "Not in use here: only the text of documents is used."
+_AGENTS = "Not in use here: only this service's own index is searched; effort says in how many steps."
+_PROMPT = "Not in use here: the instructions are the service's own."
+
+IGNORED: Mapping[str, str] = {
+    "retrieval_mode": "Not in use here: the settings decide how documents are found; X-RAG-Retrieval says it.",
+    "semantic_ranker": "Not in use here: documents are ranked by BM25.",
+    "minimum_reranker_score": "Not in use here: results are not reranked.",
+    "query_rewriting": "Decided by chat.query.rewriting.enabled, not by the request.",
+    "reasoning_effort": "Not in use here: the model's own default is used.",
+    "send_text_sources": "Not in use here: the text of the documents is always sent.",
+    **dict.fromkeys(("use_oid_security_filter", "use_groups_security_filter"), _RIGHTS),
+    **dict.fromkeys(("vector_fields", "search_text_embeddings"), _VECTORS),
+    **dict.fromkeys(("prompt_template", "prompt_template_prefix", "prompt_template_suffix"), _PROMPT),
+    **dict.fromkeys(("use_gpt4v", "gpt4v_input", "send_image_sources", "search_image_embeddings"), _IMAGES),
+    **dict.fromkeys(("use_agentic_retrieval", "use_agentic_knowledgebase", "retrieval_reasoning_effort"), _AGENTS),
+    **dict.fromkeys(("results_merge_strategy", "use_web_source", "use_sharepoint_source"), _AGENTS),
+}
+"""Overrides of other services of these protocols, which change nothing here whatever they say, and why."""
+
+SENTENCES: Mapping[str, str] = {
+    **{
+        field.encode_name: field.type.extra_json_schema["description"]
+        for field in inspect.type_info(Overrides).fields  # type: ignore[attr-defined]  # a record's are there
+    },
+    **IGNORED,
+}
+"""What the thoughts say of each override that was sent."""
+
+_OF_MODEL = ("temperature", "suggest_followup_questions", "language", "seed")
+_WHOLE = ("max_searches", "max_model_calls", "max_tokens", "top", "seed")
+"""Whole numbers of the overrides; of a body with steps alone the first two."""
+
+Steps = TypeVar("Steps", bound=SearchSteps)
+
+
+class SentMessage(Struct, frozen=True):
+    """One message of a conversation."""
+
+    role: Annotated[Literal["user", "assistant", "system"], about("Who wrote it; what the system wrote is left out.")]
+    content: Annotated[str, about("What was written, as plain text.")]
+
+
+class ChatContext(Struct, frozen=True):
+    """What a request changes for its answer."""
+
+    overrides: Annotated[
+        dict[str, Any] | None,
+        Meta(extra_json_schema={"anyOf": [{"$ref": "#/components/schemas/Overrides"}, {"type": "null"}]}),
+    ] = None
+
+
+class ChatRequest(Struct, frozen=True, rename={"later_state": "sessionState"}):
+    """A request of the chat protocols; null is absent, and other names are ignored."""
+
+    messages: Annotated[
+        list[SentMessage],
+        about(
+            f"The last message is the user's question: not blank, at most {MAX_QUESTION_CHARS} characters.",
+            min_length=1,
+            max_length=MAX_MESSAGES,
+            extra={"must": "a list with at least one message"},
+        ),
+    ]
+    context: Annotated[ChatContext | None, about("What this request changes for its answer.")] = None
+    session_state: Annotated[Any, about("Echoed, or the signed memory that an earlier answer issued.")] = None
+    later_state: Annotated[Any, about("The newer spelling of session_state; both are accepted everywhere.")] = None
+
+
+class ChoicesRequest(ChatRequest, frozen=True):
+    """The same with choices in the reply."""
+
+    stream: Annotated[
+        bool | None, about("Whether the answer is streamed; where the key is present, the reply has choices.")
+    ] = None
+
+
+def body_of(incoming: Incoming) -> Mapping[str, object]:
+    """Return the JSON object that was sent. Raises: BadRequest."""
+    if not isinstance(incoming.body, Mapping):
+        raise BadRequest("The body must be a JSON object.")
+    return incoming.body
+
+
+def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
+    """
+    Return the ask of a chat request.
+
+    Raises:
+        BadRequest: a value is of the wrong type or out of range; the reason names the field.
+        NoQuery, QueryTooLong: the last message is blank, or over the limit.
+        ContextTooLong: the last message alone is larger than the model's window.
+    """
+    body = body_of(incoming)
+    record = read(ChatRequest, body, is_deep=True)
+    *turns, question = _turns_in(record.messages)
+    state, key = _state_in(body, settings.chat)
+    history = history_for(turns, question.text, incoming, settings, state=state, key=key)
+    sent = (record.context or ChatContext()).overrides or {}
+    wanted, sentences = _wanted(sent, settings)
+    if any(turn.role == "system" for turn in turns):
+        sentences = {"system message": "Left out: the instructions are the service's own.", **sentences}
+    effort, unread = effort_of(wanted.effort)
+    unknown = [f"{_PATH}.{name}"[:60] for name in unknown_names(Overrides, sent, known=IGNORED)][:20]
+    categories = tuple(
+        Restriction(CATEGORY_FIELD, value=name, is_excluded=is_excluded)
+        for name, is_excluded in ((wanted.include_category, False), (wanted.exclude_category, True))
+        if name
+    )
+    return Ask(
+        question=question.text,
+        accept_language=incoming.headers.get("accept-language"),
+        is_streamed=is_streamed,
+        history=history,
+        attachments=incoming.files,
+        session_state=state,
+        overrides=sentences,
+        ignored=(*unread, *unknown),
+        language=language_code(wanted.language or ""),
+        max_documents=wanted.top,
+        temperature=wanted.temperature,
+        min_score=wanted.minimum_search_score,
+        wants_captions=bool(wanted.semantic_captions),
+        wants_followups=bool(wanted.suggest_followup_questions),
+        restrictions=categories,
+        documents=wanted.basket,
+        sampling={} if wanted.seed is None else {"seed": wanted.seed},
+        effort=effort,
+        limits=wanted.limits(wanted.max_tokens),
+    )
+
+
+def _turns_in(messages: Sequence[SentMessage]) -> list[ChatMessage]:
+    """Return the messages, the last of which is the question. Raises: BadRequest, NoQuery, QueryTooLong."""
+    turns = [ChatMessage(one.role, text_at(f"messages[{n}].content", one.content)) for n, one in enumerate(messages)]
+    last, path = turns[-1], f"messages[{len(turns) - 1}]"
+    if last.role != "user":
+        raise BadRequest(f"{path}.role must be user: the last message is the question.", field="messages")
+    if not last.text.strip():
+        raise NoQuery(field=f"{path}.content")
+    if len(last.text) > MAX_QUESTION_CHARS:
+        raise QueryTooLong(field=f"{path}.content")
+    return turns
+
+
+def _state_in(body: Mapping[str, object], chat: ChatSettings) -> tuple[object, str]:
+    """
+    Return the client's session state, None without one, and the key that it has.
+
+    Raises:
+        BadRequest: it is too large to go back in the first line of a stream.
+    """
+    key = next((key for key in STATE_KEYS if body.get(key) is not None), STATE_KEYS[0])
+    state = body.get(key)
+    is_ours = chat.memory_enabled and conversations.is_ours(state)
+    # One that was issued here is as large as the setting lets it be, in braces and with its key.
+    most = max(MAX_STATE_BYTES, chat.limits.memory_bytes + _STATE_FRAME_BYTES) if is_ours else MAX_STATE_BYTES
+    if state is not None and len(json.dumps(state)) > most:
+        raise BadRequest(f"{key} must have at most {most} bytes.", field=key)
+    return state, key
+
+
+def history_for(
+    turns: Sequence[ChatMessage],
+    question: str,
+    incoming: Incoming,
+    settings: Settings,
+    *,
+    state: object = None,
+    key: str = STATE_KEYS[0],
+) -> tuple[ChatMessage, ...]:
+    """
+    Return what goes to the model of the *turns* before *question*; without any, those of a memory issued here.
+
+    *state* was sent under *key*. The oldest turns are left out where there is no room for all.
+
+    Raises:
+        BadRequest: *state* was issued here and is not valid any more.
+        ContextTooLong: the question alone is larger than the model's window.
+    """
+    said: Sequence[ChatMessage] = [turn for turn in turns if turn.role != "system"]
+    if settings.chat.memory_enabled and conversations.is_ours(state):
+        limits = memory_limits(settings.chat)
+        remembered = conversations.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
+        said = said or remembered
+    left = checked(incoming.count_tokens(question), Window(settings.llm.context_window))
+    budget = min(settings.chat.limits.history_tokens, left // HISTORY_SHARE)
+    return within(said, budget_tokens=budget, count=incoming.count_tokens)
+
+
+def read_steps(record: type[Steps], values: Mapping[str, object], *, path: str = "", is_deep: bool = False) -> Steps:
+    """Return *values* as *record*; a limit of the steps may be written 3.0, as JSON has it. Raises: as `read`."""
+    names = _WHOLE if record is Overrides else _WHOLE[:2]
+    whole = {name: int(v) for name in names if isinstance(v := values.get(name), float) and v.is_integer()}
+    return read(record, {**values, **whole}, path=path, is_deep=is_deep)
+
+
+def _wanted(sent: Mapping[str, object], settings: Settings) -> tuple[Overrides, dict[str, str]]:
+    """Return what the overrides decide, and a sentence for each that was *sent*. Raises: BadRequest, naming one."""
+    record, most = read_steps(Overrides, sent, path=f"{_PATH}."), settings.chat.limits.top
+    if record.top is not None and record.top > most:
+        raise BadRequest(f"{_PATH}.top must be a whole number from 1 to {most}.", field=f"{_PATH}.top")
+    for name in ("include_category", "exclude_category"):
+        text_at(f"{_PATH}.{name}", getattr(record, name) or "")
+    names = [name for name in SENTENCES if sent.get(name) is not None]
+    return record, {name: _sentence(name, sent[name], settings) for name in names}
+
+
+def _sentence(name: str, value: object, settings: Settings) -> str:
+    """Return what is said of an override: "In use" only of what reaches the search or the model."""
+    if name not in IGNORED and (value is False or value == ""):
+        return "Not requested."
+    rag, is_openai = settings.rag, settings.rag.template == "openai"
+    if name in _OF_MODEL and rag.api_endpoint == BUILTIN_MODEL:
+        return "Not in use here: the built-in model quotes sentences from the documents."
+    if name in ("suggest_followup_questions", "language") and not (is_openai or rag.add_instructions):
+        return "Not in use here: rag.addInstructions is off, so the model gets no instructions."
+    if name == "seed" and not is_openai:
+        return "Not in use here: a Datafari External LLM service has no such parameter."
+    return SENTENCES[name]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatProtocol:
+    """
+    One of the chat protocols: whether its reply has choices, a message, or both; a stream has chunks without a message.
+
+    *is_published*: what the published client reads, one key for the session state and errors that are objects.
+    """
+
+    has_choices: bool
+    has_message: bool
+    is_published: bool = False
+
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask:
+        """Read the ask; the path, or `stream` in the body, says whether it is streamed. Raises: as `ask_of`."""
+        if self.has_message:
+            return ask_of(incoming, settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
+        is_streamed = body_of(incoming).get("stream")
+        if is_streamed is not None and not isinstance(is_streamed, bool):
+            raise BadRequest("stream must be true or false.", field="stream")
+        return ask_of(incoming, settings, is_streamed=bool(is_streamed))
+
+    def softened(self, ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
+        """Return the failures that are answers here (contract §4)."""
+        return NoDocuments, NoAnswer
+
+    def reply(self, answer: Answer, context: ReplyContext) -> Json:
+        """Return the whole answer."""
+        finished, facts = answer.finished, answer.finished.facts
+        message = {"content": finished.text, "role": "assistant", "function_call": None, "tool_calls": None}
+        about: Json = opening_context(answer.sources) | closing_context(finished)
+        state = self._state(session_state(context, finished.text))
+        bare: Json = {"message": message, "context": about, **state} if self.has_message else {}
+        if not self.has_choices:
+            return bare
+        choice = {"index": 0, "message": message, "finish_reason": finished.finish_reason, "context": about, **state}
+        return {
+            "id": completion_id(context, facts),
+            "object": "chat.completion",
+            "created": created_s(context, facts),
+            "model": model_name(context, facts),
+            "choices": [choice | _filtered(facts)],
+            "usage": None,
+            "system_fingerprint": None,
+            **_copied(facts),
+            **bare,
+        }
+
+    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+        """Yield one object for each line: role and context first, then words, then what is known only at the end."""
+        return self._lines(events, context) if self.has_message else self._chunks(events, context)
+
+    def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
+        """Return the HTTP status, and the error as text or as an object with code and message."""
+        about = {"code": error.label, "message": error.reason} if self.is_published else error.reason
+        return status_of(error), {"error": about}
+
+    def _state(self, state: object) -> Json:
+        """Return the keys of a session state: the later name is there too when there is a state."""
+        if self.is_published:
+            return {"sessionState": state}
+        return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
+
+    def _lines(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+        for event in events:
+            match event:
+                case Delta():
+                    yield {"delta": {"content": event.text, "role": "assistant"}}
+                case Sources():
+                    # No name for it: the texts of the documents would be kept as long as the stream.
+                    yield {"delta": {"role": "assistant"}, "context": fitted_context(event)} | self._state(
+                        opening_state(context)
+                    )
+                case Finished():
+                    state = self._state(session_state(context, event.text)) if is_state_issued(context) else {}
+                    yield {"delta": {}, "context": closing_context(event), **state}
+                case _:  # Failed
+                    yield self.failure(event.error, context.settings)[1]
+
+    def _chunks(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+        for event, facts in with_facts(events):
+            match event:
+                case Sources():
+                    # No name for it: as in lines.
+                    yield _chunk(
+                        {"role": "assistant"},
+                        context,
+                        facts,
+                        context=fitted_context(event),
+                        **self._state(opening_state(context)),
+                    )
+                case Delta():
+                    words: Json = {
+                        "content": event.text,
+                        "role": "assistant",
+                        "function_call": None,
+                        "tool_calls": None,
+                    }
+                    yield _chunk(words, context, facts)
+                case Finished():
+                    state = self._state(session_state(context, event.text)) if is_state_issued(context) else {}
+                    ended = {"finish_reason": event.finish_reason, "context": closing_context(event), **state}
+                    yield _chunk({}, context, facts, **ended, **_filtered(event.facts)) | _copied(event.facts)
+                case _:  # Failed
+                    yield self.failure(event.error, context.settings)[1]
+
+
+def _chunk(delta: Json, reply_context: ReplyContext, facts: ModelFacts, /, **of_choice: object) -> Json:
     return {
-        "message": {"content": answer.finished.text, "role": "assistant", "function_call": None, "tool_calls": None},
-        "context": opening_context(answer.sources) | closing_context(answer.finished),
+        "id": completion_id(reply_context, facts),
+        "object": "chat.completion.chunk",
+        "created": created_s(reply_context, facts),
+        "model": model_name(reply_context, facts),
+        "choices": [{"index": 0, "delta": delta, "finish_reason": None, **of_choice}],
+        "system_fingerprint": facts.extras.get("system_fingerprint"),
     }
 
 
-def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
-    """Yield one object for each line; a failure is the last."""
-    for event in events:
-        yield line_of(event, context, state=state_keys)
+def _copied(facts: ModelFacts) -> Json:
+    return {key: facts.extras[key] for key in COPIED if key in facts.extras}
 
 
-def line_of(event: Event, context: ReplyContext, *, state: Callable[[object], Json]) -> Json:
-    """Return the line of one event, with a session state as *state* spells it; a failure is `{"error": text}`."""
-    match event:
-        case Delta():
-            return {"delta": {"content": event.text, "role": "assistant"}}
-        case Sources():
-            opening = {"delta": {"role": "assistant"}, "context": fitted_context(event)}
-            return opening | state(opening_state(context))
-        case Finished():
-            closing: Json = {"delta": {}, "context": closing_context(event)}
-            return closing | state(session_state(context, event.text)) if is_state_issued(context) else closing
-        case _:  # Failed
-            return failure(event.error, context.settings)[1]
+def _filtered(facts: ModelFacts) -> Json:
+    """Return the choice's filter results where the model gave some; Azure alone does."""
+    key = "content_filter_results"
+    return {key: facts.extras[key]} if key in facts.extras else {}
+
+
+def has_stream_key(incoming: Incoming) -> bool:
+    """Say whether the body has a `stream` key: then the reply has choices alone. Null is absent."""
+    return isinstance(incoming.body, Mapping) and incoming.body.get("stream") is not None
+
+
+CHOICES = ChatProtocol(has_choices=True, has_message=False)
+CHAT = ChatProtocol(has_choices=True, has_message=True)
+"""The whole reply has both forms together: a client reads the one that it knows."""
+PUBLISHED = ChatProtocol(has_choices=False, has_message=True, is_published=True)

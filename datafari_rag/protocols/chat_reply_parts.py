@@ -16,7 +16,7 @@ from datafari_rag.core.ask import ActivityStep, ChatMessage, StepKind
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
-from datafari_rag.protocols.chat_request import memory_limits
+from datafari_rag.core.settings.table import ChatSettings
 from datafari_rag.protocols.request import ReplyContext
 
 Json = dict[str, object]
@@ -24,9 +24,6 @@ Json = dict[str, object]
 MAX_LINE_BYTES = 130_000
 """The published client copies a line once for each piece it comes in: above about 200 kB it stalls (measured).
 The rest is for the client's own session state, which may be in the same line."""
-
-COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
-"""Keys of the model's reply that the RAG chat protocol with choices copies at the top."""
 
 ACTIVITY_TYPES: Mapping[StepKind, str] = {
     "search": "searchIndex",
@@ -54,6 +51,22 @@ def partial(sources: Sources) -> Json:
     """Return the keys for what readers should know of the documents: a shard did not answer, or they hold few words."""
     flags = {"partial_results": sources.is_partial, "few_words": sources.has_few_words}
     return {key: True for key, is_so in flags.items() if is_so}
+
+
+def of_work(sources: Sources) -> Json:
+    """Return which of the named documents were left out, and what the work costs; nothing where neither is known."""
+    keys: Json = {}
+    if sources.skipped:
+        keys["skipped"] = [{"id": document.id, "reason": document.reason} for document in sources.skipped]
+    cost = sources.estimate
+    if cost is not None:
+        keys["estimate"] = {
+            "calls": cost.calls,
+            "pieces": cost.pieces,
+            "characters": cost.chars,
+            "strategy": cost.strategy,
+        }
+    return keys
 
 
 def support(finished: Finished) -> Json:
@@ -144,6 +157,12 @@ def citation(mark: Citation) -> Json:
     return {key: getattr(mark, key) for key in _CITATION_KEYS} | {"missing": [*mark.missing], "added": [*mark.added]}
 
 
+def memory_limits(chat: ChatSettings) -> conversations.StateLimits:
+    """Return how much a memory may carry."""
+    limits = chat.limits
+    return conversations.StateLimits(limits.messages, limits.memory_bytes, float(limits.memory_age_s))
+
+
 def session_state(context: ReplyContext, text: str) -> object:
     """
     Return the state that goes back: a signed memory of the last turns where that is on, else the client's own.
@@ -211,11 +230,6 @@ def dated_event(kind: str, data: Mapping[str, object], context: ReplyContext) ->
     """Return one event of a stream as Datafari 7 has it: `{type, data, ts}`, the time in milliseconds."""
     now_s = context.clock() if context.clock is not None else context.now_s
     return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}
-
-
-def state_keys(state: object) -> Json:
-    """Return the key of a session state, and also its later name when there is a state."""
-    return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
 
 
 def size_of(line: Mapping[str, object]) -> int:

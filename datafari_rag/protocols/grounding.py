@@ -22,7 +22,7 @@ from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json
-from datafari_rag.protocols.records import NOT_BLANK, DocumentId, distinct, read
+from datafari_rag.protocols.records import NOT_BLANK, DocumentId, about, distinct, read
 from datafari_rag.protocols.request import Incoming
 
 MAX_CANDIDATE_CHARS = 20_000
@@ -56,7 +56,7 @@ _STATUSES = {
 class Fact(Struct, rename="camel", frozen=True):
     """A fact that the text is checked against."""
 
-    fact_text: Annotated[str, Meta(extra={"field": "factText"})] = ""
+    fact_text: Annotated[str, about("What the fact says.", extra={"field": "factText"})] = ""
     attributes: (
         Annotated[
             dict[str, Any],
@@ -93,7 +93,7 @@ class GroundingRequest(Struct, rename="camel", frozen=True):
         Meta(
             pattern=NOT_BLANK,
             max_length=MAX_CANDIDATE_CHARS,
-            description="The text. Blank: error 422.",
+            description="The text whose sentences are checked. Blank: error 422.",
             extra={"absent": True},
         ),
     ]
@@ -108,7 +108,7 @@ class GroundingRequest(Struct, rename="camel", frozen=True):
         | None,
         Meta(description="Documents instead of facts, read with the caller's rights."),
     ] = None
-    grounding_spec: GroundingSpec | None = None
+    grounding_spec: Annotated[GroundingSpec | None, about("What counts as proof.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +165,12 @@ def parse(incoming: Incoming) -> GroundingTask:
     )
 
 
-def reply(task: GroundingTask, result: GroundingResult) -> Json:
+def reply(task: GroundingTask, result: GroundingResult, root: str = "") -> Json:
     """
     Return what is proved of the candidate.
 
     `supportScore` is the share of the sentences that are verified of those that need proof, null where none does. A
-    proof that is weaker than the threshold is no proof here.
+    proof that is weaker than the threshold is no proof here. Paths of our own pages are below *root*.
     """
     chunks = _Chunks()
     claims = [_claim(s, task, chunks, place) for s, place in _placed(task.candidate, result.check.sentences)]
@@ -180,7 +180,7 @@ def reply(task: GroundingTask, result: GroundingResult) -> Json:
     return {
         "supportScore": round(verified / len(checked), 4) if checked else None,
         "citedChunks": [
-            _chunk(cited, documents[cited.document_id or ""], is_fact=bool(task.facts)) for cited in chunks.cited
+            _chunk(cited, documents[cited.document_id or ""], root, is_fact=bool(task.facts)) for cited in chunks.cited
         ],
         "claims": claims,
         "notFound": list(result.missing),
@@ -256,11 +256,12 @@ def _claim(sentence: CheckedSentence, task: GroundingTask, chunks: _Chunks, plac
     }
 
 
-def _chunk(cited: Citation, document: Document, *, is_fact: bool) -> Json:
+def _chunk(cited: Citation, document: Document, root: str, *, is_fact: bool) -> Json:
     """Return a place as Google has it: its source is the number of the fact, or the id of the document."""
     chunk: Json = {"chunkText": cited.quote, "source": document.id, "start": cited.start, "end": cited.end}
     chunk["context"] = cited.context
     if is_fact:
         return {**chunk, "sourceMetadata": dict(document.meta)}
-    where = {"title": title_of(document), "uri": target_of(document), "documentId": document.id, "field": cited.field}
+    uri = target_of(document, root)
+    where = {"title": title_of(document), "uri": uri, "documentId": document.id, "field": cited.field}
     return {**chunk, "sourceMetadata": {}, **where, "place": cited.place, "page": cited.page}

@@ -11,16 +11,16 @@ import html
 from collections.abc import Callable, Iterator, Mapping
 
 from datafari_rag.core.answer.reasoning_steps import thinking_in
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, StepLimits, with_effort
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, StepLimits, effort_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
+from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.select_parameters import merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_reply_parts import activity, citation, dated_event, partial, support, thought
+from datafari_rag.protocols.records import text_at
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
@@ -45,9 +45,9 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         raise QueryTooLong
     if not text.strip():
         raise NoQuery
-    if not is_unicode(text):
-        raise BadRequest("The parameter q is not valid Unicode text.")
-    ask = Ask(
+    text_at("The parameter q", text)
+    effort, unread = effort_of(parameters.effort)
+    return Ask(
         question=text,
         language=parameters.language,
         accept_language=incoming.headers.get("accept-language"),
@@ -60,9 +60,9 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         ),
         restrictions=parameters.restrictions,
         documents=parameters.documents,
-        ignored=(*parameters.ignored, *parameters.for_search),
+        effort=effort,
+        ignored=(*parameters.ignored, *parameters.for_search, *unread),
     )
-    return with_effort(ask, parameters.effort)
 
 
 def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
@@ -85,7 +85,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
                 # No name for it: it would be kept as long as the stream.
                 yield dated_event(
                     "sources.final",
-                    {"items": [_document(extract) for extract in event.extracts], **partial(event)},
+                    {"items": [_document(extract, context) for extract in event.extracts], **partial(event)},
                     context,
                 )
             case Delta():
@@ -111,7 +111,7 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
 def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dict[str, object]:
     content: dict[str, object] = {
         "message": _broken(finished.text, context),
-        "documents": [_document(extract) for extract in sources.extracts],
+        "documents": [_document(extract, context) for extract in sources.extracts],
         "citations": [citation(each) for each in finished.citations],
         **partial(sources),
         **support(finished),
@@ -125,11 +125,11 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     return content
 
 
-def _document(extract: Extract) -> dict[str, object]:
+def _document(extract: Extract, context: ReplyContext) -> dict[str, object]:
     document = extract.document
     return {
         "id": document.id,
-        "url": target_of(document),
+        "url": target_of(document, context.settings.server.root),
         "title": title_of(document),
         "content": extract.text,
         # Left out where the engine knows none: what Datafari's pages read are the four above.

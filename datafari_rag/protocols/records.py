@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
@@ -18,6 +18,7 @@ from msgspec import UNSET, Meta, inspect
 
 from datafari_rag.core.ask import MAX_DOCUMENTS, MAX_ID_CHARS, MAX_QUESTION_CHARS
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
+from datafari_rag.core.text.folding import is_unicode
 
 Json = dict[str, Any]
 Record = TypeVar("Record")
@@ -84,16 +85,22 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
+def text_at(path: str, text: str) -> str:
+    """Return *text*, which was sent as *path*. Raises: BadRequest: it has what no text has, lone surrogates."""
+    if not is_unicode(text):
+        raise BadRequest(f"{path} is not valid Unicode text.", field=path)
+    return text
+
+
 MAX_NOTED = 40
 MAX_NOTED_CHARS = 60
 
 
-def unknown_names(record: type[msgspec.Struct], values: object) -> list[str]:
+def unknown_names(record: type[msgspec.Struct], values: object, *, known: Container[str] = ()) -> list[str]:
     """Return the names of what was sent and is not in *record*, each cut, and the first of many; null is absent."""
-    fields, members = record.__struct_encode_fields__, values if isinstance(values, Mapping) else {}
-    return [name[:MAX_NOTED_CHARS] for name, value in members.items() if value is not None and name not in fields][
-        :MAX_NOTED
-    ]
+    sent = [name for name, value in values.items() if value is not None] if isinstance(values, Mapping) else []
+    unread = [name for name in sent if name not in record.__struct_encode_fields__ and name not in known]
+    return [name[:MAX_NOTED_CHARS] for name in unread[:MAX_NOTED]]
 
 
 def schema_of(record: type) -> Json:

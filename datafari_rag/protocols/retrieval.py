@@ -10,9 +10,9 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Annotated, cast
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, WantedEffort, with_effort
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, WantedEffort, effort_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import QueryTooLong, RagError
 from datafari_rag.core.events import Sources
@@ -46,10 +46,12 @@ class RetrieveRequest(Struct, frozen=True):
         DocumentIds | None,
         about("The only documents to search, by their ids. An empty list finds nothing. Default: all."),
     ] = None
-    passages: Annotated[int, about("Most passages, of at most as many documents.", ge=1, le=MAX_PASSAGES)] | None = None
-    characters: Annotated[int, about("Most characters of all passages together.", ge=1, le=MAX_CHARACTERS)] | None = (
-        None
-    )
+    passages: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_PASSAGES)] | None, about("Most passages, of at most as many documents.")
+    ] = None
+    characters: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_CHARACTERS)] | None, about("Most characters of all passages together.")
+    ] = None
     effort: Annotated[
         WantedEffort | None,
         about("How many steps the search takes; none and minimal call no model, medium is as low. Default: none."),
@@ -67,21 +69,22 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]
     record = read(RetrieveRequest, incoming.body)
     if len(record.question) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field="question")
-    ask = Ask(
+    effort, unread = effort_of(record.effort or "none")
+    return record, Ask(
         record.question,
         accept_language=incoming.headers.get("accept-language"),
         restrictions=restrictions_of(record.filters, facets_of(settings.solr)),
         documents=None if record.documents is None else distinct(record.documents),
         max_documents=record.passages,
-        ignored=tuple(unknown_names(RetrieveRequest, incoming.body)),
+        effort=effort,
+        ignored=(*unknown_names(RetrieveRequest, incoming.body), *unread),
     )
-    return record, with_effort(ask, record.effort or "none")
 
 
-def reply(record: RetrieveRequest, sources: Sources, *, is_admin: bool) -> Json:
+def reply(record: RetrieveRequest, sources: Sources, settings: Settings, *, is_admin: bool) -> Json:
     """Return the passages of *sources* within the limits of *record*, none cut; scores are for administrators alone."""
     # The best passage of each document before the second of any.
-    rounds = zip_longest(*(_passages(extract, is_admin=is_admin) for extract in sources.extracts))
+    rounds = zip_longest(*(_passages(extract, settings.server.root, is_admin=is_admin) for extract in sources.extracts))
     best_first = [passage for some in rounds for passage in some if passage is not None and passage["text"]]
     rest = MAX_CHARACTERS if record.characters is None else record.characters
     fitting: list[Json] = []
@@ -99,12 +102,12 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label, **named}}
 
 
-def _passages(extract: Extract, *, is_admin: bool) -> list[Json]:
+def _passages(extract: Extract, root: str, *, is_admin: bool) -> list[Json]:
     document = extract.document
     about_it = {
         "id": document.id,
         "title": title_of(document),
-        "url": target_of(document),
+        "url": target_of(document, root),
         "fileName": file_name(document.url or ""),
     }
     passages: list[Json] = []

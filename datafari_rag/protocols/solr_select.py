@@ -44,14 +44,14 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
 
 
 def reply(
-    page: Mapping[str, object], search: Browse, solr: SolrSettings, size_of: Callable[[object], int]
+    page: Mapping[str, object], search: Browse, solr: SolrSettings, size_of: Callable[[object], int], root: str = ""
 ) -> dict[str, object]:
     """
     Return Solr's own JSON *page*, with titles and addresses of its documents as they may be shown and followed.
 
     *size_of* gives the bytes of a value on the wire: of long fields only as many come as there is room, and `truncated`
     names the others by the id of their document. The header has the parameters of *search* that Datafari's page reads
-    there.
+    there. Paths of our own pages are below *root*.
     """
     params = {"q": search.text or "*:*", "rows": str(search.rows), "start": str(search.start)}
     header = page.get("responseHeader")
@@ -62,15 +62,15 @@ def reply(
         return dict(page)
     fields = fields_of(solr.fields)
     room = ReplyRoom(size_of)
-    docs = [room.fitted(str(row.get(fields.id, "")), _row(row, fields)) for row in rows]
+    docs = [room.fitted(str(row.get(fields.id, "")), _row(row, fields, root)) for row in rows]
     earlier = page.get("truncated")
     truncated = {**(earlier if isinstance(earlier, Mapping) else {}), **room.truncated}
     whole = {**page, "response": {**response, "docs": docs}}
     return {**whole, "truncated": truncated} if truncated else whole
 
 
-def _row(row: Mapping[str, object], fields: Fields) -> dict[str, object]:
-    own_page = target_of(Document(str(row.get(fields.id, "")), ""))
+def _row(row: Mapping[str, object], fields: Fields, root: str) -> dict[str, object]:
+    own_page = target_of(Document(str(row.get(fields.id, "")), ""), root)
     renderings: dict[str, Callable[[str], str]] = {
         fields.title: without_invisible,
         fields.url: lambda url: url if is_target(url) else own_page,

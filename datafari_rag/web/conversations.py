@@ -31,8 +31,8 @@ from datafari_rag.core.events import Event, Finished, KeptTurn
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import fields_of
 from datafari_rag.pipeline import browse
-from datafari_rag.protocols.ai import conversations
-from datafari_rag.protocols.ai.conversations import OpenedConversation
+from datafari_rag.protocols import ai_conversations as conversations
+from datafari_rag.protocols.ai_conversations import OpenedConversation
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
@@ -167,7 +167,8 @@ class ConversationCall:
                 raise _absent()
             return conversations.reply(listed, None)
         documents = documents_of(documents_behind(turns), self.user, self.snapshot)
-        return conversations.reply(listed, OpenedConversation(conversation, turns, documents))
+        opened = OpenedConversation(conversation, turns, documents)
+        return conversations.reply(listed, opened, self.snapshot.settings.server.root)
 
 
 def conversations_view(worker: WorkerContext) -> Response:

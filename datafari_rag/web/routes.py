@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from flask import Response, request
 
-from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, ragapi
-from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, AiAction
+from datafari_rag.protocols import chat, ragapi
+from datafari_rag.protocols.ai import ACTIONS, UNKNOWN, AiAction
 from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web import conversations as view
@@ -53,11 +53,9 @@ def _of_ai(action: AiAction, accepts: Callable[[Incoming], bool] | None = None) 
 
 
 RAGAPI = DialectRoute("ragapi", ragapi, NDJSON, ragapi.accepts)
-CHOICES = DialectRoute(
-    "choices", chat_completion, ASCII_NDJSON, chat_completion.accepts, softened=chat_request.softened
-)
-CHAT = DialectRoute("chat", chat, JSON_LINES, softened=chat_request.softened)
-PUBLISHED = DialectRoute("published", ai_chat_protocol, JSONL, softened=chat_request.softened)
+CHOICES = DialectRoute("choices", chat.CHOICES, ASCII_NDJSON, chat.has_stream_key, softened=chat.CHOICES.softened)
+CHAT = DialectRoute("chat", chat.CHAT, JSON_LINES, softened=chat.CHAT.softened)
+PUBLISHED = DialectRoute("published", chat.PUBLISHED, JSONL, softened=chat.PUBLISHED.softened)
 OPENAI = DialectRoute(
     "openai",
     chat_completions,

@@ -28,9 +28,8 @@ from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import SearchChoice, Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import folding, language, sentences, sizes, statements, structure, tokens, words
-from datafari_rag.protocols import chat, chat_request, grounding, overrides, ragapi, solr_select
-from datafari_rag.protocols.ai import action
-from datafari_rag.protocols.ai import conversations as stored_wire
+from datafari_rag.protocols import ai, chat, grounding, ragapi, solr_select
+from datafari_rag.protocols import ai_conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp import replies as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
@@ -276,9 +275,6 @@ READERS: dict[str, Reader] = {
     ),
     "core.evidence.scoring.piece_scores": scored,
     "core.evidence.matching.terms_of": lambda text: [matching.terms_of(text, code) for code in ("en", "fr")],
-    "protocols.overrides.applied": lambda text: overrides.applied(
-        Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
-    ),
     "core.query.plan.search_text_for": lambda text: plan.search_text_for(
         text, (ChatMessage("user", text),), language="en"
     ),
@@ -371,20 +367,18 @@ READERS: dict[str, Reader] = {
     "core.whole.proved": lambda text: whole.proved(text[:MAX_CHECKED_CHARS], SMALL, language="en"),
     "core.whole.provable": lambda text: whole.provable([text[:MAX_CHECKED_CHARS]], SMALL, language="en"),
     "core.whole.proved, the document": lambda text: whole.proved(CLAIM, seen(text + PLAIN), language="en"),
-    "protocols.ai.action.question_ask": lambda text: action.question_ask(
+    "protocols.ai.AiAction.parse": lambda text: ai.ACTIONS["rag"].parse(
         ai_request({"query": text[:4000], "history": [{"role": "user", "message": text}], "lang": text, text: text}),
         Settings(),
-        action="rag",
     ),
-    "protocols.ai.action.work_ask": lambda text: [
-        action.work_ask(ai_request({"filters": {"id": [text], "fq": [text]}}), Settings(), kind="synthesize"),
-        action.work_ask(ai_request({"filters": {"fq": [f"source:{text}"]}, "query": "x"}), Settings(), kind="search"),
+    "protocols.ai.AiAction.parse, a work": lambda text: [
+        ai.ACTIONS["synthesize"].parse(ai_request({"filters": {"id": [text], "fq": [text]}}), Settings()),
+        ai.ACTIONS["search"].parse(ai_request({"filters": {"fq": [f"source:{text}"]}, "query": "x"}), Settings()),
     ],
-    "protocols.ai.conversations.renaming": lambda text: stored_wire.renaming(
+    "protocols.ai_conversations.renaming": lambda text: stored_wire.renaming(
         ai_request({"conversationId": text, "title": text})
     ),
-    "protocols.chat_request.ask_of": lambda text: chat.parse(sent(text), Settings()),
-    "protocols.chat_request.is_unicode": chat_request.is_unicode,
+    "protocols.chat.ask_of": lambda text: chat.CHAT.parse(sent(text), Settings()),
     "protocols.grounding.parse": lambda text: grounding.parse(
         Incoming("", body={"answerCandidate": text[:20_000], "facts": [{"factText": text, "attributes": {"a": text}}]})
     ),

@@ -9,8 +9,10 @@ import pytest
 from datafari_rag.core.answer.conversations import issued
 from datafari_rag.core.ask import Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoQuery, QueryTooLong
+from datafari_rag.core.query.plan import planned
 from datafari_rag.core.settings.table import ChatLimits, Settings
-from datafari_rag.protocols.chat_request import ask_of, memory_limits
+from datafari_rag.protocols.chat import ask_of
+from datafari_rag.protocols.chat_reply_parts import memory_limits
 from tests.fakes import FakeSigning
 from tests.protocols.values import asking, request
 from tests.settings import settings_with
@@ -19,7 +21,7 @@ SETTINGS = Settings()
 
 
 def read(body: object, settings: Settings = SETTINGS, **more: Any) -> Any:
-    return ask_of(request(body, **more), settings, is_streamed=False)
+    return planned(ask_of(request(body, **more), settings, is_streamed=False))
 
 
 def turns(*pairs: tuple[str, str]) -> dict[str, object]:

@@ -10,10 +10,15 @@ import pytest
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.overrides import applied
+from datafari_rag.protocols.chat import IGNORED, ask_of
+from tests.protocols.values import asking, request
 from tests.settings import settings_with
 
 SETTINGS = Settings()
+
+
+def applied(overrides: dict[str, object], settings: Settings = SETTINGS) -> Ask:
+    return ask_of(request(asking(context={"overrides": overrides})), settings, is_streamed=False)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,7 @@ SETTINGS = Settings()
     ],
 )
 def test_an_override_changes_the_ask(overrides: dict[str, object], expected: dict[str, object]) -> None:
-    ask = applied(Ask("q"), overrides, SETTINGS)
+    ask = applied(overrides)
     assert {name: getattr(ask, name) for name in expected} == expected
 
 
@@ -59,20 +64,9 @@ BAD: list[tuple[str, object]] = [
     ("temperature", "hot"),
     ("temperature", True),
     ("temperature", float("nan")),
-    ("retrieval_mode", "magic"),
-    ("retrieval_mode", ["text"]),
-    ("semantic_ranker", "yes"),
     ("semantic_captions", 1),
     ("suggest_followup_questions", "true"),
-    ("use_oid_security_filter", 0),
-    ("vector_fields", [1]),
-    ("vector_fields", {}),
-    ("gpt4v_input", "sound"),
-    ("prompt_template", 5),
-    ("prompt_template", "x" * 20_001),
-    ("prompt_template", "\ud800"),
     ("minimum_search_score", -1),
-    ("minimum_reranker_score", "x"),
     ("include_category", ["a"]),
     ("exclude_category", "x" * 201),
     ("language", "../etc"),
@@ -105,13 +99,17 @@ BAD: list[tuple[str, object]] = [
 @pytest.mark.parametrize(("name", "value"), BAD, ids=[f"{name} {str(value)[:12]!r}" for name, value in BAD])
 def test_a_value_that_does_not_fit_is_named(name: str, value: object) -> None:
     with pytest.raises(BadRequest, match=rf"^context\.overrides\.{name}(\[0\])? must be ") as refused:
-        applied(Ask("q"), {name: value}, SETTINGS)
+        applied({name: value})
     assert refused.value.field == f"context.overrides.{name}"
 
 
-def test_no_override_can_widen_rights() -> None:
-    ask = applied(Ask("q"), {"use_oid_security_filter": False, "use_groups_security_filter": True}, SETTINGS)
-    assert replace(ask, overrides={}) == Ask("q")
+@pytest.mark.parametrize("value", [False, "magic", [1], {}, 5, "x" * 20_001])
+@pytest.mark.parametrize("name", IGNORED)
+def test_what_is_ignored_changes_nothing_and_is_named(name: str, value: object) -> None:
+    """The filters of rights are among them: nothing that is sent can widen them."""
+    ask = applied({name: value})
+    assert ask.overrides == {name: IGNORED[name]}
+    assert replace(ask, overrides={}) == applied({})
 
 
 DATAFARI = {"rag_template": "datafari"}
@@ -138,5 +136,5 @@ BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
 def test_in_use_is_said_of_what_reaches_the_model(
     name: str, value: object, settings: dict[str, Any], is_used: bool
 ) -> None:
-    said = applied(Ask("q"), {name: value}, settings_with(SETTINGS, **settings)).overrides[name]
+    said = applied({name: value}, settings_with(SETTINGS, **settings)).overrides[name]
     assert said.startswith("In use: " if is_used else "Not in use here: ")

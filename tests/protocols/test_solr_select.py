@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
@@ -60,6 +62,12 @@ def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> No
     good = {"responseHeader": {"status": 0}, "response": {"docs": [{"id": "a", "url": ["https://h/"], "title": None}]}}
     whole = {**good, "responseHeader": {"status": 0, "params": {"q": "*:*", "rows": "10", "start": "0"}}}
     assert solr_select.reply(good, Browse(None), Settings().solr, size_of) == whole
+
+
+def test_the_page_of_a_document_is_below_our_own_path() -> None:
+    found = {"response": {"docs": [{"id": "vbscript:x", "url": "vbscript:x"}]}}
+    reply: Any = solr_select.reply(found, Browse(None), Settings().solr, size_of, "/rag")
+    assert reply["response"]["docs"][0]["url"] == "/rag/documents?id=vbscript%3Ax"
 
 
 @pytest.mark.parametrize("found", [{}, {"response": None}, {"response": {"docs": None}}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,8 @@ from flask.testing import FlaskClient
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import main
+from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, fake_snapshot
+from tests.settings import settings_with
 
 QUESTION = "When does the ferry leave?"
 JSON = {"Accept": "application/json"}
@@ -76,3 +79,28 @@ def test_the_field_of_a_language_may_be_opened_and_none_that_is_no_text(tmp_path
     assert (opened.get_json()["field"], opened.get_json()["text"][4:9]) == ("content_en", "ferry")
     for field in ("allow_token_document", "*", "title", "content_xx", "id"):
         assert client.get(f"/documents?id=ferry&field={field}", headers=JSON).status_code == 404
+
+
+BELOW = "/rag"
+ASKED = {"messages": [{"role": "user", "content": "When does the plane take off?"}]}
+REPLIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "RagAPI": ("/search/select?action=rag&q=plane", {}),
+    "RagAPI, streamed": ("/search/select?action=rag&stream=true&q=plane", {}),
+    "Datafari 7": ("/rest/v2.0/ai", {"json": {"query": "When does the plane take off?"}}),
+    "passages": ("/retrieve", {"json": {"question": "plane"}}),
+    "chat completions": ("/v1/chat/completions", {"json": {"model": "datafari", **ASKED}}),
+    "a check": ("/grounding/check", {"json": {"answerCandidate": FLIGHT.text, "documentIds": ["javascript:1"]}}),
+    "a stored text": ("/documents?id=javascript%3A1", {"headers": JSON}),
+}
+
+
+@pytest.mark.parametrize(("path", "sent"), REPLIES.values(), ids=REPLIES)
+@pytest.mark.parametrize("root", ["", BELOW])
+def test_a_document_without_an_address_is_shown_below_our_own_path(root: str, path: str, sent: dict[str, Any]) -> None:
+    settings = settings_with(server_public_url=f"https://search.example{root}")
+    retriever = FakeRetriever(replace(FLIGHT, id="javascript:1", url=None))
+    client = app_of(fake_snapshot(retriever, FakeModel(FLIGHT.text), settings=settings)).test_client()
+    reply = client.open(root + path, method="POST" if "json" in sent else "GET", **sent)
+    assert reply.status_code == 200, reply.text
+    assert f'"{root}/documents?id=javascript%3A1"' in reply.text, reply.text
+    assert not root or '"/documents?' not in reply.text

@@ -27,10 +27,10 @@ WHOLE_WORDS = 8
 EDGE_WORDS = 4
 
 
-def target_of(document: Document) -> str:
-    """Return the document's URL, else its id, when a link may lead there; else the path of its page here."""
+def target_of(document: Document, root: str = "") -> str:
+    """Return the document's URL, else its id, when a link may lead there; else the path of its page below *root*."""
     named = (text for text in (document.url, document.id) if text and is_target(text))
-    return next(named, f"/documents?{urlencode({'id': document.id}, errors='replace')}")
+    return next(named, f"{root}/documents?{urlencode({'id': document.id}, errors='replace')}")
 
 
 def is_target(address: str) -> bool:

@@ -258,8 +258,25 @@ def question_language_for(ask: Ask) -> str:
     The language that the caller chose for the answer has no say here: a page sends its own, and the search would use
     the stop words of another language than the question's.
     """
+    if ask.question_language is not None:
+        return ask.question_language
     first = (ask.accept_language or "").split(",")[0].split(";")[0]
-    return ask.question_language or detect(ask.question) or language_code(first) or ""
+    return detect(ask.question) or language_code(first) or ""
+
+
+def planned(ask: Ask) -> Ask:
+    """
+    Return *ask* with the language of its question, and with what is searched for in a conversation; once for each.
+
+    A request with an index name on /v1 is searched in its user's own words.
+    """
+    if ask.question_language is not None:
+        return ask
+    language, text = question_language_for(ask), ask.search_text
+    if ask.token_budget is None:
+        text = text or search_text_for(ask.question, ask.history, language=language)
+    earlier = ask.earlier_text or earlier_text(ask.history)
+    return replace(ask, question_language=language, search_text=text, earlier_text=earlier)
 
 
 def searches_for(ask: Ask, *, language: str, rag: RagSettings) -> Iterator[Search]:

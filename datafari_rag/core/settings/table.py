@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Meta, field
 
@@ -445,6 +446,11 @@ class ServerSettings(Group, frozen=True):
     """Web sites whose pages may call this service from the browser. Empty: none. *: any."""
     secret: Annotated[str, matching(".{16,}", "texts of at least 16 characters", is_optional=True, is_secret=True)] = ""
     """Secret that signs forms, cookies and chats' memory; servers share it. Empty: a new one at each start."""
+
+    @property
+    def root(self) -> str:
+        """The path of `public_url`, below which all our paths are; "" at the root of a host."""
+        return urlsplit(self.public_url).path.rstrip("/")
 
 
 class AuditSettings(Group, frozen=True):

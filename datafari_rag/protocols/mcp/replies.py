@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from msgspec import UNSET
 
 import datafari_rag
-from datafari_rag.core.ask import Ask, DocumentWork, with_effort
+from datafari_rag.core.ask import Ask, ChatMessage, DocumentWork, effort_of
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import (
     BadRequest,
@@ -38,9 +38,8 @@ from datafari_rag.core.query.filter_queries import facets_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.core.text.sizes import cut_at, longest_prefix
-from datafari_rag.protocols.ai.replies import about
-from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support
-from datafari_rag.protocols.chat_request import ask_of
+from datafari_rag.protocols.chat import history_for
+from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, of_work, partial, support
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest, short_name
 from datafari_rag.protocols.mcp.tools import (
@@ -49,12 +48,11 @@ from datafari_rag.protocols.mcp.tools import (
     CompareArguments,
     SummarizeArguments,
     Tool,
-    Turn,
-    listed,
+    descriptions,
     restrictions_of,
 )
 from datafari_rag.protocols.openai.renderings import nodes_of
-from datafari_rag.protocols.records import distinct
+from datafari_rag.protocols.records import distinct, text_at
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 MOST_CHARS_PER_TOKEN = 16
@@ -141,7 +139,7 @@ def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     citations = [citation(mark) for mark in finished.citations]
     documents = [{**_named(extract.document, room), "label": extract.label} for extract in sources.extracts]
     result: Json = {"answer": finished.text, "finish_reason": finished.finish_reason, **partial(sources)}
-    result |= support(finished) | activity(finished) | about(sources)
+    result |= support(finished) | activity(finished) | of_work(sources)
     whole = {**result, "citations": citations, "documents": documents, "truncated": False}
     if room.tokens_of(whole) <= room.tokens:
         return whole
@@ -314,7 +312,7 @@ def listing(request: RpcRequest, tools: Sequence[Tool], user_name: str | None) -
         case "ping" if not is_modern:
             return {}
         case "tools/list":
-            return _cached({"tools": [listed(tool) for tool in tools]})
+            return _cached({"tools": [descriptions()[tool.name] for tool in tools]})
         case method if method in _EMPTY:
             return _cached({_EMPTY[method]: []})
         case "prompts/get":
@@ -404,27 +402,38 @@ class AnswerCall:
 
 def _question(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
     arguments = call.arguments(AnswerArguments)
-    turns = [*arguments.history, Turn("user", arguments.question)]
-    body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
-    ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
-    narrowed = restrictions_of(arguments.filters, facets_of(settings.solr))
-    ask = replace(ask, restrictions=narrowed, documents=arguments.basket)
-    return ask if arguments.effort is UNSET else with_effort(ask, arguments.effort)
+    effort, unread = effort_of(None if arguments.effort is UNSET else arguments.effort)
+    turns = [
+        ChatMessage(turn.role, text_at(f"history[{place}].content", turn.content))
+        for place, turn in enumerate(arguments.history)
+    ]
+    return Ask(
+        question=text_at("question", arguments.question),
+        accept_language=incoming.headers.get("accept-language"),
+        history=history_for(turns, arguments.question, incoming, settings),
+        restrictions=restrictions_of(arguments.filters, facets_of(settings.solr)),
+        documents=arguments.basket,
+        effort=effort,
+        ignored=unread,
+    )
 
 
 def _summary(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
     arguments = call.arguments(SummarizeArguments)
-    ask = Ask("", language=_language(arguments.language), document_ids=(arguments.id,))
-    return replace(ask, work=DocumentWork("summarize", arguments.length))
+    work = DocumentWork("summarize", arguments.length)
+    return Ask("", language=_language(arguments.language), document_ids=(arguments.id,), work=work)
 
 
 def _comparison(call: RpcRequest, incoming: Incoming, settings: Settings) -> Ask:
-    arguments, ask = call.arguments(CompareArguments), Ask("")
-    if arguments.question.strip():
-        body = {"messages": [{"role": "user", "content": arguments.question}]}
-        ask = ask_of(replace(incoming, body=body), settings, is_streamed=False)
-    work, ids = DocumentWork("synthesize"), distinct(arguments.ids)
-    return replace(ask, language=_language(arguments.language), document_ids=ids, work=work)
+    arguments = call.arguments(CompareArguments)
+    is_bare = not arguments.question.strip()
+    return Ask(
+        "" if is_bare else text_at("question", arguments.question),
+        accept_language=None if is_bare else incoming.headers.get("accept-language"),
+        language=_language(arguments.language),
+        document_ids=distinct(arguments.ids),
+        work=DocumentWork("synthesize"),
+    )
 
 
 def _language(text: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import UNSET, Struct, UnsetType
@@ -174,7 +175,7 @@ class _FoundPassage(_PlaceOfText):
 
 
 class _FoundDocument(_NamedDocument):
-    last_modified: NotRequired[str | None]
+    last_modified: NotRequired[Annotated[str | None, about("When it was changed last, in ISO 8601.")]]
     passages: Annotated[list[_FoundPassage], about("The passages that answer the query best.")]
 
 
@@ -191,15 +192,15 @@ class _SearchOutput(_Partial):
 
 class _FetchedPlace(_PlaceOfText):
     length: Annotated[int, about("Characters of the whole stored text.")]
-    last_modified: NotRequired[str | None]
-    language: NotRequired[str | None]
+    last_modified: NotRequired[Annotated[str | None, about("When the document was changed last, in ISO 8601.")]]
+    language: NotRequired[Annotated[str | None, about("Its language, as two letters.")]]
 
 
 class _FetchOutput(_NamedDocument):
     text: Annotated[str, about("The stored text from start to end.")]
-    metadata: _FetchedPlace
+    metadata: Annotated[_FetchedPlace, about("Where the text is in the document.")]
     truncated: Annotated[bool, about("There is more of the text.")]
-    next_start: NotRequired[int | None]
+    next_start: NotRequired[Annotated[int | None, about("The start of the next call; null at the end.")]]
 
 
 class _ShownCitation(TypedDict):
@@ -208,12 +209,12 @@ class _ShownCitation(TypedDict):
         Literal["verified", "quoted", "near", "unsupported", "unknown"],
         about("How far the document proves it: in these words, in part, or much the same."),
     ]
-    document_id: NotRequired[str | None]
-    title: NotRequired[str | None]
-    url: NotRequired[str | None]
-    field: NotRequired[str | None]
-    start: NotRequired[int | None]
-    end: NotRequired[int | None]
+    document_id: NotRequired[Annotated[str | None, about("The document; null where the mark names none.")]]
+    title: NotRequired[Annotated[str | None, about("The document's title.")]]
+    url: NotRequired[Annotated[str | None, about("Where a person can open it.")]]
+    field: NotRequired[Annotated[str | None, about("The field whose stored text is quoted.")]]
+    start: NotRequired[Annotated[int | None, about("Where the quote begins in it, in code points.")]]
+    end: NotRequired[Annotated[int | None, about("Where the quote ends in it.")]]
     quote: NotRequired[Annotated[str | None, about("Whole statements of the document.")]]
     context: NotRequired[Annotated[str | None, about("What introduces them: a line above a list, a header.")]]
     missing: NotRequired[Annotated[list[str], about("Words of a near sentence that the quote lacks.")]]
@@ -377,3 +378,9 @@ COMPARE = Tool(
 )
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, ANSWER, CHECK, SUMMARIZE, COMPARE)}
+
+
+@cache
+def descriptions() -> Mapping[str, Json]:
+    """Return every tool as `tools/list` has it, by its name; made once."""
+    return {name: listed(tool) for name, tool in TOOLS.items()}

@@ -9,15 +9,16 @@ conversation (its title, tags, follow-up questions) are no questions: nothing is
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, TokenBudget
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, TokenBudget, effort_of
 from datafari_rag.core.errors import (
     BadRequest,
+    NoAnswer,
     NoDocuments,
     NoQuery,
     NoSuchIndex,
@@ -30,10 +31,9 @@ from datafari_rag.core.errors import (
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
-from datafari_rag.core.query.plan import earlier_text, question_language_for, search_text_for
-from datafari_rag.core.settings.table import OpenaiSettings, Settings
-from datafari_rag.core.text.folding import is_unicode
-from datafari_rag.protocols import chat_request
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.chat import MAX_MESSAGES, SearchSteps, body_of, read_steps
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
     activity,
@@ -45,21 +45,17 @@ from datafari_rag.protocols.chat_reply_parts import (
     support,
     with_facts,
 )
-from datafari_rag.protocols.chat_request import MAX_MESSAGES, body_of
+from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.openai.renderings import (
-    Cited,
-    OurModel,
     may_pass_through,
-    nested_citations,
     nodes_of,
     our_model,
     source_events,
     status_event,
     upstream_names,
+    url_citations,
 )
-from datafari_rag.protocols.openai.renderings import failure as failure
-from datafari_rag.protocols.overrides import SearchSteps, affected, read_steps
-from datafari_rag.protocols.records import about, read, unknown_names
+from datafari_rag.protocols.records import about, read, text_at, unknown_names
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 
 NO_MODEL = "There is no language model here for this task."
@@ -121,11 +117,14 @@ ROLES = {"user": "user", "assistant": "assistant", "system": "system", "develope
 MAX_MODEL_CHARS = 256
 """Longest name of a model: what a server has shown of a model that it was asked for is kept by the name."""
 
-_SENT_ON = "Passed to the model."
+_SENT_ON = "Passed to the model; X-RAG-Ignored names it where the model of the settings does not take it."
 SENT_ON = ("top_p", "stop", "seed", "response_format", "presence_penalty", "frequency_penalty", "stream_options")
 """Parameters that go to the model as they came."""
 
 TOOLS = ("tools", "functions")
+
+_OF_EVERY_MODEL = ("temperature", "max_tokens", "max_completion_tokens")
+"""What every model's server takes; those of OpenAI alone take the others."""
 
 _MAX_NOTED = 20
 _MAX_SHOWN = 100
@@ -143,7 +142,8 @@ Ratio = Annotated[
     about("Share of the free context that documents may use."),
 ]
 ModelName = Annotated[
-    Annotated[str, Meta(max_length=MAX_MODEL_CHARS)] | None, about("Absent: the service's default model.")
+    Annotated[str, Meta(max_length=MAX_MODEL_CHARS)] | None,
+    about("datafari answers from documents. Absent: the model of the settings."),
 ]
 
 
@@ -158,8 +158,10 @@ class RoutedRequest(Struct, frozen=True):
 class GenerationRequest(SearchSteps, frozen=True, kw_only=True):
     """What all requests of /v1 say of the answer."""
 
-    stream: bool | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    stream: Annotated[bool | None, about("true: the answer comes in server-sent events.")] = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0, le=2)] | None, about("The model's temperature. Default: the service's setting.")
+    ] = None
 
 
 class CompletionRequest(GenerationRequest, frozen=True, kw_only=True):
@@ -179,9 +181,15 @@ class CompletionRequest(GenerationRequest, frozen=True, kw_only=True):
             },
         ),
     ]
-    n: Annotated[Any, about("1 if documents are searched.", extra_json_schema={"type": ["integer", "null"]})] = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    max_completion_tokens: Annotated[Annotated[int, Meta(ge=1)] | None, about("Read as max_tokens.")] = None
+    n: Annotated[
+        Any, about("How many answers: 1 where documents are searched.", extra_json_schema={"type": ["integer", "null"]})
+    ] = None
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None, about("Most tokens of the answer, lowered to what the window has left.")
+    ] = None
+    max_completion_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None, about("The newer name of max_tokens, read where that is absent.")
+    ] = None
     top_p: Annotated[Any, about(_SENT_ON)] = None
     stop: Annotated[Any, about(_SENT_ON)] = None
     seed: Annotated[Any, about(_SENT_ON)] = None
@@ -196,98 +204,95 @@ class CompletionRequest(GenerationRequest, frozen=True, kw_only=True):
             extra_json_schema={"type": ["array", "null"], "items": {}},
         ),
     ] = None
-    functions: Annotated[Any, about("As tools.")] = None
+    functions: Annotated[Any, about("The older name of tools.")] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """The fields of a body other than its messages; None is absent."""
+class Wanted:
+    """
+    What a request of /v1 wants besides its conversation.
+
+    *model* is the one that the model's server is asked for, None where a model of this service answers. *is_plain*:
+    documents are chosen as in every other dialect, else within KAITO's *ratio* of the window. *sampling* goes to the
+    model as it came.
+    """
 
     index: str | None
-    ratio: float
     model: str | None
-    ours: OurModel | None = None
-    """This service's model that was requested; *model* is None then, and what is not read here is left out."""
-    is_plain: bool = False
-    """Whether documents are chosen as in every other dialect: a model of this service, and no parameter of KAITO."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnParameters:
-    """What is read only when documents are asked for; *sampling* goes to the model as it came."""
-
+    is_plain: bool
     is_streamed: bool
     temperature: float | None
     max_tokens: int | None
     sampling: Mapping[str, object]
     ignored: tuple[str, ...]
     steps: SearchSteps
+    reply_as: object
+    ratio: float = RATIO
+
+    def ask(
+        self, question: str, history: tuple[ChatMessage, ...], incoming: Incoming, settings: Settings
+    ) -> Ask | Task:
+        """
+        Return the ask, or the task where a program wrote the question.
+
+        Raises:
+            ContextTooLong, QueryTooLong: the conversation does not fit the window; the question is over the limit.
+        """
+        common: dict[str, Any] = {
+            "question": question,
+            "history": history,
+            "model": self.model,
+            "is_streamed": self.is_streamed,
+            "temperature": self.temperature,
+            "sampling": self.sampling,
+            "reply_as": self.reply_as,
+        }
+        row = task_of(question, history)
+        if row is not None:
+            return Task(Ask(**common, max_tokens=self.max_tokens, ignored=self.ignored), row.answer)
+        tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
+        limits = settings.openai.limits
+        window = token_budget.Window(settings.llm.context_window, limits.reserve_tokens)
+        token_budget.checked(tokens, window)
+        if len(question) > MAX_QUESTION_CHARS:
+            raise QueryTooLong(field="messages")
+        most = token_budget.clamped(self.max_tokens, tokens, window)
+        room = token_budget.for_documents(window, prompt_tokens=tokens, max_tokens=most, ratio=self.ratio)
+        lowered = f"max_tokens ({self.max_tokens}) is greater than what the window has left. Setting to {most}."
+        effort, unread = effort_of(self.steps.effort)
+        return Ask(
+            **common,
+            accept_language=incoming.headers.get("accept-language"),
+            index=self.index,
+            max_tokens=most,
+            # A model of this service reads the same fields as in every other dialect, so that it answers the same.
+            token_budget=None if self.is_plain else TokenBudget(room, limits.node_tokens, settings.rag.max_files),
+            has_whole_history=True,
+            documents=self.steps.basket,
+            effort=effort,
+            limits=self.steps.limits(),
+            ignored=(*self.ignored, *unread),
+            warnings=() if most == self.max_tokens else (lowered,),
+        )
 
 
-def _parameters_of(body: Mapping[str, object], openai: OpenaiSettings) -> Parameters:
-    """
-    Return index, ratio and model, checked before everything else.
-
-    Raises:
-        NoSuchIndex: `index_name` is not in `openai.indexes`.
-        NoSuchModel: this caller may not use `model`.
-        BadRequest: ratio, n or model cannot be taken.
-    """
-    routed = _routed(body)
-    index = routed.index_name or None
-    ratio = RATIO if routed.context_token_ratio is None else routed.context_token_ratio
-    if index is not None and index not in openai.indexes:
-        raise NoSuchIndex(f"No such index: '{index[:_MAX_SHOWN]}' exists.", field="index_name")
-    ours = our_model(routed.model, openai)
-    if index is not None or ours is not None:
-        _check_n(body.get("n"))
-    if ours is not None:
-        is_plain = index is None and body.get("context_token_ratio") is None
-        return Parameters(index or ours.index, ratio, None, ours, is_plain)
-    return Parameters(index, ratio, routed.model or None)
+def unheeded(names: Iterable[str], settings: Settings) -> tuple[str, ...]:
+    """Return which of the parameters *names* the model does not take: the built-in one takes none of them."""
+    if settings.rag.api_endpoint == BUILTIN_MODEL:
+        return tuple(names)
+    is_openai = settings.rag.template == "openai"
+    return () if is_openai else tuple(name for name in names if name not in (*_OF_EVERY_MODEL, "max_output_tokens"))
 
 
-def _own_parameters(body: Mapping[str, object]) -> OwnParameters:
-    """Return the parameters for the model if documents are requested. Raises: BadRequest."""
-    # The other name is not even looked at where max_tokens is there.
-    unread = {"max_completion_tokens": None} if body.get("max_tokens") is not None else {}
-    record = read_steps(CompletionRequest, {**body, **unread})
-    return OwnParameters(
-        is_streamed=bool(record.stream),
-        temperature=record.temperature,
-        max_tokens=record.max_completion_tokens if record.max_tokens is None else record.max_tokens,
-        sampling={key: body[key] for key in SENT_ON if body.get(key) is not None},
-        ignored=tuple(unknown_names(CompletionRequest, body))[:_MAX_NOTED],
-        steps=record,
-    )
-
-
-def _left_out(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Return the fields that a model of this service does not read; other models would pass them through."""
-    names = [name for name in TOOLS if body.get(name)]
-    names += [str(message["role"])[:60] for message in messages if message["role"] not in ROLES]
+def _unread_in(messages: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """Yield the roles, and the kinds of a user's parts, that are not read: other models get them passed through."""
+    yield from (str(message["role"])[:60] for message in messages if message["role"] not in ROLES)
     for message in messages:
         content = message.get("content")
         if message["role"] == "user" and not _is_text(content):
-            parts = content if isinstance(content, list) else [content]
-            kinds = [
-                part.get("type") if isinstance(part, Mapping) else None for part in parts if not _is_text_part(part)
-            ]
-            names += [kind[:60] if isinstance(kind, str) else "content" for kind in kinds]
-    return tuple(dict.fromkeys(names))
-
-
-def _readable(messages: Sequence[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
-    """Return *messages* without what `_left_out` names: other roles, and parts of the user's that are no text."""
-    readable = []
-    for message in messages:
-        content = message.get("content")
-        if message["role"] == "user" and not _is_text(content):
-            parts = [part for part in content if _is_text_part(part)] if isinstance(content, list) else ""
-            message = {**message, "content": parts}
-        if message["role"] in ROLES:
-            readable.append(message)
-    return tuple(readable)
+            parts = [part for part in content if not _is_text_part(part)] if isinstance(content, list) else [content]
+            kinds = [part.get("type") if isinstance(part, Mapping) else None for part in parts]
+            yield from (kind[:60] if isinstance(kind, str) else "content" for kind in kinds)
 
 
 def _messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
@@ -307,24 +312,21 @@ def _messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]
     return tuple(messages)
 
 
-def _must_bypass(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> bool:
-    """Say whether a rule of KAITO's passes the request through: tools, another role, a user's non-text content."""
-    return any(body.get(name) for name in TOOLS) or any(
-        message["role"] not in ROLES or (message["role"] == "user" and not _is_text(message["content"]))
-        for message in messages
-    )
-
-
-def _turns_of(messages: Sequence[Mapping[str, object]]) -> tuple[ChatMessage, ...]:
-    """Return the messages as turns; a list of text parts becomes one text. Raises: BadRequest."""
+def _turns_of(messages: Sequence[Mapping[str, object]]) -> list[ChatMessage]:
+    """Return the messages that are read as turns; of a list of parts those that are text. Raises: BadRequest."""
     turns = []
     for place, message in enumerate(messages):
-        text = _text(message.get("content"), place)
-        if not is_unicode(text):
-            path = f"messages[{place}].content"
-            raise BadRequest(f"{path} is not valid Unicode text.", field=path)
-        turns.append(ChatMessage(ROLES[str(message["role"])], text))
-    return tuple(turns)
+        role, path, content = str(message["role"]), f"messages[{place}].content", message.get("content")
+        if isinstance(content, list):
+            texts = [part if isinstance(part, str) else str(part["text"]) for part in content if _is_text_part(part)]
+            content = "\n".join(texts)
+        elif content is None or (role == "user" and not isinstance(content, str)):
+            content = ""
+        elif role in ROLES and not isinstance(content, str):
+            raise BadRequest(f"{path} must be a string or a list of text parts.", field=path)
+        if role in ROLES:
+            turns.append(ChatMessage(ROLES[role], text_at(path, str(content))))
+    return turns
 
 
 def split(turns: Sequence[ChatMessage], *, field: str = "messages") -> tuple[str, tuple[ChatMessage, ...]]:
@@ -374,112 +376,8 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
-def _text(content: object, place: int) -> str:
-    """Return a message's text; of an assistant's or system's parts those that are text, as refusals are none."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    if not isinstance(content, list):
-        path = f"messages[{place}].content"
-        raise BadRequest(f"{path} must be a string or a list of text parts.", field=path)
-    parts = [part if isinstance(part, str) else str(part["text"]) for part in content if _is_text_part(part)]
-    return "\n".join(parts)
-
-
 def _bad(what: str) -> BadRequest:
     return BadRequest(f"Invalid request format: {what}", field="messages")
-
-
-Conversation = tuple[str, tuple[ChatMessage, ...]]
-"""The question, and the turns before it."""
-
-
-def ask_from(
-    turns: Conversation, parameters: Parameters, own: OwnParameters, *, incoming: Incoming, settings: Settings
-) -> Ask | Task:
-    """
-    Return the ask, or the task where a program wrote the question.
-
-    Raises:
-        ContextTooLong, QueryTooLong: the conversation does not fit the window; the question is over the limit.
-    """
-    question, history = turns
-    row = task_of(question, history)
-    if row is None:
-        ask = _ask(turns, parameters, own, incoming=incoming, settings=settings)
-        return affected(ask, own.steps, settings)
-    ask = Ask(
-        question=question,
-        history=history,
-        model=parameters.model,
-        is_streamed=own.is_streamed,
-        temperature=own.temperature,
-        max_tokens=own.max_tokens,
-        sampling=own.sampling,
-        ignored=own.ignored,
-    )
-    return Task(ask, row.answer)
-
-
-def styled(read: Ask | Task, style: object) -> Ask | Task:
-    """Return *read* with what its dialect reads again when it spells the answer."""
-    if isinstance(read, Task):
-        return replace(read, ask=replace(read.ask, reply_as=style))
-    return replace(read, reply_as=style)
-
-
-def _ask(
-    turns: Conversation,
-    parameters: Parameters,
-    own: OwnParameters,
-    *,
-    incoming: Incoming,
-    settings: Settings,
-) -> Ask:
-    """Return the ask with its token budget, after the window was checked."""
-    question, history = turns
-    tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
-    window = token_budget.Window(settings.llm.context_window, settings.openai.limits.reserve_tokens)
-    token_budget.checked(tokens, window)
-    if len(question) > MAX_QUESTION_CHARS:
-        raise QueryTooLong(field="messages")
-    max_tokens = token_budget.clamped(own.max_tokens, tokens, window)
-    ask = Ask(
-        question=question,
-        history=history,
-        earlier_text=earlier_text(history),
-        accept_language=incoming.headers.get("accept-language"),
-        index=parameters.index,
-        model=parameters.model,
-        is_streamed=own.is_streamed,
-        temperature=own.temperature,
-        max_tokens=max_tokens,
-        # A model of this service reads the same fields as in every other dialect, so that it gives the same answers.
-        token_budget=None if parameters.is_plain else _budget(parameters, settings, window, (tokens, max_tokens)),
-        has_whole_history=True,
-        sampling=own.sampling,
-        ignored=own.ignored,
-    )
-    if parameters.is_plain:
-        text = search_text_for(question, history, language=question_language_for(ask))
-        ask = replace(ask, search_text=text)
-    if max_tokens == own.max_tokens:
-        return ask
-    lowered = f"max_tokens ({own.max_tokens}) is greater than what the window has left. Setting to {max_tokens}."
-    return replace(ask, warnings=(lowered,))
-
-
-def _budget(
-    parameters: Parameters, settings: Settings, window: token_budget.Window, used_tokens: tuple[int, int | None]
-) -> TokenBudget:
-    """Return KAITO's budget; *used_tokens* are the tokens of the conversation and `max_tokens`."""
-    of_conversation, max_tokens = used_tokens
-    return TokenBudget(
-        token_budget.for_documents(
-            window, prompt_tokens=of_conversation, max_tokens=max_tokens, ratio=parameters.ratio
-        ),
-        settings.openai.limits.node_tokens,
-        settings.rag.max_files,
-    )
 
 
 OUR_KEYS = (
@@ -514,22 +412,38 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
         NoQuery, QueryTooLong: no user text since the last assistant message, or too much of it.
     """
     body = body_of(incoming)
-    parameters = _parameters_of(body, settings.openai)
-    if parameters.ours is None and parameters.index is None:
+    routed = _routed(body)
+    index, ours = routed.index_name or None, None
+    if index is not None and index not in settings.openai.indexes:
+        raise NoSuchIndex(f"No such index: '{index[:_MAX_SHOWN]}' exists.", field="index_name")
+    ours = our_model(routed.model, settings.openai)
+    if index is None and ours is None:
         return _passed(body, settings)
+    _check_n(body.get("n"))
     messages = _messages_of(body)
-    if parameters.ours is None and _must_bypass(body, messages):
+    left_out = (*(name for name in TOOLS if body.get(name)), *_unread_in(messages))
+    if ours is None and left_out:
         return _passed(body, settings)
-    own = _own_parameters(body)
-    if parameters.ours is not None:
-        own = replace(own, ignored=tuple(dict.fromkeys((*_left_out(body, messages), *own.ignored))))
-        messages = _readable(messages)
-    turns = split(_turns_of(messages))
-    style = CompletionStyle(
-        None if parameters.ours is None else parameters.ours.name,
-        has_source_events=CHAT_HEADER in incoming.headers,
+    # The other name is not even looked at where max_tokens is there.
+    doubled = {"max_completion_tokens": None} if body.get("max_tokens") is not None else {}
+    record = read_steps(CompletionRequest, {**body, **doubled})
+    sent = [name for name in (*_OF_EVERY_MODEL, *SENT_ON) if body.get(name) is not None]
+    unread = unheeded((name for name in sent if name != "stream_options"), settings)
+    noted = (*left_out, *unknown_names(CompletionRequest, body)[:_MAX_NOTED], *unread)
+    wanted = Wanted(
+        index=index or (None if ours is None else ours.index),
+        model=(routed.model or None) if ours is None else None,
+        is_plain=ours is not None and index is None and routed.context_token_ratio is None,
+        is_streamed=bool(record.stream),
+        temperature=record.temperature,
+        max_tokens=record.max_completion_tokens if record.max_tokens is None else record.max_tokens,
+        sampling={name: body[name] for name in SENT_ON if body.get(name) is not None},
+        ignored=tuple(dict.fromkeys(noted)),
+        steps=record,
+        reply_as=CompletionStyle(None if ours is None else ours.name, CHAT_HEADER in incoming.headers),
+        ratio=RATIO if routed.context_token_ratio is None else routed.context_token_ratio,
     )
-    return styled(ask_from(turns, parameters, own, incoming=incoming, settings=settings), style)
+    return wanted.ask(*split(_turns_of(messages)), incoming, settings)
 
 
 def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
@@ -549,7 +463,7 @@ def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
     For a model of this service those of the other chat dialects; else nothing found, if it cannot be passed through.
     """
     if _style_of(ask).model is not None:
-        return chat_request.softened(ask, settings)
+        return NoDocuments, NoAnswer
     return () if may_pass_through(settings) and ask.documents is None else (NoDocuments,)
 
 
@@ -557,7 +471,6 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
     """Return the completion with `source_nodes` and `citations` in addition to its one choice."""
     finished = answer.finished
     extras = finished.facts.extras
-    cited = Cited(finished.citations, answer.sources.extracts, context.base_url)
     return {
         "id": completion_id(context, finished.facts),
         "object": "chat.completion",
@@ -570,7 +483,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
                     "role": "assistant",
                     "content": finished.text,
                     "refusal": None,
-                    "annotations": nested_citations(cited),
+                    "annotations": _nested(finished, context.base_url),
                 },
                 "logprobs": None,
                 "finish_reason": finished.finish_reason,
@@ -578,7 +491,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         ],
         "usage": extras.get("usage"),
         "system_fingerprint": extras.get("system_fingerprint"),
-        "source_nodes": nodes_of(answer.sources.extracts),
+        "source_nodes": nodes_of(answer.sources.extracts, context.settings.server.root),
         "citations": [citation(mark) for mark in finished.citations],
         **partial(answer.sources),
         **support(finished),
@@ -604,10 +517,13 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
             case Delta():
                 yield _chunk(common, {"content": event.text})
             case Finished():
-                cited = Cited(event.citations, event.extracts, context.base_url)
-                yield from _cited_chunks(common, cited, has_source_events=style.has_source_events)
+                if style.has_source_events:
+                    shown = source_events(event.citations, event.extracts, context.base_url)
+                    yield from (_chunk(common, {}) | each for each in shown)
+                elif citations := _nested(event, context.base_url):
+                    yield _chunk(common, {"annotations": citations})
                 extras = {
-                    "source_nodes": nodes_of(event.extracts),
+                    "source_nodes": nodes_of(event.extracts, context.settings.server.root),
                     "citations": [citation(mark) for mark in event.citations],
                     **partly,
                     **support(event),
@@ -620,12 +536,10 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 yield failure(event.error, context.settings)[1]
 
 
-def _cited_chunks(common: Json, cited: Cited, *, has_source_events: bool) -> Iterator[Json]:
-    """Yield what shows the citations before the finish reason; nothing where nothing is cited."""
-    if has_source_events:
-        yield from (_chunk(common, {}) | event for event in source_events(cited))
-    elif citations := nested_citations(cited):
-        yield _chunk(common, {"annotations": citations})
+def _nested(finished: Finished, base: str) -> list[Json]:
+    """Return the citations in the nested form of chat completions."""
+    flat = url_citations(finished.citations, base)
+    return [{"type": each.pop("type"), "url_citation": each} for each in flat]
 
 
 def relayed(reply: Mapping[str, object]) -> Json:

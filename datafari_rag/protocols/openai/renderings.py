@@ -26,16 +26,7 @@ OUR_MODEL = "datafari"
 """The model that answers from documents; clients are set up with this name, and OUR_MODEL/INDEX is another index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """What an answer cites: its *citations*, the documents that the model saw, and this service's own address."""
-
-    citations: Sequence[Citation]
-    extracts: Sequence[Extract]
-    base: str = ""
-
-
-def url_citations(cited: Cited) -> list[Json]:
+def url_citations(citations: Sequence[Citation], base: str) -> list[Json]:
     """Return one flat `url_citation` for each mark that names a document, in the order of the answer (responses)."""
     return [
         {
@@ -43,7 +34,7 @@ def url_citations(cited: Cited) -> list[Json]:
             "start_index": citation.answer_start,
             "end_index": citation.answer_end,
             "title": without_invisible(citation.title or citation.label),
-            "url": passage_link(citation, cited.base),
+            "url": passage_link(citation, base),
             "x_status": citation.status,
             "x_quote": citation.quote,
             "x_document_id": citation.document_id,
@@ -51,33 +42,25 @@ def url_citations(cited: Cited) -> list[Json]:
             "x_start": citation.start,
             "x_end": citation.end,
         }
-        for citation in cited.citations
+        for citation in citations
         if citation.document_id is not None
     ]
 
 
-def nested_citations(cited: Cited) -> list[Json]:
-    """Return the same in the nested form of chat completions."""
-    return [
-        {"type": "url_citation", "url_citation": {key: value for key, value in flat.items() if key != "type"}}
-        for flat in url_citations(cited)
-    ]
-
-
-def source_events(cited: Cited) -> Iterator[Json]:
+def source_events(citations: Sequence[Citation], extracts: Sequence[Extract], base: str) -> Iterator[Json]:
     """
-    Yield Open WebUI's `source` event of each document, in the order of their numbers.
+    Yield Open WebUI's `source` event of each of *extracts*, in the order of their numbers.
 
     It shows the n-th source behind `[n]`: so documents before the last cited one are there too, cited or not.
     """
     by_document: dict[str, list[Citation]] = {}
-    for citation in cited.citations:
+    for citation in citations:
         if citation.document_id is not None:
             by_document.setdefault(citation.document_id, []).append(citation)
-    last = max((e.number for e in cited.extracts if e.document.id in by_document), default=0)
-    for extract in cited.extracts:
+    last = max((e.number for e in extracts if e.document.id in by_document), default=0)
+    for extract in extracts:
         if extract.number <= last:
-            yield {"event": _source(extract, by_document.get(extract.document.id, []), cited.base)}
+            yield {"event": _source(extract, by_document.get(extract.document.id, []), base)}
 
 
 def status_event(extracts: Sequence[Extract], language: str) -> Json:
@@ -112,28 +95,28 @@ def _source(extract: Extract, citations: Sequence[Citation], base: str) -> Json:
 Node = dict[str, object]
 
 
-def nodes_of(extracts: Sequence[Extract]) -> list[Node]:
+def nodes_of(extracts: Sequence[Extract], root: str = "") -> list[Node]:
     """
     Return one node for each passage: documents best first, within one its best passage first.
 
     The protocol wants a number for a score: all passages of a document have that of the document, which is 1/rank for
-    everybody but administrators.
+    everybody but administrators. Paths of our own pages are below *root*.
     """
     nodes = []
     for extract in extracts:
         if extract.document.field == "highlighting" or not extract.passages:
-            nodes.append(_node(extract, extract.text, start=0, end=len(extract.text)))
+            nodes.append(_node(extract, extract.text, (0, len(extract.text)), root))
             continue
         for passage in sorted(extract.passages, key=lambda passage: -passage.score):
             text = _text_of(extract, passage)
             if text.strip():
-                start, end = stored_span(extract.document, passage.start, passage.end)
-                nodes.append(_node(extract, text, start=start, end=end))
+                span = stored_span(extract.document, passage.start, passage.end)
+                nodes.append(_node(extract, text, span, root))
     return nodes
 
 
-def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:
-    document = extract.document
+def _node(extract: Extract, text: str, span: tuple[int, int], root: str) -> Node:
+    document, (start, end) = extract.document, span
     where = place_of(document, start)
     return {
         "doc_id": document.id,
@@ -144,7 +127,7 @@ def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:
             "label": extract.label,
             "number": extract.number,
             "title": title_of(document),
-            "url": target_of(document),
+            "url": target_of(document, root),
             "field": document.field,
             "start": start,
             "end": end,

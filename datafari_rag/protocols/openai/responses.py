@@ -20,30 +20,31 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from datafari_rag.core.answer import conversations
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import BadRequest, NoSuchModel
+from datafari_rag.core.errors import BadRequest, NoAnswer, NoDocuments, NoSuchModel, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
-from datafari_rag.core.model.prompt import RATIO
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.settings.table import ChatSettings, Settings
-from datafari_rag.core.text.folding import is_unicode
-from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support, with_facts
-from datafari_rag.protocols.chat_request import MAX_MESSAGES, body_of, memory_limits
-from datafari_rag.protocols.chat_request import softened as softened
+from datafari_rag.protocols.chat import MAX_MESSAGES, body_of, read_steps
+from datafari_rag.protocols.chat_reply_parts import (
+    Json,
+    activity,
+    citation,
+    memory_limits,
+    partial,
+    support,
+    with_facts,
+)
 from datafari_rag.protocols.openai.chat_completions import (
     MAX_PARTS,
     ROLES,
-    Conversation,
     GenerationRequest,
-    OwnParameters,
-    Parameters,
-    ask_from,
+    Wanted,
     split,
-    styled,
+    unheeded,
 )
-from datafari_rag.protocols.openai.renderings import OUR_MODEL, Cited, our_model, url_citations
+from datafari_rag.protocols.openai.renderings import OUR_MODEL, our_model, url_citations
 from datafari_rag.protocols.openai.renderings import failure as failure
-from datafari_rag.protocols.overrides import read_steps
-from datafari_rag.protocols.records import about
+from datafari_rag.protocols.records import about, text_at
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
 
 Body = Mapping[str, object]
@@ -61,28 +62,33 @@ Metadata = Annotated[
 class InputPart(Struct, frozen=True):
     """A part of a message; what a model refused to say has no text here."""
 
-    type: Literal["input_text", "output_text", "text", "refusal"]
-    text: str | UnsetType = UNSET
+    type: Annotated[Literal["input_text", "output_text", "text", "refusal"], about("What it is; only text is read.")]
+    text: Annotated[str | UnsetType, about("What was written.")] = UNSET
 
 
 class InputItem(Struct, frozen=True):
     """One message of the conversation."""
 
-    role: Literal["user", "assistant", "system", "developer"]
-    content: str | Annotated[list[InputPart], Meta(max_length=MAX_PARTS)]
-    type: Literal["message"] = "message"
+    role: Annotated[Literal["user", "assistant", "system", "developer"], about("Who wrote it.")]
+    content: Annotated[
+        str | Annotated[list[InputPart], Meta(max_length=MAX_PARTS)],
+        about("What was written: text, or its parts."),
+    ]
+    type: Annotated[Literal["message"], about("The one type of items that is read.")] = "message"
 
 
 class TextFormat(Struct, frozen=True):
     """The form of the answer; other members are the schema's."""
 
-    type: Annotated[Literal["text", "json_object", "json_schema"], Meta(extra={"field": "text.format"})]
+    type: Annotated[Literal["text", "json_object", "json_schema"], about("The form.", extra={"field": "text.format"})]
 
 
 class ResponseText(Struct, frozen=True):
     """How the answer is written."""
 
-    format: Annotated[TextFormat | None, about("text, json_object or json_schema.")] = None
+    format: Annotated[
+        TextFormat | None, about("Plain text, a JSON object, or JSON after a schema: passed to the model.")
+    ] = None
 
 
 class ResponseRequest(GenerationRequest, frozen=True, kw_only=True):
@@ -93,16 +99,24 @@ class ResponseRequest(GenerationRequest, frozen=True, kw_only=True):
         about("The question, or items of type message."),
     ]
     model: Annotated[str | None, about("A model of this service. Absent: the default model.")] = None
-    instructions: str | None = None
-    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
-    text: ResponseText | None = None
+    instructions: Annotated[str | None, about("A message of the system before the conversation.")] = None
+    top_p: Annotated[Annotated[float, Meta(ge=0, le=1)] | None, about("Passed to the model.")] = None
+    max_output_tokens: Annotated[Annotated[int, Meta(ge=1)] | None, about("Most tokens of the answer.")] = None
+    text: Annotated[ResponseText | None, about("How the answer is written.")] = None
     metadata: Annotated[
-        Metadata | None, Meta(extra={"field": "metadata", "must": "an object of at most 16 short strings"})
+        Metadata | None,
+        about("Given back as it came.", extra={"field": "metadata", "must": "an object of at most 16 short strings"}),
     ] = None
-    include: Annotated[list[Literal["file_search_call.results"]] | None, Meta(extra={"field": "include"})] = None
-    store: Annotated[bool | None, about("true needs chat.memory.enabled.")] = None
-    previous_response_id: Annotated[Any, about("Needs chat.memory.enabled.")] = None
+    include: Annotated[
+        list[Literal["file_search_call.results"]] | None,
+        about("What the reply holds besides: the documents that the answer was made of.", extra={"field": "include"}),
+    ] = None
+    store: Annotated[
+        bool | None, about("Whether the reply's id carries the conversation, signed; true needs chat.memory.enabled.")
+    ] = None
+    previous_response_id: Annotated[
+        Any, about("The stored response whose conversation goes on; needs chat.memory.enabled.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,30 +162,20 @@ def _with_kinds(item: object) -> object:
     return {**item, "content": [part if isinstance(part, Mapping) else {} for part in parts]}
 
 
-def _own_parameters(record: ResponseRequest, body: Body) -> OwnParameters:
-    """Return the parameters for the model."""
-    sampling = {"top_p": body.get("top_p"), "response_format": _response_format(body.get("text"))}
-    return OwnParameters(
-        is_streamed=bool(record.stream),
-        temperature=record.temperature,
-        max_tokens=record.max_output_tokens,
-        sampling={name: value for name, value in sampling.items() if value is not None},
-        ignored=tuple(name for name in body if name in WITHOUT_EFFECT),
-        steps=record,
-    )
-
-
-def _turns_of(record: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, chat: ChatSettings) -> Conversation:
+def _turns_of(
+    record: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, chat: ChatSettings
+) -> tuple[str, tuple[ChatMessage, ...]]:
     """Return the question and the turns before it, those of an earlier response first. Raises: BadRequest, NoQuery."""
     if isinstance(record.input, str):
-        messages = [_turn("user", record.input, "input")]
+        messages = [ChatMessage("user", text_at("input", record.input))]
     else:
         sent_items = cast("list[object]", body_of(incoming)["input"])
         places = [place for place, item in enumerate(sent_items) if not _is_given_back(item)]
         items = [(record.input[place], f"input[{place}].content") for place in places]
-        messages = [_turn(ROLES[item.role], _text(item, path), path) for item, path in items]
+        messages = [ChatMessage(ROLES[item.role], text_at(path, _text(item, path))) for item, path in items]
     question, turns = split(messages, field="input")
-    system = [] if echo.instructions is None else [_turn("system", echo.instructions, "instructions")]
+    said = echo.instructions
+    system = [] if said is None else [ChatMessage("system", text_at("instructions", said))]
     earlier: tuple[ChatMessage, ...] = ()
     if echo.previous_id is not None:
         state = {conversations.KEY: echo.previous_id.removeprefix(ID_PREFIX)}
@@ -183,12 +187,6 @@ def _turns_of(record: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming
 def _is_given_back(item: object) -> bool:
     kind = item.get("type") if isinstance(item, Mapping) else None
     return isinstance(kind, str) and kind in _GIVEN_BACK
-
-
-def _turn(role: str, text: str, path: str) -> ChatMessage:
-    if not is_unicode(text):
-        raise BadRequest(f"{path} is not valid Unicode text.", field=path)
-    return ChatMessage(role, text)
 
 
 def _text(item: InputItem, path: str) -> str:
@@ -250,7 +248,6 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     ours = our_model(name, settings.openai)
     if ours is None:
         raise NoSuchModel.named(name)
-    parameters = Parameters(ours.index, RATIO, None, ours, is_plain=True)
     echo = ResponseEcho(
         model=ours.name,
         instructions=record.instructions or None,
@@ -262,8 +259,33 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         previous_id=None if record.previous_response_id is None else str(record.previous_response_id),
     )
     turns = _turns_of(record, echo, incoming=incoming, chat=settings.chat)
-    own = _own_parameters(record, body)
-    return styled(ask_from(turns, parameters, own, incoming=incoming, settings=settings), echo)
+    form = _response_format(body.get("text"))
+    sent = {
+        "temperature": record.temperature,
+        "max_output_tokens": record.max_output_tokens,
+        "top_p": record.top_p,
+        "text.format": form,
+    }
+    unread = unheeded((name for name, value in sent.items() if value is not None), settings)
+    sampling = {"top_p": body.get("top_p"), "response_format": form}
+    wanted = Wanted(
+        index=ours.index,
+        model=None,
+        is_plain=True,
+        is_streamed=bool(record.stream),
+        temperature=record.temperature,
+        max_tokens=record.max_output_tokens,
+        sampling={name: value for name, value in sampling.items() if value is not None},
+        ignored=(*(name for name in body if name in WITHOUT_EFFECT), *unread),
+        steps=record,
+        reply_as=echo,
+    )
+    return wanted.ask(*turns, incoming, settings)
+
+
+def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
+    """Return the failures that are answers here (contract §4)."""
+    return NoDocuments, NoAnswer
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
@@ -343,7 +365,7 @@ def _search_events(searches: Sequence[Json]) -> Iterator[Json]:
 
 
 def _closing(draft: _Draft, finished: Finished) -> list[Json]:
-    place, cited = draft.place, url_citations(_cited(draft.context, finished))
+    place, cited = draft.place, url_citations(finished.citations, draft.context.base_url)
     response = _ended(draft, finished)
     return [
         *(
@@ -405,7 +427,7 @@ def _response(draft: _Draft, status: str, output: list[Json]) -> Json:
 
 
 def _message(draft: _Draft, finished: Finished) -> Json:
-    part = _text_part(finished.text, url_citations(_cited(draft.context, finished)))
+    part = _text_part(finished.text, url_citations(finished.citations, draft.context.base_url))
     return {**draft.message, "status": _status(finished), "content": [part]}
 
 
@@ -423,10 +445,6 @@ def _result(extract: Extract) -> Json:
         "text": extract.text,
         "attributes": {name: value for name, value in attributes.items() if value is not None},
     }
-
-
-def _cited(context: ReplyContext, finished: Finished) -> Cited:
-    return Cited(finished.citations, (), context.base_url)
 
 
 def _status(finished: Finished) -> str:

@@ -19,7 +19,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract, Reranking
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, Overloaded, RagError
 from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
-from datafari_rag.core.query.plan import language_for, question_language_for
+from datafari_rag.core.query.plan import language_for, planned
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import StartedAnswer, answer, answer_at_once, collect, started, worded
@@ -194,7 +194,7 @@ def answer_of(exchange: Exchange) -> Response:
     if not isinstance(read, PassThrough):
         task = read if isinstance(read, Task) else None
         ask = read.ask if isinstance(read, Task) else read
-        ask = replace(ask, question_language=question_language_for(ask))
+        ask = planned(ask)
         exchange.question, exchange.is_task = ask.question, task is not None
     exchange.require_settings()
     user = exchange.user()

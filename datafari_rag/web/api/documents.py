@@ -45,7 +45,7 @@ def opened(exchange: Exchange) -> Response:
     body = {
         "id": document.id,
         "title": title_of(document),
-        "url": target_of(document),
+        "url": target_of(document, exchange.settings.server.root),
         "field": document.field,
         "text": document.text,
         "start": start,

@@ -44,7 +44,7 @@ def checked(exchange: Exchange) -> Response:
     result = replace(found_for(task.candidate, documents, snapshot), missing=missing)
     if task.ids:
         exchange.extracts = result.check.extracts
-    return json_response(plain(grounding.reply(task, result)))
+    return json_response(plain(grounding.reply(task, result, snapshot.settings.server.root)))
 
 
 def work_units(text: str, documents: Sequence[Document]) -> int:

@@ -21,13 +21,12 @@ from datafari_rag import resources
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import SecuritySettings, Settings
-from datafari_rag.protocols.ai.action import AiRequest
-from datafari_rag.protocols.ai.conversations import ConversationTitle
-from datafari_rag.protocols.chat_request import ChatRequest, ChoicesRequest
+from datafari_rag.protocols.ai import AiRequest
+from datafari_rag.protocols.ai_conversations import ConversationTitle
+from datafari_rag.protocols.chat import IGNORED, ChatRequest, ChoicesRequest, Overrides
 from datafari_rag.protocols.grounding import GroundingRequest
 from datafari_rag.protocols.openai.chat_completions import CompletionRequest
 from datafari_rag.protocols.openai.responses import ResponseRequest
-from datafari_rag.protocols.overrides import Overrides
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.protocols.retrieval import RetrieveRequest
 from datafari_rag.web.api.exchange import WorkerContext
@@ -138,8 +137,9 @@ def _schemas(settings: Settings) -> Json:
     schemas: Json = {**source()["schemas"], **requests()}
     properties = schemas["Overrides"]["properties"]
     top = {"type": ["integer", "null"], "minimum": 1, "maximum": settings.chat.limits.top}
+    ignored = {name: {"description": sentence} for name, sentence in IGNORED.items()}
     schemas["Overrides"] |= {
-        "properties": properties | {"top": {"description": properties["top"]["description"]} | top}
+        "properties": properties | {"top": {"description": properties["top"]["description"]} | top} | ignored
     }
     completion = schemas["CompletionRequest"]
     index = completion["properties"]["index_name"] | {"enum": [*settings.openai.indexes, None]}

@@ -25,7 +25,8 @@ def search_of(exchange: Exchange) -> Response:
     exchange.charge()
     snapshot = exchange.snapshot
     reply = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    return json_response(plain(solr_select.reply(reply, search, snapshot.settings.solr, size_of)))
+    settings = snapshot.settings
+    return json_response(plain(solr_select.reply(reply, search, settings.solr, size_of, settings.server.root)))
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)
@@ -45,7 +46,7 @@ def retrieved(exchange: Exchange) -> Response:
     except NoDocuments:
         sources = Sources(())
     exchange.extracts = sources.extracts
-    response = json_response(plain(retrieval.reply(record, sources, is_admin=user.is_admin)))
+    response = json_response(plain(retrieval.reply(record, sources, snapshot.settings, is_admin=user.is_admin)))
     add_ignored(response, ask.ignored)
     return response
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from datafari_rag.core.ask import Ask, with_effort
+from datafari_rag.core.ask import Ask, effort_of
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.query.select_parameters import read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols import ragapi
-from datafari_rag.protocols.chat_request import ask_of
+from datafari_rag.protocols.chat import ask_of
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
@@ -28,36 +28,34 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
     Raises: NoQuery, QueryTooLong, BadRequest, ContextTooLong.
     """
     if incoming.body is None:
-        return replace(ragapi.parse(incoming, settings), is_streamed=False, wants_trace=True)
+        return replace(ragapi.parse(incoming, settings), is_streamed=False, wants_trace=True, linebreaks="newline")
     ask = ask_of(incoming, settings, is_streamed=True)
     acl_fields = fields_of(settings.solr.fields).acl.values()
     wished = read(incoming.query, facets=settings.solr.facets, acl_fields=acl_fields)
-    ask = replace(
+    effort, unread = effort_of(wished.effort)
+    return replace(
         ask,
         answer_format=wished.answer_format,
         language=wished.language or ask.language,
         restrictions=wished.restrictions,
         wants_trace=True,
+        linebreaks="newline",
         wants_followups=True,
-        ignored=wished.ignored,
+        ignored=(*wished.ignored, *unread),
+        effort=effort or ask.effort,
     )
-    return ask if wished.effort is None else with_effort(ask, wished.effort)
 
 
 def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
     """Return the content of the answer's envelope."""
-    return {"content": ragapi.reply(answer, _spelled(context))["content"]}
+    return {"content": ragapi.reply(answer, context)["content"]}
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
     """Return RagAPI's events."""
-    return ragapi.stream(events, _spelled(context))
+    return ragapi.stream(events, context)
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
     """Return the failure under its own status."""
     return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label}}
-
-
-def _spelled(context: ReplyContext) -> ReplyContext:
-    return replace(context, ask=replace(context.ask, linebreaks="newline"))

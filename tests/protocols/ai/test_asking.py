@@ -11,7 +11,7 @@ from datafari_rag.core.ask import Ask, ChatMessage, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
 from datafari_rag.core.events import Event
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN
+from datafari_rag.protocols.ai import ACTIONS, UNKNOWN
 from datafari_rag.protocols.request import Incoming
 from tests.settings import settings_with
 

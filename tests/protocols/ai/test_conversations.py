@@ -12,9 +12,9 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound, RagError
 from datafari_rag.core.events import KeptTurn
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.ai import conversations
-from datafari_rag.protocols.ai.conversations import OpenedConversation
-from datafari_rag.protocols.ai.replies import content_of
+from datafari_rag.protocols import ai_conversations as conversations
+from datafari_rag.protocols.ai import ACTIONS
+from datafari_rag.protocols.ai_conversations import OpenedConversation
 from datafari_rag.protocols.request import Incoming
 from tests.protocols.values import ANSWER, FINISHED, context
 from tests.settings import settings_with
@@ -106,6 +106,7 @@ def test_a_failure_has_datafaris_shape(error: RagError, status: int, code: int) 
     ],
 )
 def test_a_reply_says_where_its_answer_was_kept_or_why_not(kept: KeptTurn, told: dict[str, object]) -> None:
-    content = content_of(replace(ANSWER, finished=replace(FINISHED, turn=kept)), context())
+    answer = replace(ANSWER, finished=replace(FINISHED, turn=kept))
+    content: Any = ACTIONS["rag"].reply(answer, context())["content"]
     assert {key: content[key] for key in told} == told
     assert ("conversationError" in content) is (kept.failure is not None)

@@ -19,7 +19,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole import EmptyDocument
-from datafari_rag.protocols.ai.action import ACTIONS
+from datafari_rag.protocols.ai import ACTIONS
 
 SETTINGS = Settings()
 

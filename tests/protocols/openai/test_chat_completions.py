@@ -260,3 +260,20 @@ def test_a_programs_prompt_is_no_question(body: Any) -> None:
     ask = task.ask
     assert (ask.max_tokens, ask.temperature, ask.is_streamed, ask.token_budget) == (50, 0.0, True, None)
     assert ask.history == (ChatMessage("system", SYSTEM["content"]),)
+
+
+SENT = {"temperature": 0, "max_completion_tokens": 9, "seed": 7, "response_format": {"type": "json_object"}}
+TAKEN = ("temperature", "max_completion_tokens")
+
+
+@pytest.mark.parametrize(
+    ("settings", "ignored"),
+    [
+        pytest.param({}, (), id="a model of OpenAI's API"),
+        pytest.param({"rag_template": "datafari"}, ("seed", "response_format"), id="a Datafari External LLM service"),
+        pytest.param({"rag_api_endpoint": "builtin:extractive"}, (*TAKEN, "seed", "response_format"), id="no model"),
+    ],
+)
+def test_what_the_model_in_use_does_not_take_is_named(settings: dict[str, str], ignored: tuple[str, ...]) -> None:
+    asked = read(ours(USER, **SENT, stream_options={"include_usage": True}), settings_with(SETTINGS, **settings))
+    assert set(asked.ignored) == set(ignored)

@@ -140,7 +140,7 @@ def test_a_stored_response_carries_its_turns() -> None:
     reply: Any = responses.reply(ANSWER, context(MEMORY, "alice", store=True))
     ask = followed(reply, "alice", "alice")
     assert ask.history == (ChatMessage("user", "Who ate?"), ChatMessage("assistant", FINISHED.text))
-    assert (ask.question, ask.earlier_text) == ("And then?", "Who ate?")
+    assert ask.question == "And then?"
 
 
 @pytest.mark.parametrize("asker", ["bob", None])
@@ -155,3 +155,10 @@ def test_it_is_for_its_own_user_alone(asker: str | None) -> None:
 def test_an_id_that_was_not_issued_here_is_refused(previous: object) -> None:
     with pytest.raises(BadRequest, match=r"^previous_response_id "):
         read(MEMORY, previous_response_id=previous)
+
+
+def test_what_the_model_in_use_does_not_take_is_named() -> None:
+    sent = {"temperature": 0, "max_output_tokens": 9, "top_p": 1, "text": {"format": {"type": "json_object"}}}
+    none = settings_with(SETTINGS, rag_api_endpoint="builtin:extractive")
+    assert read(none, None, **sent).ignored == ("temperature", "max_output_tokens", "top_p", "text.format")
+    assert read(SETTINGS, None, **sent).ignored == ()

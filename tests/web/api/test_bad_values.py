@@ -21,7 +21,7 @@ from flask.testing import FlaskClient
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import RequestRates
-from datafari_rag.protocols.overrides import SENTENCES
+from datafari_rag.protocols.chat import SENTENCES
 from datafari_rag.web.api import exchange
 from tests.fakes import FakeModel, app_of, fake_snapshot
 from tests.settings import settings_with

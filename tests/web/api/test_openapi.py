@@ -30,7 +30,7 @@ from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.model.prompt import RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.settings.table import ChatLimits, Settings
-from datafari_rag.protocols.overrides import SENTENCES
+from datafari_rag.protocols.chat import SENTENCES
 from datafari_rag.web.api import openapi
 from datafari_rag.web.api.openapi import source
 from datafari_rag.web.app import register

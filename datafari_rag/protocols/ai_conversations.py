@@ -19,9 +19,9 @@ from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.ai.replies import status_of
+from datafari_rag.protocols.ai import status_of
 from datafari_rag.protocols.chat_reply_parts import Json
-from datafari_rag.protocols.records import NOT_BLANK, read
+from datafari_rag.protocols.records import NOT_BLANK, about, read
 from datafari_rag.protocols.request import Incoming
 
 ANONYMOUS_CODE = 407
@@ -43,8 +43,8 @@ Text = Annotated[str, Meta(pattern=NOT_BLANK, extra={"must": "a text that is not
 class ConversationTitle(Struct, frozen=True, rename="camel"):
     """A new title of a stored conversation."""
 
-    conversation_id: Text
-    title: Text
+    conversation_id: Annotated[Text, about("The stored conversation.")]
+    title: Annotated[Text, about("Its new title, cut after 60 characters.")]
 
 
 def id_in(incoming: Incoming) -> str | None:
@@ -68,8 +68,8 @@ def renamed(conversation_id: str, title: str) -> Json:
     return {"status": "OK", "content": {"conversationId": conversation_id, "title": title}}
 
 
-def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | None) -> Json:
-    """Return the list, and what may be shown of the conversation that was *opened*."""
+def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | None, root: str = "") -> Json:
+    """Return the list, and what may be shown of the one that was *opened*; paths of ours are below *root*."""
     turns = () if opened is None else readable_turns(opened.turns, opened.documents)
     content: Json = {
         "conversationId": None if opened is None else opened.conversation.id,
@@ -78,7 +78,7 @@ def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | Non
             {"id": each.id, "title": each.title, "created": iso_at(each.began_s), "lastRefresh": iso_at(each.changed_s)}
             for each in listed
         ],
-        "messages": [message for turn in turns for message in _messages(turn, opened)],
+        "messages": [message for turn in turns for message in _messages(turn, opened, root)],
         "docsBasket": [],
         "hidden": 0 if opened is None else len(opened.turns) - len(turns),
     }
@@ -92,10 +92,10 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     return status_of(error, settings.rag), {"status": "ERROR", "content": content}
 
 
-def _messages(turn: StoredTurn, opened: OpenedConversation | None) -> Iterator[Json]:
+def _messages(turn: StoredTurn, opened: OpenedConversation | None, root: str) -> Iterator[Json]:
     by_id = {} if opened is None else opened.documents
     at = iso_at(turn.at_s)
     documents = [by_id[document_id] for document_id in turn.sources]
-    sources = [{"id": each.id, "title": title_of(each), "url": target_of(each)} for each in documents]
+    sources = [{"id": each.id, "title": title_of(each), "url": target_of(each, root)} for each in documents]
     yield {"role": "user", "content": turn.question, "date": at}
     yield {"role": "assistant", "content": turn.answer, "date": at, "sources": sources}
