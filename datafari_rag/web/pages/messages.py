@@ -36,6 +36,7 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
         ),
         "tooManyValues": (_("Too many values"), _("Remove some of the filters, then ask again.")),
         "badRequest": (_("The question could not be read"), _("Please write it again.")),
+        "unsupportedMediaType": (_("The question could not be read"), _("Please write it again.")),
         "notFound": (_("Not found"), _("This document does not exist, or you do not have access to it.")),
         "notAuthenticated": (_("Please sign in"), _("This service only answers users who are signed in.")),
         "notAllowed": (_("You do not have access to this page"), _("Only administrators may open this page.")),
@@ -111,10 +112,6 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
         "bodyTooLarge": (
             _("There is no room for this"),
             _("It is larger than this service accepts. Ask a shorter question, or send fewer or smaller files."),
-        ),
-        "unsupportedMediaType": (
-            _("Files of this type, or without an ending, cannot be read"),
-            _("Try text, Markdown, HTML, PDF, an office file or a mail."),
         ),
         "overloaded": (_("Too many people are asking questions right now"), later),
         "tooMuchWork": (
@@ -284,8 +281,6 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "without_filters": _("Ask all documents"),
         "ask": _("Ask"),
         "ask_next": _("Ask a follow-up question"),
-        "changes": [_("1 change, not saved yet"), _("{count} changes, not saved yet")],
-        "has_problems": [_("1 change, which cannot be saved"), _("{count} changes; some of them cannot be saved")],
     }
 
 
