@@ -11,8 +11,6 @@ import pytest
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, IndexView
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ANONYMOUS, filter_for
-from datafari_rag.core.ask import Restriction
-from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.search_request import Browse, Operator, Search, Step
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
@@ -96,20 +94,6 @@ def test_words_find(retriever: EmbeddedRetriever, words: tuple[str, ...], wanted
     assert ids(retriever, *words) == wanted
 
 
-@pytest.mark.parametrize(
-    ("least", "wanted"),
-    [
-        pytest.param(None, {"fr", "en"}, id="one is enough without a percentage"),
-        pytest.param(50, {"en"}, id="half of four are two"),
-        pytest.param(74, {"en"}, id="percentages are rounded down"),
-        pytest.param(75, set(), id="three of four"),
-        pytest.param(1, {"fr", "en"}, id="never less than one"),
-    ],
-)
-def test_or_with_a_least_share_of_words(retriever: EmbeddedRetriever, least: int | None, wanted: set[str]) -> None:
-    assert set(ids(retriever, "helicoidale", "quick", "connections", "xyzzy", operator="OR", least=least)) == wanted
-
-
 def test_search_gives_the_stored_text_untouched_and_the_fields(retriever: EmbeddedRetriever) -> None:
     found = retriever.search(Search("", Step("asked", ("hélicoïdales",)), 3, language="fr"), ANYBODY)
     (document,) = found.documents
@@ -145,52 +129,9 @@ def test_content_modes(retriever: EmbeddedRetriever, content: Any, chars: int, w
     assert document.text == wanted
 
 
-def test_a_word_of_the_title_alone_gives_no_snippet(retriever: EmbeddedRetriever) -> None:
-    search = Search("", Step("asked", ("guide",)), 3, content="highlighting", language="fr")
-    assert [document.text for document in retriever.search(search, ANYBODY).documents] == [""]
-
-
 def test_weak_hits_are_dropped_and_counted(retriever: EmbeddedRetriever) -> None:
     found = retriever.search(Search("", Step("asked", ("pompe",)), 3, min_score=1000.0), ANYBODY)
     assert (found.documents, found.total) == ((), 1)
-
-
-def test_equal_scores_come_in_the_order_of_ids(tmp_path: Path) -> None:
-    with closing(EmbeddedWriter(tmp_path)) as writer:
-        writer.add([{"id": name, "exactContent": "same words"} for name in "cabd"])
-        writer.commit()
-    assert ids(EmbeddedRetriever(tmp_path), "same") == ["a", "b", "c", "d"]
-
-
-@pytest.mark.parametrize(
-    ("restriction", "wanted"),
-    [
-        pytest.param(Restriction("extension", value="pdf"), {"en", "zh"}, id="a value"),
-        pytest.param(Restriction("extension", value="PDF"), set(), id="a value is raw"),
-        pytest.param(Restriction("extension", value="pdf", is_excluded=True), {"fr", "de", "bare"}, id="excluded"),
-        pytest.param(Restriction("extension", low="i"), {"en", "zh"}, id="a range of words"),
-        pytest.param(Restriction("extension", high="html"), {"fr"}, id="its bounds belong to it"),
-        pytest.param(Restriction("extension", low="a", high="b"), set(), id="an empty range"),
-        pytest.param(Restriction("last_modified", low="2024-01-01"), {"en"}, id="from a day"),
-        pytest.param(
-            Restriction("last_modified", low="2023-05-01T10:00:00Z", high="2023-05-01T12:00:00+02:00"),
-            {"fr"},
-            id="a moment in two zones",
-        ),
-        pytest.param(Restriction("last_modified", value="2023-05-01T10:00:00Z"), {"fr"}, id="a moment"),
-        pytest.param(Restriction("exactContent", value="alone"), set(), id="not a field to filter on"),
-    ],
-)
-def test_restrictions(retriever: EmbeddedRetriever, restriction: Restriction, wanted: set[str]) -> None:
-    assert set(rows(retriever, Browse(None, restrictions=(restriction,)))) == wanted
-
-
-@pytest.mark.parametrize(
-    "restriction", [Restriction("last_modified", low="yesterday"), Restriction("source", value="\ud800")]
-)
-def test_a_value_that_its_field_cannot_have_is_refused(retriever: EmbeddedRetriever, restriction: Restriction) -> None:
-    with pytest.raises(UnfitValue):
-        rows(retriever, Browse(None, restrictions=(restriction,)))
 
 
 def test_browse_answers_in_solrs_shape(retriever: EmbeddedRetriever) -> None:
@@ -215,44 +156,6 @@ def test_browse_answers_in_solrs_shape(retriever: EmbeddedRetriever) -> None:
     (snippet,) = found["highlighting"]["fr"]["content_fr"]
     assert '<span class="em">pompes</span> hélicoïdales &lt;vite&gt; &amp; bien' in snippet
     assert found["facet_counts"]["facet_fields"] == {"source": ["guides", 1], "extension": ["html", 1]}
-
-
-def test_facets_count_all_hits_and_not_the_page(retriever: EmbeddedRetriever) -> None:
-    counts = page(retriever, Browse(None, rows=0, facet_fields=("extension", "last_modified", "exactContent")))
-    assert counts["response"]["docs"] == []
-    assert counts["facet_counts"]["facet_fields"]["extension"] == ["pdf", 2, "html", 1]
-    assert counts["facet_counts"]["facet_fields"]["last_modified"][::2] == [
-        "2023-05-01T10:00:00Z",
-        "2024-03-01T10:00:00Z",
-    ]
-    assert "exactContent" not in counts["facet_counts"]["facet_fields"]
-
-
-@pytest.mark.parametrize(
-    ("browse", "wanted"),
-    [
-        pytest.param(
-            Browse(None, sort=("title", False)), ["en", "de", "fr", "zh", "bare"], id="titles, those without last"
-        ),
-        pytest.param(Browse(None, sort=("title", True)), ["zh", "fr", "de", "en", "bare"], id="titles turned round"),
-        pytest.param(Browse(None, sort=("last_modified", True), rows=2), ["en", "fr"], id="newest first"),
-        pytest.param(Browse(None, sort=("title", False), start=1, rows=2), ["de", "fr"], id="a page in the middle"),
-        pytest.param(Browse("pump report pompes", operator="OR", sort=("score", True)), ["en", "fr"], id="best first"),
-        pytest.param(
-            Browse("pump report pompes", operator="OR", sort=("score", False)), ["fr", "en"], id="worst first"
-        ),
-        pytest.param(Browse("pump report pompes", operator="OR", start=1, rows=1), ["fr"], id="the second best"),
-        pytest.param(Browse("", operator="OR"), [], id="blank text finds nothing"),
-        pytest.param(Browse(None, start=50), [], id="behind the end"),
-    ],
-)
-def test_order_and_pages(retriever: EmbeddedRetriever, browse: Browse, wanted: list[str]) -> None:
-    assert rows(retriever, browse) == wanted
-
-
-def test_only_the_fields_asked_for_come_and_the_score_with_them(retriever: EmbeddedRetriever) -> None:
-    (row,) = page(retriever, Browse("pompes", fields=("id", "score", "no_such_field")))["response"]["docs"]
-    assert row.keys() == {"id", "score"}
 
 
 @pytest.mark.parametrize(

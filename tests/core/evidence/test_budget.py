@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -83,124 +82,6 @@ def test_what_fits_the_window_to_the_token_is_whole_and_one_token_less_cuts_it(
     assert roomy.extracts == fitting.extracts
     assert [extract.text for extract in fitting.extracts] == [one.text for one in documents]
     assert [extract.text for extract in cut.extracts] != [one.text for one in documents]
-
-
-def test_the_headings_above_passages_count_in_the_window_two_tokens_more_for_each() -> None:
-    few = {"count": len, "rag_max_json_length": 100}
-    (wanted,) = chosen(ASK, HEADED, llm_context_window=9000, **few).extracts  # type: ignore[arg-type]
-    assert [path for _, path in wanted.paths] == ["Timetable", "Harbour"]
-    headings = len("Timetable") + len("\n") + len("Harbour") + 2 * 2
-    window = ANSWER + RESERVE + FRAME + len(ASK.question) + len(wanted.text) + headings
-    fitting, cut = (
-        chosen(ASK, HEADED, llm_context_window=window - less, **few).extracts  # type: ignore[arg-type]
-        for less in (0, 1)
-    )
-    assert fitting == (wanted,)
-    assert cut != (wanted,)
-
-
-class Counted:
-    """Counts each character as a token, and keeps what it was given."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def __call__(self, text: str) -> int:
-        self.texts.append(text)
-        return len(text)
-
-
-def test_where_not_all_fits_one_choice_takes_most_of_the_window() -> None:
-    """Room is kept for the frames of the documents that are shown, not of all that were found."""
-    count = Counted()
-    long = "leaves as it has on all the days of which anybody in the harbour can tell."
-    texts = [" ".join(f"The ferry {number} {one} {long}" for one in range(150)) for number in range(20)]
-    many = [document(number, text) for number, text in enumerate(texts)]
-    found = chosen(ASK, *many, count=count, llm_context_window=4000, rag_max_files=3, rag_max_json_length=100_000)
-
-    room = 4000 - ANSWER - RESERVE - len(ASK.question) - 3 * FRAME
-    shown = [extract.text for extract in found.extracts]
-    assert 0.9 * room < sum(map(len, shown)) <= 0.95 * room
-    assert [text for text in count.texts if text in shown] == shown
-    assert len([text for text in count.texts if text and text not in shown]) == 2, "the question and the sample"
-
-
-def digits(text: str) -> int:
-    return sum(map(str.isdigit, text))
-
-
-NUMBERS = f"The ferry to the island has the numbers {' '.join(str(number % 10) for number in range(90))}."
-SPARSE = f"7 {'It is so. ' * 300}{NUMBERS} {'It is so. ' * 300}"
-
-
-def test_where_the_sample_misleads_what_is_chosen_is_measured_to_the_token() -> None:
-    """Nearly all tokens are in one sentence, of which the sample has none."""
-    asked, window = Ask("Which numbers has the ferry to the island?"), ANSWER + RESERVE + FRAME + digits(NUMBERS)
-    few = {"count": digits, "rag_max_json_length": len(NUMBERS) + 3}
-    fitting, cut = (
-        chosen(asked, document(1, SPARSE), llm_context_window=window - less, **few)  # type: ignore[arg-type]
-        for less in (0, 1)
-    )
-    assert [extract.text for extract in fitting.extracts] == [NUMBERS]
-    assert cut.extracts
-    assert NUMBERS not in cut.extracts[0].text
-
-
-def capitals(text: str) -> int:
-    return sum(map(str.isupper, text))
-
-
-def test_where_the_sample_misleads_the_second_choice_fits_and_takes_most_of_the_window() -> None:
-    counted: list[str] = []
-
-    def count(text: str) -> int:
-        counted.append(text)
-        return capitals(text)
-
-    filler = "And it is so as it is. " * 320
-    dense = "".join(f"THE FERRY LEAVES AT {number}, AS IT DOES. " for number in range(100))
-    found = chosen(
-        ASK,
-        document(1, filler + dense + 3 * filler),
-        count=count,
-        llm_context_window=1500,
-        rag_max_json_length=len(dense),
-    )
-    (extract,) = found.extracts
-    room = 1500 - ANSWER - RESERVE - capitals(ASK.question)
-    assert 0.8 * room < capitals(extract.text) + FRAME <= 0.95 * room
-    assert len([text for text in counted if "FERRY" in text]) == 2
-
-
-def test_a_text_that_is_no_longer_than_the_stretches_is_counted_whole() -> None:
-    count = Counted()
-    texts = ["".join(f"{name}{number:03} " for number in range(180)) for name in "ab"]
-    chosen(ASK, *(document(number, text) for number, text in enumerate(texts)), count=count)
-    assert "".join(texts) in count.texts
-
-
-INVISIBLE = "\ufeff" * 700
-
-
-@pytest.mark.parametrize(("chars", "is_without_room"), [(255, True), (256, False)])
-def test_a_window_of_256_characters_has_room_for_a_text_if_there_is_any(chars: int, is_without_room: bool) -> None:
-    """Nothing is seen of the document: that is for want of room only where a sentence would not have fitted either."""
-    tokens = ANSWER + RESERVE + FRAME + len(ASK.question) + math.ceil(chars / 0.95)
-    found = chosen(ASK, document(1, INVISIBLE), count=len, llm_context_window=tokens)
-    assert (found.extracts, found.is_without_room) == ((), is_without_room)
-
-
-def test_tokens_are_estimated_from_six_stretches_of_each_of_the_three_best_documents() -> None:
-    count = Counted()
-    texts = ["".join(f"{name}{number:03} " for number in range(460)) for name in "abcd"]
-    chosen(ASK, *(document(number, text) for number, text in enumerate(texts)), count=count)
-    stretches = (text[at : at + 300] for text in texts[:3] for at in (0, 400, 800, 1200, 1600, 2000))
-    assert "".join(stretches) in count.texts
-
-
-def test_nothing_chosen_is_no_want_of_room_and_no_evidence() -> None:
-    found = Selected(())
-    assert (found.candidates, found.is_without_room, found.evidence) == ((), False, None)
 
 
 LONG_WORDS, SHORT_WORDS = "incomprehensibilities " * 400, "The ferry is at 9 or at 10 or at 11, as we do it. "
@@ -353,22 +234,6 @@ def test_words_are_those_of_the_questions_language(asked: Ask) -> None:
     assert "Un cheval va au pré." in found.extracts[0].text
 
 
-@pytest.mark.parametrize(
-    ("tokens", "node", "sizes"),
-    [
-        pytest.param(400, 50, [50] * 8, id="the callers size"),
-        pytest.param(300, 1000, [100] * 3, id="a third of the budget"),
-        pytest.param(195, 1000, [65] * 3, id="a third as soon as it has more than 64 tokens"),
-        pytest.param(128, 1000, [64, 64], id="64 tokens where a third has fewer"),
-        pytest.param(63, 1000, [63], id="all of a budget of fewer"),
-    ],
-)
-def test_in_a_small_budget_nodes_are_smaller(tokens: int, node: int, sizes: list[int]) -> None:
-    """A text of words alone, which is cut wherever a node is full."""
-    found = chosen(budget(tokens, node), document(1, "w " * 1000))
-    assert [words(e.document.text[p.start : p.end]) for e in found.extracts for p in e.passages] == sizes
-
-
 def test_a_bound_of_documents_orders_them_as_other_dialects_and_without_one_the_best_passage_is_first() -> None:
     near = Document("near", f"{FILLER}The ferry leaves at nine.", score=1.0)
     far = Document("far", f"A ferry. {FILLER} It leaves. {FILLER}", title="When does the ferry leave", score=30.0)
@@ -386,25 +251,3 @@ def test_under_a_bound_of_documents_every_passage_is_taken_once() -> None:
         taken = [text[passage.start : passage.end] for passage in extract.passages]
         assert len(taken) > 1
         assert "".join(taken).replace(" ", "") == text.replace(" ", "")
-
-
-def octets(text: str) -> int:
-    return len(text.encode())
-
-
-@pytest.mark.parametrize(
-    ("rest", "count", "is_taken"),
-    [
-        pytest.param("a ferry at nines", words, True, id="16 characters"),
-        pytest.param("a ferry at nine", words, False, id="15 characters"),
-        pytest.param("a ferry at niné", octets, True, id="15 characters, 16 tokens"),
-        pytest.param("a ferry at nine", octets, False, id="15 characters, 15 tokens"),
-    ],
-)
-def test_what_is_left_over_is_a_node_with_16_characters_or_16_tokens(
-    rest: str, count: Callable[[str], int], is_taken: bool
-) -> None:
-    text = "wide " * (30 // count("wide ")) + rest
-    found = chosen(budget(1000, node=30), document(1, text), count=count)
-    taken = [text[p.start : p.end] for extract in found.extracts for p in extract.passages]
-    assert (rest in taken) is is_taken

@@ -10,7 +10,6 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.meaning.result_list import (
     ADDED,
     NEAREST,
-    PLACE,
     WINDOW,
     Pulled,
     arranged,
@@ -148,14 +147,6 @@ def test_how_many_come_without_the_words_is_the_same_in_whatever_order_the_hits_
             others = others_of({"response": {"docs": [{"id": name} for name in hits]}}, near, "id")
             found.add(pulled_of(others, set(hits))[1])
         assert len(found) == 1
-
-
-def test_they_stand_among_the_hits_as_if_words_had_found_them_at_the_tenth_place() -> None:
-    pulled = Pulled(({"id": "near"},), {}, 1)
-    alike = arranged(page_of(20), replace(PLAIN, rows=30), {"near": 1.0, "d0": 1.0}, "id", pulled)
-    assert ids_of(alike).index("near") == PLACE + 1
-    nearer = arranged(page_of(20), replace(PLAIN, rows=30), {"near": 3.0, "d0": 1.0}, "id", pulled)
-    assert ids_of(nearer).index("near") == PLACE + 1 - 6
 
 
 def test_the_list_is_longer_by_what_words_do_not_find_and_the_page_says_so() -> None:
