@@ -279,7 +279,8 @@ def retriever_for(settings: Settings, offload: Offload = inline, machine: Machin
 
 def model_for(settings: Settings, offload: Offload = inline, machine: Machine = MACHINE) -> ModelChain:
     """Return what answers: `rag.api.endpoint`, then the fallbacks in order; long work is done *offload*."""
-    return chain_for(settings, ExtractiveModel(offload), headers=outgoing, machine=machine)
+    extractive = ExtractiveModel(offload)
+    return chain_for(settings.rag, settings.llm, settings.tls.llm, extractive, headers=outgoing, machine=machine)
 
 
 def identity_for(settings: Settings, signer: Signer) -> Identity:

@@ -95,7 +95,7 @@ def test_there_is_a_recipe_for_each_server() -> None:
 @pytest.mark.parametrize("name", NINE)
 def test_the_server_takes_the_first_request(name: str, is_streamed: bool, tmp_path: Path) -> None:
     settings = settings_of(RECIPES[name], tmp_path)
-    (endpoint,) = endpoints_for(settings)
+    (endpoint,) = endpoints_for(settings.rag, settings.llm, settings.tls.llm)
     path, header = NINE[name]
     assert urlsplit(endpoint.url).path == path
     with model_server(*RULES.get(name, ())) as server:

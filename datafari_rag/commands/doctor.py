@@ -114,7 +114,8 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
         yield from part(snapshot.settings)
     if asks_model:
         # Each once and alone: in a chain the next one would answer in the name of one that fails.
-        for endpoint in endpoints_for(snapshot.settings):
+        settings = snapshot.settings
+        for endpoint in endpoints_for(settings.rag, settings.llm, settings.tls.llm):
             yield from _endpoint(endpoint, snapshot.settings, snapshot.instructions)
 
 

@@ -96,12 +96,13 @@ def llm_service(port: int, host: str, **options: str) -> None:
     server.prepare()
     from datafari_rag.adapters.model.chain import ExtractiveModel, chain_for
     from datafari_rag.adapters.settings.file import packaged_instructions
-    from datafari_rag.core.settings.table import RagSettings, Settings
+    from datafari_rag.core.settings.addresses import PLAIN_TLS
+    from datafari_rag.core.settings.table import LlmSettings, RagSettings
     from datafari_rag.invoke_service import application, prompt_of, serve
 
     try:
         rag = RagSettings(api_endpoint=options["endpoint"], api_token=options["api_token"])
-        model = chain_for(Settings(rag=rag), ExtractiveModel())
+        model = chain_for(rag, LlmSettings(), PLAIN_TLS, ExtractiveModel())
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--endpoint") from error
     prompt_for = partial(prompt_of, packaged_instructions(), options["model"])

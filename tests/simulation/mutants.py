@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from datafari_rag import pipeline
-from datafari_rag.adapters import retries
-from datafari_rag.adapters.model import chain as model_retries
-from datafari_rag.adapters.model.chain import Breaker, BreakerVerdict, ModelChain
+from datafari_rag.adapters.model import chain as model_chain
+from datafari_rag.adapters.model.chain import Breaker, ModelChain
 from datafari_rag.adapters.model.endpoint import ReadDeadline
 from datafari_rag.adapters.observability import audit_trail
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
@@ -145,13 +144,17 @@ def _lands_only_when_well() -> Any:
 
 
 def _without_end() -> Any:
-    real = _real(retries, "repeated")
-    return lambda attempt, failure_of, patient: real(attempt, failure_of, replace(patient, retries=9))
+    def in_turn(self: ModelChain, attempts: Any, **more: Any) -> Generator[Any, None, None]:
+        self._limits = self._limits.replaced(retries=9)
+        yield from real(self, attempts, **more)
+
+    real = _real(ModelChain, "_in_turn")
+    return in_turn
 
 
 def _past_the_deadline() -> Any:
-    real = _real(retries, "repeated")
-    return lambda attempt, failure_of, patient: real(attempt, failure_of, replace(patient, left_s=lambda: 1e9))
+    real = _real(model_chain, "retry_wait_s")
+    return lambda failure, number, *, left_s, chance: real(failure, number, left_s=1e9, chance=chance)
 
 
 def _passed_on_after_words() -> Any:
@@ -185,24 +188,15 @@ def _cut_as_an_end() -> Any:
 
 
 def _never_open() -> Any:
-    return lambda self: BreakerVerdict()
+    return lambda self: 0.0
 
 
 def _open_for_ever() -> Any:
-    return lambda self: BreakerVerdict() if self._opened_at is None else BreakerVerdict(5.0)
-
-
-def _probe_kept() -> Any:
-    real = _real(Breaker, "note")
-    return lambda self, verdict, is_there: None if is_there is None else real(self, verdict, is_there=is_there)
+    return lambda self: 0.0 if self._next_at is None else 5.0
 
 
 def _all_probe() -> Any:
-    def verdict(self: Breaker) -> BreakerVerdict:
-        left = 0.0 if self._opened_at is None else self._opened_at + self._reset_s - self._clock()
-        return BreakerVerdict(max(left, 0.0))
-
-    return verdict
+    return lambda self: 0.0 if self._next_at is None else max(0.0, self._next_at - self._clock())
 
 
 def _silent_while_read() -> Any:
@@ -355,14 +349,13 @@ MUTANTS: dict[str, Mutant] = {
     "single flight: nothing is shared": Mutant(Flights, "once", _never_shared, 0),
     "single flight: shared however old it is": Mutant(Flights, "once", _shared_however_old, 1559),
     "single flight: a call that ends badly never lands": Mutant(Flights, "_fly", _lands_only_when_well, 0),
-    "retries: more than are allowed": Mutant(model_retries, "repeated", _without_end, 3),
-    "retries: past the deadline": Mutant(model_retries, "repeated", _past_the_deadline, 181),
+    "retries: more than are allowed": Mutant(ModelChain, "_in_turn", _without_end, 3),
+    "retries: past the deadline": Mutant(model_chain, "retry_wait_s", _past_the_deadline, 181),
     "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 112),
     "chain: a failure after the first words is told as an end": Mutant(ModelChain, "_in_turn", _cut_as_an_end, 39),
-    "breaker: never open": Mutant(Breaker, "verdict", _never_open, 18),
-    "breaker: open for ever": Mutant(Breaker, "verdict", _open_for_ever, 30),
-    "breaker: a reader who leaves keeps the probe": Mutant(Breaker, "note", _probe_kept, 30),
-    "breaker: all requests are probes": Mutant(Breaker, "verdict", _all_probe, 18),
+    "breaker: never open": Mutant(Breaker, "wait_s", _never_open, 18),
+    "breaker: open for ever": Mutant(Breaker, "wait_s", _open_for_ever, 30),
+    "breaker: all requests are probes": Mutant(Breaker, "wait_s", _all_probe, 18),
     "breaker: slow readers count as failures": Mutant(ReadDeadline, "lent", _silent_while_read, 17),
     "filter: none": Mutant(parameters, "filter_params", _no_filter, 0),
     "filter: deny ignored": Mutant(parameters, "_level_query", _no_deny, 1),

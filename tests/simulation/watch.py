@@ -31,8 +31,8 @@ class Watch:
         self.failed_after_words: set[str] = set()
         self.in_a_row: dict[str, int] = defaultdict(int)
         self.failed_at: dict[str, float] = defaultdict(lambda: -1e9)
-        self.probes: dict[str, set[int]] = defaultdict(set)
         self.probed_at: dict[str, float] = {}
+        self.probed_until: dict[str, float] = {}
         self.has_new_rights = self.has_new_chain = self.has_jumped = False
         self.windows: dict[str, tuple[float, int]] = {}
 
@@ -157,18 +157,14 @@ class Watch:
         most = settings.llm.limits.breaker_failures
         if not most or self.in_a_row[name] < most:
             return
-        if not self.has_new_chain and self.now() < self.failed_at[name] + settings.llm.limits.breaker_reset_s - 1e-6:
+        reset_s = settings.llm.limits.breaker_reset_s
+        since = max(self.failed_at[name], self.probed_at.get(name, 0.0))
+        if not self.has_new_chain and self.now() < since + reset_s - 1e-6:
             self.found("a model is called while its breaker is open", None, name)
-        if not self.has_new_chain and self.probes[name]:
-            self.found("two probes of one model at the same time", None, name)
-        self.probes[name].add(call.number)
-        self.probed_at[call.request_id] = float("inf")
+        self.probed_at[name], self.probed_until[call.request_id] = self.now(), self.now() + reset_s
 
     def told(self, call: Call, verdict: str, name: str) -> None:
         """Note how a call of a model ended, as its breaker should."""
-        if call.number in self.probes[name]:
-            self.probes[name].discard(call.number)
-            self.probed_at[call.request_id] = self.now()
         calls, visit = self.model_calls.get(call.request_id), self.visits.get(call.request_id)
         most_s = SLACK_S if visit is None else visit.settings.llm.limits.total_s + SLACK_S
         if calls and verdict == "passed" and self.now() > calls[0][0] + most_s:
@@ -188,9 +184,8 @@ class Watch:
         ]
 
     def was_probed(self, visit: Visit) -> bool:
-        """Say whether a probe of another request was out while *visit* was answered: then nobody else may call."""
-        others = {request_id: at_s for request_id, at_s in self.probed_at.items() if request_id != visit.id}
-        return any(at_s >= visit.began for at_s in others.values())
+        """Say whether *visit* may have been refused for a probe of another request: then nobody else may call."""
+        return any(until >= visit.began for request_id, until in self.probed_until.items() if request_id != visit.id)
 
     def _is_open(self, name: str, visit: Visit | None) -> bool:
         return visit is not None and 0 < visit.settings.llm.limits.breaker_failures <= self.in_a_row[name]

@@ -7,8 +7,6 @@ is needed here: a counter, a time and a lock.
 
 Passing on happens only before the first word. What is tried, and how it fails, is decided by the outcomes that the
 endpoints give; nothing here uses HTTP. The log has names, numbers and labels.
-
-`chain_for` makes it of the settings: their endpoints in order, and perhaps the built-in model last.
 """
 
 from __future__ import annotations
@@ -22,19 +20,19 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, repeat
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from datafari_rag.adapters.machine import MACHINE, Machine, pause
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel
-from datafari_rag.adapters.retries import RetryPolicy, repeated
+from datafari_rag.adapters.retries import retry_wait_s
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.evidence.answer import pieces
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.servers import completed
-from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import ModelLimits, Settings
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL, Tls
+from datafari_rag.core.settings.table import LlmSettings, ModelLimits, RagSettings
 from datafari_rag.ports import Ending, Model, Offload, TextChunk, inline
 
 log = logging.getLogger(__name__)
@@ -42,32 +40,47 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Answering = Generator[T | Ending, None, None]
 
-
-Attempt = Callable[[float], Answering[T]]
-"""Asks once; takes the time at which the answer must be there."""
-
 WAIT_WITH_FALLBACK_S = 2.0
 """Longest time spent on one endpoint's retries while another one is left to ask."""
 
 
-class ChainEndpoint(Protocol):
-    """What a link needs of an endpoint: `HttpModel` has it."""
+class Breaker:
+    """
+    One endpoint's breaker, shared by all its requests; safe for threads and greenlets.
 
-    def generate(
-        self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
-    ) -> Generator[TextChunk | Ending, None, None]:
-        """Answer once, as `ports.Model` says, by *until*."""
-        ...
+    Closed: all may pass. Open: one may pass in *reset_s* seconds, and the endpoint's first answer closes it.
+    """
 
-    def relay(
-        self, body: Mapping[str, object], *, is_streamed: bool, until: float | None = None
-    ) -> Generator[Mapping[str, object] | Ending, None, None]:
-        """Relay once, as `ports.Relay` says, by *until*."""
-        ...
+    def __init__(self, failures: int, reset_s: float, clock: Callable[[], float]) -> None:
+        """Start closed. *failures* in a row open it, 0 turns it off; *clock* gives seconds that never go back."""
+        self._most, self._reset_s, self._clock = failures, reset_s, clock
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+        self._next_at: float | None = None
 
-    def close(self) -> None:
-        """Close the idle connections."""
-        ...
+    @property
+    def is_open(self) -> bool:
+        """Return whether the endpoint has not answered since the breaker opened."""
+        return self._next_at is not None
+
+    def wait_s(self) -> float:
+        """Return 0 where one request may pass now, else the seconds until one may."""
+        with self._lock:
+            now = self._clock()
+            if self._next_at is None or now >= self._next_at:
+                self._next_at = None if self._next_at is None else now + self._reset_s
+                return 0.0
+            return self._next_at - now
+
+    def note(self, *, is_there: bool | None) -> None:
+        """Note whether the endpoint is there, by a request that passed; None where the request does not show it."""
+        with self._lock:
+            if is_there:
+                self._in_a_row, self._next_at = 0, None
+            elif is_there is False:
+                self._in_a_row += 1
+                if self._next_at is not None or 0 < self._most <= self._in_a_row:
+                    self._next_at = self._clock() + self._reset_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,7 @@ class ChainMember:
     """One endpoint of the chain: *name* for the log (a host, never a whole URL), and its breaker."""
 
     name: str
-    endpoint: ChainEndpoint
+    endpoint: HttpModel
     breaker: Breaker
 
 
@@ -100,27 +113,24 @@ class ModelChain:
         self._links, self._last = tuple(links), last
         self._limits, self._clock, self._sleep, self._chance = limits, clock, sleep, chance
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Answering[TextChunk]:
         """Yield the pieces of the first endpoint that begins to answer, then one `Ending`; see `ports.Model`."""
-        last = self._last
-
-        def by(link: ChainMember) -> Attempt[TextChunk]:
-            return lambda until: link.endpoint.generate(prompt, is_streamed=is_streamed, until=until)
-
-        attempts: list[Attempt[TextChunk]] = [partial(_guarded, link, by(link)) for link in self._links]
-        if last is not None:
+        attempts: list[Callable[[float], Answering[TextChunk]]] = [
+            partial(_guarded, link, partial(link.endpoint.generate, prompt, is_streamed=is_streamed))
+            for link in self._links
+        ]
+        if (last := self._last) is not None:
             attempts.append(lambda until: last.generate(prompt, is_streamed=is_streamed))
         return self._in_turn(attempts, within_s=prompt.within_s)
 
-    def relay(
-        self, body: Mapping[str, object], *, is_streamed: bool
-    ) -> Generator[Mapping[str, object] | Ending, None, None]:
+    def relay(self, body: Mapping[str, object], *, is_streamed: bool) -> Answering[Mapping[str, object]]:
         """Relay to the first endpoint that takes it; see `ports.Relay`. The last model takes no foreign bodies."""
-
-        def by(link: ChainMember) -> Attempt[Mapping[str, object]]:
-            return lambda until: link.endpoint.relay(body, is_streamed=is_streamed, until=until)
-
-        return self._in_turn([partial(_guarded, link, by(link)) for link in self._links])
+        return self._in_turn(
+            [
+                partial(_guarded, link, partial(link.endpoint.relay, body, is_streamed=is_streamed))
+                for link in self._links
+            ]
+        )
 
     def breakers(self) -> Sequence[tuple[str, bool]]:
         """Return each endpoint's name, in order, and whether its breaker is open; sends no request."""
@@ -131,71 +141,50 @@ class ModelChain:
         for link in self._links:
             link.endpoint.close()
 
-    def _policy(self, until: float) -> RetryPolicy:
-        return RetryPolicy(self._limits.retries, lambda: until - self._clock(), self._sleep, self._chance)
-
-    def _in_turn(self, attempts: Sequence[Attempt[T]], *, within_s: float | None = None) -> Answering[T]:
+    def _in_turn(
+        self, attempts: Sequence[Callable[[float], Answering[T]]], *, within_s: float | None = None
+    ) -> Answering[T]:
         """Yield the first answer that is not to be passed on, each attempt retried; all tries count in its facts."""
         total_s = self._limits.total_s
         until = self._clock() + (total_s if within_s is None else min(total_s, within_s))
-        tries = 0
+        tries, failure = 0, Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
         for number, attempt in enumerate(attempts, 1):
-            is_last = number == len(attempts)
-            most = until if is_last else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
-            patient = self._policy(most)
-            for begun in repeated(partial(_begun, attempt, until), _failure, patient):
-                tries += begun.tries
-            with closing(begun.rest):
-                failure = _failure(begun)
-                # Another endpoint filters the same content; and an answer that is nothing is an answer.
-                if not is_last and failure is not None and not isinstance(failure, ContentFiltered):
-                    continue
-                yield counted(begun.first, tries, is_fallback=number > 1)
-                for piece in begun.rest:
-                    yield counted(piece, tries, is_fallback=number > 1)
-                return
-        yield Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
+            limit = until if number == len(attempts) else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
+            for retry in range(1, self._limits.retries + 2):
+                with closing(attempt(until)) as answering:
+                    first = next(answering)
+                    facts = first.facts if isinstance(first, Ending | TextChunk) else None
+                    tries += 1 if facts is None else facts.tries
+                    error = first.failure if isinstance(first, Ending) else None
+                    # Another endpoint filters the same content; and an answer that is nothing is an answer.
+                    if not isinstance(error, ModelError) or isinstance(error, ContentFiltered):
+                        yield counted(first, tries, is_fallback=number > 1)
+                        for piece in answering:
+                            yield counted(piece, tries, is_fallback=number > 1)
+                        return
+                failure = Ending(None, error, replace(facts or UNKNOWN_MODEL, tries=tries, is_fallback=number > 1))
+                wait_s = retry_wait_s(error, retry, left_s=limit - self._clock(), chance=self._chance)
+                if wait_s is None or retry > self._limits.retries:
+                    break
+                self._sleep(wait_s)
+        yield failure
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun(Generic[T]):
-    """An answer whose *first* item is here, its *rest*, and the *tries* that its endpoint counts."""
-
-    first: T | Ending
-    rest: Answering[T]
-    tries: int
-
-
-def _begun(attempt: Attempt[T], until: float) -> _Begun[T]:
-    rest = attempt(until)
-    first = next(rest)
-    if isinstance(first, Ending):
-        rest.close()
-    facts = first.facts if isinstance(first, Ending | TextChunk) else None
-    return _Begun(first, rest, 1 if facts is None else facts.tries)
-
-
-def _failure(begun: _Begun[T]) -> ModelError | None:
-    failure = begun.first.failure if isinstance(begun.first, Ending) else None
-    return failure if isinstance(failure, ModelError) else None
-
-
-def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[T]:
+def _guarded(link: ChainMember, attempt: Callable[..., Answering[T]], until: float) -> Answering[T]:
     """Yield what *attempt* yields, unless the endpoint's breaker is open; report to the breaker how it ended."""
-    verdict = link.breaker.verdict()
-    if verdict.wait_s > 0:
-        failure = ModelUnavailable(log=f"breaker open for {link.name}", retry_after_s=round(verdict.wait_s, 1))
+    if (wait_s := link.breaker.wait_s()) > 0:
+        failure = ModelUnavailable(log=f"breaker open for {link.name}", retry_after_s=max(1.0, round(wait_s, 1)))
         yield Ending(None, failure, replace(UNKNOWN_MODEL, tries=0))
         return
     is_there: bool | None = None
     try:
-        with closing(attempt(until)) as answering:
+        with closing(attempt(until=until)) as answering:
             for piece in answering:
                 if isinstance(piece, Ending):
                     is_there = _is_there(link, piece.failure)
                 yield piece
     finally:
-        link.breaker.note(verdict, is_there=is_there)
+        link.breaker.note(is_there=is_there)
 
 
 def _is_there(link: ChainMember, failure: RagError | None) -> bool | None:
@@ -213,76 +202,17 @@ def _is_there(link: ChainMember, failure: RagError | None) -> bool | None:
     return not (isinstance(failure, ModelUnavailable) and (failure.status is None or failure.status >= 500))
 
 
-def counted(piece: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
+def counted(piece: T | Ending, tries: int, *, is_fallback: bool) -> T | Ending:
     """Return *piece* with the number of tries in its facts, where it has facts."""
-    if isinstance(piece, Ending):
-        return replace(piece, facts=replace(piece.facts, tries=tries, is_fallback=is_fallback))
-    if isinstance(piece, TextChunk) and piece.facts is not None:
+    if isinstance(piece, Ending | TextChunk) and piece.facts is not None:
         return replace(piece, facts=replace(piece.facts, tries=tries, is_fallback=is_fallback))
     return piece
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerVerdict:
-    """Whether a request may pass: now (*wait_s* is 0), or after so many seconds; *probe* numbers a probe, 0 is none."""
-
-    wait_s: float = 0.0
-    probe: int = 0
-
-
-class Breaker:
-    """
-    One endpoint's breaker, shared by all its requests; safe for threads and greenlets.
-
-    Closed: all may pass. Open, for *reset_s* seconds: none may. Then one may pass as a probe; how it ends decides.
-    """
-
-    def __init__(self, failures: int, reset_s: float, clock: Callable[[], float]) -> None:
-        """Start closed. *failures* in a row open it, 0 turns it off; *clock* gives seconds that never go back."""
-        self._most, self._reset_s, self._clock = failures, reset_s, clock
-        self._lock = threading.Lock()
-        self._in_a_row = 0
-        self._opened_at: float | None = None
-        self._probes = 0
-        self._probe = 0
-        """The number of the probe that is on its way, 0 for none: only its own report ends it."""
-
-    def verdict(self) -> BreakerVerdict:
-        """
-        Return whether one request may pass now, which must then be reported; else the seconds until one may.
-
-        A request that was let through is reported with its verdict to `note`.
-        """
-        with self._lock:
-            if self._opened_at is None:
-                return BreakerVerdict()
-            wait = self._opened_at + self._reset_s - self._clock()
-            if wait <= 0 and not self._probe:
-                self._probes += 1
-                self._probe = self._probes
-                return BreakerVerdict(probe=self._probe)
-            return BreakerVerdict(max(wait, 1.0))
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the breaker is open, or half-open without an answered probe; sends no request."""
-        return self._opened_at is not None
-
-    def note(self, verdict: BreakerVerdict, *, is_there: bool | None) -> None:
-        """Note whether the endpoint is there, by the request of *verdict*; None where its reader left before."""
-        with self._lock:
-            if is_there:
-                self._in_a_row, self._opened_at = 0, None
-            elif is_there is False:
-                self._in_a_row += 1
-                if self._opened_at is not None or (self._most and self._in_a_row >= self._most):
-                    self._opened_at = self._clock()
-            if verdict.probe == self._probe:
-                self._probe = 0
-
-
 def chain_for(
-    settings: Settings,
+    rag: RagSettings,
+    llm: LlmSettings,
+    tls: Tls,
     extractive: Model,
     *,
     headers: Callable[[], Mapping[str, str]] = dict,
@@ -295,45 +225,32 @@ def chain_for(
     go along with each request.
 
     Raises:
-        ValueError: an endpoint's URL or a PEM file of `llm.tls.*` cannot be used.
+        ValueError: an endpoint's URL or a PEM file of *tls* cannot be used.
     """
-    limits = settings.llm.limits
+    limits = llm.limits
     links: list[ChainMember] = []
-
-    def chain(last: Model | None = None) -> ModelChain:
-        clock, sleep, chance = machine.monotonic, machine.sleep, machine.chance
-        return ModelChain(links, last=last, limits=limits, clock=clock, sleep=sleep, chance=chance)
-
-    for endpoint in endpoints_for(settings):
+    last = None
+    for endpoint in endpoints_for(rag, llm, tls):
         if endpoint.url == BUILTIN_MODEL:
-            return chain(extractive)
-        model = HttpModel(
-            replace(endpoint, headers=headers), template=settings.rag.template, limits=limits, machine=machine
-        )
+            last = extractive
+            break
+        model = HttpModel(replace(endpoint, headers=headers), template=rag.template, limits=limits, machine=machine)
         breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, machine.monotonic)
         links.append(ChainMember(urlsplit(endpoint.url).hostname or "", model, breaker))
-    return chain()
-
-
-def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
-    """Return all endpoints in order; a fallback without its own token is sent none."""
-    tls = settings.tls.llm
-    proxy = settings.llm.proxy
-    first = Endpoint(
-        settings.rag.model_url,
-        settings.rag.api_token,
-        tls=tls,
-        proxy=proxy,
-        server=settings.llm.server,
-        body=settings.llm.body,
+    return ModelChain(
+        links, last=last, limits=limits, clock=machine.monotonic, sleep=machine.sleep, chance=machine.chance
     )
-    complete = completed if settings.rag.template == "openai" else str
-    further = []
+
+
+def endpoints_for(rag: RagSettings, llm: LlmSettings, tls: Tls) -> tuple[Endpoint, ...]:
+    """Return all endpoints in order; a fallback without its own token is sent none."""
+    endpoints = [Endpoint(rag.model_url, rag.api_token, None, tls, llm.proxy, server=llm.server, body=llm.body)]
+    complete = completed if rag.template == "openai" else str
     # Tokens without an endpoint are an error of the settings, which questions are told; nothing is sent with them.
-    for address, token in zip(settings.llm.fallback, chain(settings.llm.fallback_tokens, repeat("")), strict=False):
+    for address, token in zip(llm.fallback, chain(llm.fallback_tokens, repeat("")), strict=False):
         url, _, model = address.partition("#")
-        further.append(Endpoint(complete(url), token, model or None, tls, proxy))
-    return (first, *further)
+        endpoints.append(Endpoint(complete(url), token, model or None, tls, llm.proxy))
+    return tuple(endpoints)
 
 
 class ExtractiveModel:
@@ -343,20 +260,16 @@ class ExtractiveModel:
         """Look for sentences in long texts *offload*."""
         self._aside = offload
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Answering[TextChunk]:
         """Yield the answer, sentence by sentence when it is streamed, then an `Ending` with "stop"."""
         facts = ModelFacts(name=BUILTIN_MODEL)
-        chars = sum(len(extract.text) for extract in prompt.extracts)
+        asked = prompt.sought or prompt.question
+        work = partial(pieces, asked, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)
         try:
-            parts = self._aside(partial(_pieces, prompt), chars)
+            parts = self._aside(work, sum(len(extract.text) for extract in prompt.extracts))
         except RagError as error:
             yield Ending(None, error, facts)
             return
         for text in parts if is_streamed else ("".join(parts),):
             yield TextChunk(text, facts)
         yield Ending("stop", facts=facts)
-
-
-def _pieces(prompt: Prompt) -> tuple[str, ...]:
-    asked = prompt.sought or prompt.question
-    return pieces(asked, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)

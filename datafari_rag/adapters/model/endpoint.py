@@ -10,7 +10,7 @@ Every foreign exception ends here as a core error. What holds for all HTTP is in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -36,7 +36,6 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.model.replies import (
-    MAX_REPLY_BYTES,
     RELAYED,
     ReplyChunk,
     ReplyTotals,
@@ -47,6 +46,7 @@ from datafari_rag.core.model.replies import (
 )
 from datafari_rag.core.model.servers import (
     AUTO,
+    LISTINGS,
     MAX_CHANGES,
     ServerNeeds,
     Thinking,
@@ -54,14 +54,12 @@ from datafari_rag.core.model.servers import (
     names_in,
     needs_for,
     window_in,
-    window_in_props,
-    window_in_show,
     with_query,
     with_thoughts,
     without_refused,
 )
 from datafari_rag.core.model.streams import Characters, ServerSentEvents, ThinkingFilter, TooLong
-from datafari_rag.core.settings.addresses import Tls
+from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.settings.table import ModelLimits
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 from datafari_rag.ports import Ending, TextChunk
@@ -69,18 +67,122 @@ from datafari_rag.ports import Ending, TextChunk
 MAX_ERROR_BYTES = 65_536
 """Longest reply of a status other than 200 that is read."""
 
-AFTER_END_S = 0.5
-"""How long the usage that follows a finish reason is waited for; the answer is complete without it."""
-
-AFTER_DONE_S = 0.05
-"""How long the end of the body is waited for after `[DONE]`, so that the connection can be used again."""
+AFTER_END_S, AFTER_DONE_S = 0.5, 0.05
+"""How long more is waited for after a finish reason, such as usage; and after `[DONE]`, for the end of the body."""
 
 END_MARK = "[DONE]"
 
-UNDERSTOOD = (NoAnswer, OnlyThoughts, ThoughtsPassedOn, ModelInputTooLong, ContentFiltered)
-"""Failures of a request whose form the server took."""
+MAX_MODELS = 256
+"""Of how many models of one endpoint the form is remembered: callers of /v1 may name any."""
+
+MAX_LISTING_BYTES, LISTING_S = 16_000_000, (5.0, 20.0)
+"""What is read of what a server says of its models, and for how long: to connect, and in all."""
+
+POOL = 2048
+"""Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""
 
 T = TypeVar("T")
+
+_COMPLETIONS = "/chat/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """
+    Where a model's server is; *token* empty means that no key is sent. *model* None asks for the prompt's model.
+
+    *proxy* is the http address of a proxy in between, with user and password if it wants them; empty means none.
+    *headers* are asked for with each request: its id and its trace. *server* names a row of the known servers, *body*
+    has further keys of a request (`llm.server`, `llm.body`).
+    """
+
+    url: str
+    token: str = field(default="", repr=False)
+    model: str | None = None
+    tls: Tls = PLAIN_TLS
+    proxy: str = field(default="", repr=False)
+    headers: Callable[[], Mapping[str, str]] = dict
+    server: str = AUTO
+    body: Mapping[str, object] = field(default_factory=dict)
+
+    def needs(self, model: str) -> ServerNeeds:
+        """Return what the server wants for *model*, as far as the table of known servers says."""
+        return needs_for(self.server, self.url, model, body=self.body)
+
+
+class ModelServer:
+    """All connections to one endpoint. Safe for threads and greenlets: a connection has one user at a time."""
+
+    def __init__(self, endpoint: Endpoint, machine: Machine = MACHINE) -> None:
+        """
+        Hold no connection yet; nothing is opened before the first request.
+
+        Raises:
+            ValueError: the URL is not http or https, or a PEM file cannot be used.
+        """
+        # Credentials in the address would take the place of the token.
+        url, _ = without_credentials(endpoint.url)
+        needs = endpoint.needs("")
+        self._url = with_query(url, needs.query)
+        self._client = machine.client(endpoint.url, failed, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
+        self._passed_on, self._clock = endpoint.headers, machine.monotonic
+        self._headers = {"Content-Type": "application/json"}
+        if endpoint.token:
+            name, value = (needs.key_header, "{}") if needs.key_header else ("Authorization", "Bearer {}")
+            self._headers[name] = value.format(endpoint.token)
+
+    def post(self, body: bytes, *, accept: str, timeout_s: tuple[float, float], max_bytes: int) -> Reply:
+        """
+        Send *body* and return the reply's head, whatever its status; see `http.Client.open`.
+
+        *timeout_s* is the longest time to connect and the longest until the head; *max_bytes* is the most of the body.
+
+        Raises:
+            ModelTimeout: not connected in time, or no head in time.
+            ModelUnavailable: no connection, or it ended before the head.
+            ModelGarbled: the head is not HTTP.
+        """
+        headers = {**self._passed_on(), **self._headers, "Accept": accept}
+        return self._client.open(Request("POST", self._url, timeout_s, max_bytes, body, headers, is_safe=True))
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its models. Raises: ModelError."""
+        return names_in(self._read("models"))
+
+    def window(self, model: str) -> int | None:
+        """Return the window of *model* in tokens, None where the server does not say; never fails."""
+        for path, asks in LISTINGS:
+            with suppress(ModelError):
+                size = window_in(self._read(path, orjson.dumps({"model": model}) if asks else None), model)
+                if size is not None:
+                    return size
+        return None
+
+    def _read(self, path: str, body: bytes | None = None) -> object:
+        """
+        Return the JSON at *path* of this server, beside the completions where it is relative; None where it is no JSON.
+
+        Raises:
+            ModelRefused: another status than 200.
+            ModelError: as `post`.
+        """
+        parts = urlsplit(self._url)
+        beside = path if path.startswith("/") else f"{parts.path.removesuffix(_COMPLETIONS)}/{path}"
+        url, method = urlunsplit(parts._replace(path=beside, query="")), "GET" if body is None else "POST"
+        until = self._clock() + LISTING_S[1]
+        headers = {**self._passed_on(), **self._headers, "Accept": "application/json"}
+        request = Request(method, url, LISTING_S, MAX_LISTING_BYTES, body, headers, is_safe=True)
+        status, data = self._client.whole(request, lambda: until - self._clock())
+        if status != 200:
+            raise ModelRefused(log=f"status={status}", status=status)
+        try:
+            return orjson.loads(data)
+        except ValueError:
+            return None
+
+    def close(self) -> None:
+        """Close the idle connections; those in use are closed when their reply ends."""
+        self._client.close()
 
 
 class HttpModel:
@@ -105,8 +207,7 @@ class HttpModel:
             ValueError: the endpoint's URL or one of its PEM files cannot be used.
             KeyError: no such template.
         """
-        self._server = ModelServer(endpoint, machine)
-        self._endpoint, self._model = endpoint, endpoint.model
+        self._server, self._endpoint = ModelServer(endpoint, machine), endpoint
         self._taken: dict[str, tuple[bool, Thinking]] = {}
         """By model: whether it wanted the plain form, and how it thinks."""
         # Its replies name no model, and callers are to see what answered.
@@ -122,10 +223,11 @@ class HttpModel:
 
         *until* is the time of *clock* at which the answer must be there, when that is sooner than the total limit.
         """
-        if self._model is not None:
-            prompt = replace(prompt, model=self._model, chosen=prompt.chosen - {"model"})
+        if self._endpoint.model is not None:
+            prompt = replace(prompt, model=self._endpoint.model, chosen=prompt.chosen - {"model"})
         until = self._clock() + self._limits.total_s if until is None else until
-        needs, refused = self._needs(prompt.model), list[ServerNeeds]()
+        known = needs = self._needs(prompt.model)
+        refused: list[ServerNeeds] = []
         while True:
             tally = ReplyTotals(prompt.model or self._name, tries=1 + len(refused))
             # A whole reply can wait for its end to be without thoughts, a stream only where it must.
@@ -133,21 +235,27 @@ class HttpModel:
             thinking = ThinkingFilter(is_held=is_aloud or not is_streamed, thinks_aloud=is_aloud)
             failure: RagError | None = None
             try:
-                reply, patience = self._reply_to(prompt, needs, is_streamed=is_streamed, until=until)
+                reply, deadline = self._reply_to(prompt, needs, is_streamed=is_streamed, until=until)
                 with reply:
-                    yield from self._pieces(reply, tally, patience, thinking)
+                    yield from self._pieces(reply, tally, deadline, thinking)
                 failure = tally.failure()
             except ModelError as error:
                 failure = error
-            changed = None if tally.has_text else _changed(failure, needs, refused)
-            if changed is None:
+            rejection = failure.rejection if isinstance(failure, ModelError) and not tally.has_text else None
+            changed = without_refused(needs, rejection) if rejection and len(refused) < MAX_CHANGES else None
+            if changed is None or changed in (needs, *refused):
                 break
             refused.append(needs)
             needs = changed
         if failure is None or isinstance(failure, UNDERSTOOD):
             has_thoughts = tally.facts.has_thoughts or isinstance(failure, OnlyThoughts)
-            self._remember(prompt.model, with_thoughts(needs, thinking, prompt, has_thoughts=has_thoughts))
-        yield Ending(tally.finish_reason, _blamed(failure, prompt), tally.facts)
+            needs = with_thoughts(needs, thinking, prompt, has_thoughts=has_thoughts)
+            if (needs.is_plain, needs.thinking) != (known.is_plain, known.thinking) and len(self._taken) < MAX_MODELS:
+                self._taken[prompt.model] = needs.is_plain, needs.thinking
+        if isinstance(failure, ModelError):
+            # What the caller chose and the model refused is the caller's error.
+            failure = callers_error(failure, chosen=prompt.chosen, model=prompt.model) or failure
+        yield Ending(tally.finish_reason, failure, tally.facts)
 
     def _needs(self, model: str) -> ServerNeeds:
         """Return what the server wants for *model*: what its table says, in the form that was taken last."""
@@ -155,34 +263,27 @@ class HttpModel:
         needs = self._endpoint.needs(model)
         return replace(needs, is_plain=is_plain or needs.is_plain, thinking=thinking or needs.thinking)
 
-    def _remember(self, model: str, needs: ServerNeeds) -> None:
-        before = self._needs(model)
-        if (needs.is_plain, needs.thinking) != (before.is_plain, before.thinking) and len(self._taken) < MAX_MODELS:
-            self._taken[model] = needs.is_plain, needs.thinking
-
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool, until: float | None = None
     ) -> Generator[Mapping[str, object] | Ending, None, None]:
         """Hand *body* on once, and its reply back, both unchanged; see `ports.Relay`."""
-        if self._model is not None:
-            body = {**body, "model": self._model}
+        if self._endpoint.model is not None:
+            body = {**body, "model": self._endpoint.model}
         tally = ReplyTotals(str(body.get("model") or ""))
         failure: RagError | None = None
         try:
-            patience = ReadDeadline(
-                self._limits, self._clock, is_streamed=is_streamed, until=until, most_bytes=most_bytes(body)
-            )
-            with self._answered(encoded(body), patience, is_relayed=True) as reply:
-                read = openai.delta if _is_stream(reply, patience) else openai.answer
+            deadline = ReadDeadline(self._limits, self._clock, is_streamed=is_streamed, until=until)
+            with self._answered(encoded(body), deadline, most_bytes(body), is_relayed=True) as reply:
+                read = openai.delta if _is_stream(reply, deadline) else openai.answer
                 # Of all answers that a relayed body requests each must be finished.
                 choices = body.get("n")
                 unfinished = choices if isinstance(choices, int) and choices > 0 else 1
-                for chunk in self._chunks(reply, tally, patience):
+                for chunk in _chunks(reply, tally, deadline):
                     unfinished -= _finishes(chunk)
                     delta = read(chunk)
                     finished = None if unfinished > 0 else delta.finish_reason or tally.finish_reason or "stop"
                     tally.add(replace(delta, finish_reason=finished))
-                    yield from patience.lent(chunk)
+                    yield from deadline.lent(chunk)
         except RagError as error:
             failure = error
         yield Ending(tally.finish_reason, failure, tally.facts)
@@ -200,31 +301,30 @@ class HttpModel:
         The request's body, all documents in it, ends here: it would be the largest part of an open stream.
         """
         body = self._template.body(prompt, is_streamed, needs)
+        deadline = ReadDeadline(self._limits, self._clock, is_streamed=body.get("stream") is True, until=until)
         most = most_bytes({"max_tokens": prompt.max_tokens, **body})
-        is_stream = body.get("stream") is True
-        patience = ReadDeadline(self._limits, self._clock, is_streamed=is_stream, until=until, most_bytes=most)
-        return self._answered(encoded(body), patience), patience
+        return self._answered(encoded(body), deadline, most), deadline
 
-    def _answered(self, body: bytes, patience: ReadDeadline, *, is_relayed: bool = False) -> Reply:
+    def _answered(self, body: bytes, deadline: ReadDeadline, most: int, *, is_relayed: bool = False) -> Reply:
         """Return the reply when it is a 200. Raises: ModelError; RefusedByModel, where a relayed body is refused."""
-        left_s = patience.left_s()
+        left_s = deadline.left_s()
         reply = self._server.post(
             body,
-            accept="text/event-stream, application/json" if patience.is_streamed else "application/json",
+            accept="text/event-stream, application/json" if deadline.is_streamed else "application/json",
             timeout_s=(min(self._limits.connect_s, left_s), left_s),
-            max_bytes=patience.most_bytes,
+            max_bytes=most,
         )
         if reply.status == 200:
             return reply
         with reply:
-            rejection = _rejection(reply, patience)
+            rejection = _rejection(reply, deadline)
         # All of a relayed body was its sender's own.
         if is_relayed and rejection.status in RELAYED:
             raise refused_by_model(rejection)
         raise failure_for(rejection, now_s=self._wall_clock())
 
     def _pieces(
-        self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline, thinking: ThinkingFilter
+        self, reply: Reply, tally: ReplyTotals, deadline: ReadDeadline, thinking: ThinkingFilter
     ) -> Iterator[TextChunk]:
         """
         Yield the answer's text without the model's thoughts; a whole reply's at its end, when it is no failure.
@@ -232,80 +332,48 @@ class HttpModel:
         White space before the first word waits for it. Raises: ModelError, as `_chunks`; ThoughtsPassedOn, where a
         stream showed too late that it began with thoughts.
         """
-        is_stream, began, is_begun = _is_stream(reply, patience), self._clock(), False
+        is_stream, began, is_begun = _is_stream(reply, deadline), self._clock(), False
         read = self._template.delta if is_stream else self._template.answer
         characters, text = Characters(), ""
-        for chunk in self._chunks(reply, tally, patience):
+        for chunk in _chunks(reply, tally, deadline):
             delta = read(chunk)
             before = thinking.thought_chars
-            if delta.thought_chars:
-                thinking.apart(delta.thought_chars)
+            thinking.apart(delta.thought_chars)
             said = thinking.feed(delta.text)
             if thinking.thought_chars > before:
                 tally.note_thoughts(thinking.thought_chars, (self._clock() - began) * 1000)
-                patience.go_on()
+                deadline.go_on()
             tally.add(delta if said == delta.text else replace(delta, text=said))
             text += characters.feed(said)
             if text and is_stream and tally.has_text:
-                yield from patience.lent(TextChunk(text, None if is_begun else tally.facts))
+                yield from deadline.lent(TextChunk(text, None if is_begun else tally.facts))
                 text, is_begun = "", True
-            if thinking.is_late:
-                raise ThoughtsPassedOn(log="a mark that ends thoughts")
         said = thinking.end(is_cut=tally.finish_reason == "length")
+        if thinking.is_late:
+            raise ThoughtsPassedOn(log="a mark that ends thoughts")
         tally.note_thoughts(thinking.thought_chars, tally.facts.thought_ms)
         tally.add(ReplyChunk(said))
         text += characters.feed(said) + characters.end()
         if text and tally.has_text and (is_stream or tally.failure() is None):
             yield TextChunk(text, None if is_begun else tally.facts)
 
-    def _chunks(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[Mapping[str, object]]:
-        """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
-        if _is_stream(reply, patience):
-            return _streamed(reply, tally, patience)
-        return iter((decoded(b"".join(reply.pieces(patience.left_s))),))
 
-
-def _blamed(failure: RagError | None, prompt: Prompt) -> RagError | None:
-    """Return *failure*, or the error for the caller where what they chose was refused."""
-    if not isinstance(failure, ModelError):
-        return failure
-    return callers_error(failure, chosen=prompt.chosen, model=prompt.model) or failure
-
-
-def _changed(failure: RagError | None, needs: ServerNeeds, refused: Sequence[ServerNeeds]) -> ServerNeeds | None:
-    """Return the form in which the question is sent once more, None where *failure* leaves none that is new."""
-    rejection = failure.rejection if isinstance(failure, ModelError) else None
-    if rejection is None or len(refused) == MAX_CHANGES:
-        return None
-    changed = without_refused(needs, rejection)
-    return None if changed in (needs, *refused) else changed
+UNDERSTOOD = (NoAnswer, OnlyThoughts, ThoughtsPassedOn, ModelInputTooLong, ContentFiltered)
+"""Failures of a request whose form the server took."""
 
 
 class ReadDeadline:
-    """
-    How much longer one answer is waited for: until its first text, then until the next, and never past the total.
-
-    *most_bytes* is how much of it is read.
-    """
+    """How much longer one answer is waited for: until its first text, then until the next, and never past the total."""
 
     def __init__(
-        self,
-        limits: ModelLimits,
-        clock: Callable[[], float],
-        *,
-        is_streamed: bool,
-        until: float | None = None,
-        most_bytes: int = MAX_REPLY_BYTES,
+        self, limits: ModelLimits, clock: Callable[[], float], *, is_streamed: bool, until: float | None = None
     ) -> None:
         """Start now. *until* ends it sooner than the total limit would."""
-        self.most_bytes = most_bytes
-        self._limits, self._clock = limits, clock
-        self.is_streamed = is_streamed
+        self._limits, self._clock, self.is_streamed = limits, clock, is_streamed
         now = clock()
         self._end = now + limits.total_s if until is None else min(until, now + limits.total_s)
         self._next = now + limits.first_token_s if is_streamed else self._end
-        self._is_waited = False
-        self._lent_s = 0.0
+        self._is_waited, self._lent_s = False, 0.0
 
     def lent(self, piece: T) -> Iterator[T]:
         """
@@ -362,13 +430,20 @@ def decoded(data: bytes | str) -> Mapping[str, object]:
     return value
 
 
-def _streamed(reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[Mapping[str, object]]:
-    """Yield the chunks of a stream. What goes wrong after the finish reason is no matter. Raises: ModelError."""
+def _chunks(reply: Reply, tally: ReplyTotals, deadline: ReadDeadline) -> Iterator[Mapping[str, object]]:
+    """
+    Yield the JSON objects of a reply as they come: one, or the chunks of a stream.
+
+    What goes wrong after the finish reason is no matter. Raises: ModelError.
+    """
+    if not _is_stream(reply, deadline):
+        yield decoded(b"".join(reply.pieces(deadline.left_s)))
+        return
     events, count, size = ServerSentEvents(), 0, 0
     data, is_done = b"-", False
     try:
         while data:
-            data = reply.read(patience.left_s())
+            data = reply.read(deadline.left_s())
             size += len(data)
             for event in () if is_done else events.feed(data) if data else events.end():
                 is_done = is_done or event.strip() == END_MARK
@@ -376,13 +451,12 @@ def _streamed(reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Itera
                     count += 1
                     yield _chunk(event, count, is_cut=not data)
             if is_done or tally.finish_reason is not None:
-                patience.end(AFTER_DONE_S if is_done else AFTER_END_S)
-    except ModelError:
+                deadline.end(AFTER_DONE_S if is_done else AFTER_END_S)
+    except (ModelError, TooLong) as error:
+        if tally.finish_reason is None and isinstance(error, TooLong):
+            raise ModelGarbled(log="an event is too long") from error
         if tally.finish_reason is None and not is_done:
             raise
-    except TooLong as error:
-        if tally.finish_reason is None:
-            raise ModelGarbled(log="an event is too long") from error
     if size and not count and not is_done:
         raise ModelGarbled(log=f"no event in {size} bytes")
     # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete.
@@ -407,151 +481,22 @@ def _finishes(chunk: Mapping[str, object]) -> int:
     return sum(isinstance(choice, Mapping) and choice.get("finish_reason") is not None for choice in choices)
 
 
-def _rejection(reply: Reply, patience: ReadDeadline) -> Rejection:
+def _rejection(reply: Reply, deadline: ReadDeadline) -> Rejection:
     """Read the reply of a status other than 200; a body that cannot be read leaves the status."""
     data = b""
-    try:
-        for piece in reply.pieces(patience.left_s):
+    error: Mapping[str, object] = {}
+    with suppress(ModelError):
+        for piece in reply.pieces(deadline.left_s):
             data += piece
             if len(data) > MAX_ERROR_BYTES:
-                raise ModelGarbled
-    except ModelError:
-        data = b""
-    try:
+                break
         error = error_object(decoded(data))
-    except ModelGarbled:
-        error = {}
     return Rejection(reply.status, reply.headers, len(data), error)
 
 
-def _is_stream(reply: Reply, patience: ReadDeadline) -> bool:
+def _is_stream(reply: Reply, deadline: ReadDeadline) -> bool:
     """Say whether the reply is a stream: asked for, and not answered whole all the same."""
-    return patience.is_streamed and not reply.headers.get("content-type", "").lower().startswith("application/json")
-
-
-MAX_MODELS = 256
-"""Of how many models of one endpoint the form is remembered: callers of /v1 may name any."""
-
-MAX_LISTING_BYTES = 16_000_000
-TIMEOUT_S = (5.0, 20.0)
-"""What is read of what a server says of its models, and for how long: to connect, and in all."""
-
-_COMPLETIONS = "/chat/completions"
-
-POOL = 2048
-"""Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """
-    Where a model's server is; *token* empty means that no key is sent. *model* None asks for the prompt's model.
-
-    *proxy* is the http address of a proxy in between, with user and password if it wants them; empty means none.
-    *headers* are asked for with each request: its id and its trace. *server* names a row of the known servers, *body*
-    has further keys of a request (`llm.server`, `llm.body`).
-    """
-
-    url: str
-    token: str = field(default="", repr=False)
-    model: str | None = None
-    tls: Tls = field(default_factory=Tls)
-    proxy: str = field(default="", repr=False)
-    headers: Callable[[], Mapping[str, str]] = dict
-    server: str = AUTO
-    body: Mapping[str, object] = field(default_factory=dict)
-
-    def needs(self, model: str) -> ServerNeeds:
-        """Return what the server wants for *model*, as far as the table of known servers says."""
-        return needs_for(self.server, self.url, model, body=self.body)
-
-
-class ModelServer:
-    """
-    All connections to one endpoint. Safe for threads and greenlets: a connection has one user at a time.
-
-    Nothing of a request is kept here but its idle connection.
-    """
-
-    def __init__(self, endpoint: Endpoint, machine: Machine = MACHINE) -> None:
-        """
-        Hold no connection yet; nothing is opened before the first request.
-
-        Raises:
-            ValueError: the URL is not http or https, or a PEM file cannot be used.
-        """
-        # Credentials in the address would take the place of the token.
-        url, _ = without_credentials(endpoint.url)
-        needs = endpoint.needs(endpoint.model or "")
-        self._url = with_query(url, needs.query)
-        self._client = machine.client(endpoint.url, failed, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
-        self._passed_on, self._clock = endpoint.headers, machine.monotonic
-        self._headers = {"Content-Type": "application/json"}
-        if endpoint.token and needs.key_header:
-            self._headers[needs.key_header] = endpoint.token
-        elif endpoint.token:
-            self._headers["Authorization"] = f"Bearer {endpoint.token}"
-
-    def post(self, body: bytes, *, accept: str, timeout_s: tuple[float, float], max_bytes: int) -> Reply:
-        """
-        Send *body* and return the reply's head, whatever its status; see `http.Client.open`.
-
-        *timeout_s* is the longest time to connect and the longest until the head; *max_bytes* is the most of the body.
-
-        Raises:
-            ModelTimeout: not connected in time, or no head in time.
-            ModelUnavailable: no connection, or it ended before the head.
-            ModelGarbled: the head is not HTTP.
-        """
-        request = Request("POST", self._url, timeout_s, max_bytes, body, self._with_own(accept), is_safe=True)
-        return self._client.open(request)
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of its models. Raises: ModelError."""
-        return names_in(self._read("models"))
-
-    def window(self, model: str) -> int | None:
-        """Return the window of *model* in tokens, None where the server does not say; never fails."""
-
-        def tried(path: str, body: bytes | None = None) -> object:
-            with suppress(ModelError):
-                return self._read(path, body)
-            return None
-
-        # Of Ollama, what a loaded model has counts before what it would be given.
-        listed = ("models", "/api/v0/models", "/api/ps")
-        size = next(filter(None, (window_in(tried(path), model) for path in listed)), None)
-        size = size or window_in_props(tried("/props"))
-        return size or window_in_show(tried("/api/show", orjson.dumps({"model": model})))
-
-    def _read(self, path: str, body: bytes | None = None) -> object:
-        """
-        Return the JSON at *path* of this server, beside the completions where it is relative; None where it is no JSON.
-
-        Raises:
-            ModelRefused: another status than 200.
-            ModelError: as `post`.
-        """
-        parts = urlsplit(self._url)
-        beside = path if path.startswith("/") else f"{parts.path.removesuffix(_COMPLETIONS)}/{path}"
-        url, method = urlunsplit(parts._replace(path=beside, query="")), "GET" if body is None else "POST"
-        until = self._clock() + TIMEOUT_S[1]
-        headers = self._with_own("application/json")
-        request = Request(method, url, TIMEOUT_S, MAX_LISTING_BYTES, body, headers, is_safe=True)
-        status, data = self._client.whole(request, lambda: until - self._clock())
-        if status != 200:
-            raise ModelRefused(log=f"status={status}", status=status)
-        try:
-            return orjson.loads(data)
-        except ValueError:
-            return None
-
-    def _with_own(self, accept: str) -> Mapping[str, str]:
-        return {**self._passed_on(), **self._headers, "Accept": accept}
-
-    def close(self) -> None:
-        """Close the idle connections; those in use are closed when their reply ends."""
-        self._client.close()
+    return deadline.is_streamed and not reply.headers.get("content-type", "").lower().startswith("application/json")
 
 
 def failed(fault: Fault, log: str) -> ModelError:

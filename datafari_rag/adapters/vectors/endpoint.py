@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from datafari_rag.adapters.http import TIMEOUTS, Client, Fault, Request
-from datafari_rag.adapters.retries import RetryPolicy, repeated
+from datafari_rag.adapters.retries import retry_wait_s
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.text.folding import encodable
@@ -85,7 +85,6 @@ class EndpointEmbedder:
 
     def _batch(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
         deadline = self._clock() + self._options.limits_s[purpose]
-        patient = RetryPolicy(self._options.retries, lambda: deadline - self._clock(), self._sleep)
         prefix = self._options.prefixes.get(purpose, "")
         body: dict[str, object] = {
             "input": [encodable(f"{prefix}{text[:MAX_TEXT_CHARS]}") for text in texts],
@@ -95,17 +94,17 @@ class EndpointEmbedder:
             body["model"] = self._options.model
         if self._options.dimensions is not None:
             body["dimensions"] = self._options.dimensions
-        *_, vectors = repeated(lambda: self._outcome(body, len(texts), deadline), _failure, patient)
-        if isinstance(vectors, EmbeddingError):
-            raise vectors
+        for number in range(1, self._options.retries + 2):
+            try:
+                vectors = self._requested(body, len(texts), deadline)
+                break
+            except EmbeddingError as error:
+                wait_s = retry_wait_s(error, number, left_s=deadline - self._clock())
+                if wait_s is None or number > self._options.retries:
+                    raise
+                self._sleep(wait_s)
         self._dimensions = len(vectors[0])
         return vectors
-
-    def _outcome(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector] | EmbeddingError:
-        try:
-            return self._requested(body, number, deadline)
-        except EmbeddingError as error:
-            return error
 
     def _requested(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector]:
         left_s = deadline - self._clock()
@@ -128,10 +127,6 @@ class EndpointEmbedder:
         except ValueError as error:
             # One of two fixed sentences.
             raise EmbeddingsUnavailable(log=str(error), can_repeat=False) from error
-
-
-def _failure(outcome: list[Vector] | EmbeddingError) -> EmbeddingError | None:
-    return outcome if isinstance(outcome, EmbeddingError) else None
 
 
 def failed(fault: Fault, log: str) -> EmbeddingError:

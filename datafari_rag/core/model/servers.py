@@ -3,8 +3,7 @@ What a model's server wants of a request, where servers differ; what is known of
 lists its models: names and windows.
 
 The papers' form (Datafari RagAPI) is the default: one message for each document, `max_tokens`, `temperature`, the key
-as a bearer token. `/v1/models` is everybody's list; LM Studio has `/api/v0/models` besides, llama.cpp `/props`, Ollama
-`/api/ps` and `/api/show`.
+as a bearer token.
 
 What a refusal means, to the service, to its administrator, to the caller: the service leaves out a parameter that the
 server does not take, or sends the messages in their plainest form. An administrator is shown the server's words and
@@ -28,7 +27,6 @@ from datafari_rag.core.errors import (
     ModelInputTooLong,
     ModelNotFound,
     RagError,
-    Refusal,
     RefusedByModel,
     Rejection,
 )
@@ -120,38 +118,24 @@ def named_in(names: Collection[object], model: str) -> str | None:
     return next((name for name in (model, f"{model}:latest") if name in names), None)
 
 
-def window_in(listing: object, model: str) -> int | None:
-    """Return the window of *model* in tokens by a list of models, None where it says nothing of it."""
-    items = [item for item in _items(listing) if named_in((item.get("id"), item.get("name")), model)]
-    places = [place for item in items for place in (item, item.get("meta")) if isinstance(place, Mapping)]
-    return next((size for place in places for name in _WINDOWS if (size := _size(place.get(name)))), None)
-
-
-def window_in_props(reply: object) -> int | None:
-    """Return the window of each slot by llama.cpp's `/props`."""
-    defaults = reply.get("default_generation_settings") if isinstance(reply, Mapping) else None
-    return _size(defaults.get("n_ctx")) if isinstance(defaults, Mapping) else None
-
-
-def window_in_show(reply: object) -> int | None:
-    """
-    Return the window that Ollama's `/api/show` names for a model: its `num_ctx`, else None.
-
-    The `context_length` there is what the model could have; what Ollama gives it without `num_ctx` is not in the reply.
-    """
-    text = reply.get("parameters") if isinstance(reply, Mapping) else None
-    match = _NUM_CTX.search(text[:100_000]) if isinstance(text, str) else None
-    return int(match[1]) if match else None
+def window_in(reply: object, model: str) -> int | None:
+    """Return the window of *model* in tokens by a reply from one of `LISTINGS`, None where it says nothing of it."""
+    if not isinstance(reply, Mapping):
+        return None
+    items = [item for item in _items(reply) if named_in((item.get("id"), item.get("name")), model)]
+    places = [*items, *(item.get("meta") for item in items), reply.get("default_generation_settings")]
+    sizes = (place.get(name) for place in places if isinstance(place, Mapping) for name in _WINDOWS)
+    size = next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
+    # The `context_length` that Ollama shows is what the model could have; what it gives it is not in the reply.
+    text = reply.get("parameters")
+    match = _NUM_CTX.search(text[:100_000]) if size is None and isinstance(text, str) else None
+    return int(match[1]) if match else size
 
 
 def _items(listing: object) -> Iterator[Mapping[str, object]]:
     lists = [listing.get(name) for name in ("data", "models")] if isinstance(listing, Mapping) else []
     items = chain.from_iterable(rows for rows in lists if isinstance(rows, list))
     yield from (item for item in islice(items, MAX_MODELS) if isinstance(item, Mapping))
-
-
-def _size(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 _BASE_PATH = re.compile(r"/(v\d[a-z\d]{0,10}|openai)$")
@@ -205,6 +189,12 @@ Whoever serves them may put the thoughts apart: a reply that has some there show
 """
 
 MAX_MODELS = 10_000
+
+LISTINGS = (("models", False), ("/api/v0/models", False), ("/api/ps", False), ("/props", False), ("/api/show", True))
+"""
+Where servers say what they serve, and whether the model's name is asked for there: everybody, LM Studio, Ollama of the
+models that are loaded, which counts before what it would give them, llama.cpp of each slot, Ollama of one model.
+"""
 
 _WINDOWS = (
     "loaded_context_length",
@@ -287,25 +277,12 @@ def words_of(rejection: Rejection | None, texts: Sequence[str], secrets: Sequenc
         message = message.replace(secret, "…")
     text = _CONTROL.sub(" ", message[:MAX_READ_CHARS])
     escaped = (json.dumps(value, ensure_ascii=is_ascii)[1:-1] for value in texts for is_ascii in (False, True))
-    words = _without_quotes(text, [_CONTROL.sub(" ", value) for value in (*texts, *escaped, *secrets)]).strip()
+    sent = [_CONTROL.sub(" ", value) for value in (*texts, *escaped, *secrets)]
+    runs = (at for at in range(len(text) - RUN_CHARS + 1) if any(text[at : at + RUN_CHARS] in one for one in sent))
+    hidden = {place for at in runs for place in range(at, at + RUN_CHARS)}
+    shown = "".join("\0" if at in hidden else sign for at, sign in enumerate(text))
+    words = re.sub("\0+", "…", shown).strip()
     return words if len(words) <= MAX_SHOWN_CHARS else words[: MAX_SHOWN_CHARS - 1] + "…"
-
-
-def _without_quotes(text: str, texts: Sequence[str]) -> str:
-    pieces: list[str] = []
-    at = 0
-    while at < len(text):
-        run = text[at : at + RUN_CHARS]
-        if len(run) < RUN_CHARS or not any(run in value for value in texts):
-            pieces.append(text[at])
-            at += 1
-            continue
-        end = at + RUN_CHARS
-        while end < len(text) and any(text[end - RUN_CHARS + 1 : end + 1] in value for value in texts):
-            end += 1
-        pieces.append("…")
-        at = end
-    return "".join(pieces)
 
 
 def advice_for(error: RagError) -> str:
@@ -324,23 +301,20 @@ def callers_error(failure: ModelError, *, chosen: Collection[str], model: str) -
     if rejection is None or rejection.status not in RELAYED:
         return None
     refusal = refusal_of(rejection)
-    for kind, param, code, sentence in BLAMED:
-        if isinstance(failure, kind) and param in chosen:
-            return _error(sentence.format(model=model[:MAX_NAME_SHOWN]), refusal, code=code, param=param)
-    named = _OTHER_NAMES.get(refusal.param or "", refusal.param)
-    if named is None or named not in chosen:
+    param = _OTHER_NAMES.get(refusal.param or "", refusal.param)
+    code, sentence = "invalid_value", f"The model does not accept this value of {param}."
+    for kind, blamed, blamed_code, blamed_sentence in BLAMED:
+        if isinstance(failure, kind) and blamed in chosen:
+            param, code, sentence = blamed, blamed_code, blamed_sentence.format(model=model[:MAX_NAME_SHOWN])
+    if param is None or param not in chosen:
         return None
-    return _error(f"The model does not accept this value of {named}.", refusal, code="invalid_value", param=named)
-
-
-def _error(reason: str, refusal: Refusal, *, code: str, param: str) -> RefusedByModel:
     spelled = replace(
         refusal,
         code=code if refusal.code is None or refusal.code.isdigit() else refusal.code,
         kind=refusal.kind or "invalid_request_error",
         param=refusal.param or param,
     )
-    return RefusedByModel(reason, refusal=spelled, log=f"status={refusal.status} by the caller's {param}")
+    return RefusedByModel(sentence, refusal=spelled, log=f"status={refusal.status} by the caller's {param}")
 
 
 CONVERSATION = "messages"

@@ -189,7 +189,7 @@ def test_an_open_breaker_passes_on_at_once_and_a_probe_closes_it(clock: Clock) -
     assert [told(model)[-1].facts.is_fallback for _ in range(2)] == [False, False]
 
 
-def test_a_reader_who_leaves_frees_the_probe(clock: Clock) -> None:
+def test_a_reader_who_leaves_a_probe_leaves_the_next_to_another_one(clock: Clock) -> None:
     endpoint = FakeEndpoint(clock, ModelTimeout())
     model = chain(clock, endpoint, failures=1)
     told(model)
@@ -198,6 +198,7 @@ def test_a_reader_who_leaves_frees_the_probe(clock: Clock) -> None:
     said = model.generate(PROMPT, is_streamed=True)
     next(said)
     said.close()
+    clock.now += 30
     assert told(model) == GOOD
 
 

@@ -42,7 +42,7 @@ def failed(error: RagError) -> list[TextChunk | Ending]:
 
 
 def chain_of(attempts: Attempts, slept: list[float], *, limits: ModelLimits, jitter: float = 1.0) -> ModelChain:
-    link = ChainMember("a", attempts, Breaker(0, 1, lambda: 0.0))  # type: ignore[arg-type] # it relays nothing
+    link = ChainMember("a", attempts, Breaker(0, 1, lambda: 0.0))  # type: ignore[arg-type] # a fake
     return ModelChain([link], limits=limits, clock=lambda: 0.0, sleep=slept.append, chance=lambda: jitter)
 
 

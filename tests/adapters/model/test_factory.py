@@ -35,7 +35,13 @@ def stub() -> Iterator[Stub]:
 
 
 def told(settings: Settings, model: str) -> tuple[str, Ending]:
-    chain = chain_for(settings, FakeExtractive(), machine=replace(MACHINE, sleep=lambda seconds: None))
+    chain = chain_for(
+        settings.rag,
+        settings.llm,
+        settings.tls.llm,
+        FakeExtractive(),
+        machine=replace(MACHINE, sleep=lambda seconds: None),
+    )
     *pieces, ending = chain.generate(Prompt("What?", (), None, "n", model=model), is_streamed=True)
     assert isinstance(ending, Ending)
     return "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)), ending
@@ -50,7 +56,7 @@ def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_tok
         tls=TlsByServer(llm=Tls("ca.pem")),
     )
     tls = Tls("ca.pem")
-    assert endpoints_for(settings) == (
+    assert endpoints_for(settings.rag, settings.llm, settings.tls.llm) == (
         Endpoint("http://a/v1/chat/completions", "sk-a", tls=tls),
         Endpoint("http://b/v1/chat/completions", "sk-b", "model-b", tls),
         Endpoint("http://c/v1/chat/completions", "", None, tls),
@@ -84,4 +90,4 @@ def test_fallbacks_are_asked_in_turn_and_the_built_in_one_last(stub: Stub) -> No
 )
 def test_what_cannot_be_used_is_said_when_it_is_built(settings: Settings) -> None:
     with pytest.raises(ValueError, match="expected"):
-        chain_for(settings, FakeExtractive())
+        chain_for(settings.rag, settings.llm, settings.tls.llm, FakeExtractive())

@@ -128,6 +128,7 @@ def test_what_names_no_difference_changes_nothing(rejection: Rejection) -> None:
 def test_a_reply_shows_whether_its_model_thinks(text: str, known: Thinking, shown: str) -> None:
     thinking = ThinkingFilter(is_held=True, thinks_aloud=known == "aloud")
     thinking.feed(text)
+    thinking.end(is_cut=False)
     needs, prompt = ServerNeeds(thinking=known), Prompt("What is nice?", (), None, "n")
     assert with_thoughts(needs, thinking, prompt, has_thoughts=thinking.thought_chars > 0).thinking == shown
 
@@ -137,5 +138,6 @@ def test_hidden_thoughts_count_and_a_mark_that_may_be_quoted_does_not() -> None:
     thinking = ThinkingFilter(is_held=False)
     assert with_thoughts(PAPERS_FORM, thinking, prompt, has_thoughts=True).thinking == "apart"
     thinking.feed("It is </think>.")
+    thinking.end(is_cut=False)
     assert thinking.is_without_beginning
     assert with_thoughts(PAPERS_FORM, thinking, prompt, has_thoughts=False) == PAPERS_FORM

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.model.servers import named_in, names_in, window_in, window_in_props, window_in_show
+from datafari_rag.core.model.servers import named_in, names_in, window_in
 
 LISTED = {
     "vllm": ({"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 32768}, 32768),
@@ -34,8 +34,8 @@ def test_names_come_in_their_order() -> None:
 
 
 def test_props_of_llama_cpp() -> None:
-    assert window_in_props({"default_generation_settings": {"n_ctx": 4096}}) == 4096
-    assert [window_in_props(reply) for reply in (None, {}, {"default_generation_settings": 1})] == [None] * 3
+    assert window_in({"default_generation_settings": {"n_ctx": 4096}}, "m") == 4096
+    assert [window_in(reply, "m") for reply in (None, {}, {"default_generation_settings": 1})] == [None] * 3
 
 
 def test_what_ollama_has_loaded() -> None:
@@ -55,5 +55,5 @@ def test_what_ollama_shows() -> None:
         "parameters": 'num_keep 24\nnum_ctx                        8192\nstop "x"',
         "model_info": {"llama.context_length": 131072},
     }
-    assert window_in_show(shown) == 8192
-    assert [window_in_show(reply) for reply in (None, {}, {"parameters": 1}, {"parameters": "stop x"})] == [None] * 4
+    assert window_in(shown, "m") == 8192
+    assert [window_in(reply, "m") for reply in (None, {}, {"parameters": 1}, {"parameters": "stop x"})] == [None] * 4
