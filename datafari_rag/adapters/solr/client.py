@@ -27,6 +27,7 @@ from datafari_rag.adapters.http import Fault, Reply, Request, basic, without_cre
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
+from datafari_rag.core.solr.handler_parameters import SENT_PARAMETERS
 from datafari_rag.core.solr.parameters import Params
 from datafari_rag.core.solr.schema import Schema, copied_in, kinds_of
 from datafari_rag.ports import Offload, inline
@@ -311,35 +312,75 @@ class Nodes:
             node.close()
 
 
-class DescribedCollection:
+class Collection:
     """
-    One collection: its *nodes*, and which of the *named* fields it has.
+    One collection: its *nodes*, the *handler* that searches it, and which of the *named* fields it has.
 
     Whoever reads the collection shares one of these, so that the collection is described once for all of them.
     """
 
-    def __init__(self, nodes: Nodes, named: Schema) -> None:
+    def __init__(self, nodes: Nodes, named: Schema, *, handler: str = "select") -> None:
         """Remember the way; nothing is sent yet."""
-        self.nodes, self.named = nodes, named
+        self.nodes, self.named, self._handler = nodes, named, handler.strip("/")
         self._cache: tuple[Schema, float] | None = None
 
+    def search(self, params: Params, *, is_tolerant: bool = False) -> Mapping[str, Any]:
+        """
+        Return Solr's answer to a search; an answer without some shards is one where *is_tolerant*.
+
+        Raises:
+            TooManyClauses, RequestRejected, RequestForbidden: Solr refuses it.
+            SearchUnavailable: no node answers, or a part of the collection does not.
+            SearchTimeout: a node did not answer in time.
+        """
+        request = {**params, "shards.tolerant": "true" if is_tolerant else "false"}
+        try:
+            reply = self.nodes.ask(lambda node: node.search(self._handler, request))
+        except UnicodeEncodeError:
+            raise SearchUnavailable(log="a lone surrogate in a parameter") from None
+        if is_partial(reply) and not is_tolerant:
+            raise SearchUnavailable(log="a part of the collection did not answer")
+        return reply
+
+    def rows(self, params: Params, *, is_tolerant: bool = False) -> Sequence[Mapping[str, Any]]:
+        """Return the documents that a search finds, of this page. Raises: as `search`."""
+        return hits_of(self.search(params, is_tolerant=is_tolerant))[1]
+
+    def pages(self, params: Params) -> Iterator[tuple[Sequence[Mapping[str, Any]], bool]]:
+        """Yield all that a search finds, by its pages, each with whether more may follow. Raises: as `search`."""
+        mark, has_more = "*", True
+        while has_more:
+            reply = self.search({**SENT_PARAMETERS, **params, "cursorMark": mark})
+            following = str(reply.get("nextCursorMark") or mark)
+            has_more, mark = following != mark, following
+            yield hits_of(reply)[1], has_more
+
+    def count(self, query: str = "*:*", *, is_tolerant: bool = False) -> int:
+        """Return how many documents *query* finds, in Lucene's syntax. Raises: as `search`."""
+        params = {**SENT_PARAMETERS, "q": "*:*", "fq": query, "rows": "0"}
+        return hits_of(self.search(params, is_tolerant=is_tolerant))[0]
+
     def schema(self) -> Schema:
-        """Return those of the names that the collection has. Raises: as `described`."""
+        """
+        Return those of the names that the collection has; without a report, it is assumed to have all.
+
+        Raises:
+            SearchUnavailable, SearchTimeout: no node answers.
+        """
         cache = self._cache
         if cache is None or self.nodes.clock() - cache[1] > SCHEMA_S:
-            self._cache = cache = (described(self.named, self.nodes), self.nodes.clock())
+            found = self.nodes.ask(_description)
+            schema = Schema(self.named.fields, self.named.languages, kinds_of(found), copied_in(found))
+            self._cache = cache = (schema, self.nodes.clock())
         return cache[0]
 
+    def forget(self) -> None:
+        """Ask for the fields again next time: one was added."""
+        self._cache = None
 
-def described(schema: Schema, nodes: Nodes) -> Schema:
-    """
-    Return *schema* with the fields that the collection reports; without a report, it is assumed to have all.
-
-    Raises:
-        SearchUnavailable, SearchTimeout: no node answers.
-    """
-    description = nodes.ask(_description)
-    return Schema(schema.fields, schema.languages, kinds_of(description), copied_in(description))
+    def close(self) -> None:
+        """Close the connections."""
+        self.nodes.close()
 
 
 def _description(node: Node) -> Mapping[str, object]:
@@ -348,6 +389,37 @@ def _description(node: Node) -> Mapping[str, object]:
     except (RequestRejected, RequestForbidden):
         return {}
     return schema if isinstance(schema, Mapping) else {}
+
+
+def hits_of(reply: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]:
+    """
+    Return the number of all hits, and the documents of this page.
+
+    Raises:
+        SearchUnavailable: the answer is not one of Solr's.
+    """
+    response = reply.get("response")
+    if not isinstance(response, Mapping):
+        raise SearchUnavailable(log="Solr's answer has no response")
+    total, rows = response.get("numFound"), response.get("docs")
+    if not isinstance(total, int) or not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise SearchUnavailable(log="Solr's answer has no documents")
+    return total, rows
+
+
+def buckets_of(reply: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the buckets of the JSON facet *name*. Raises: SearchUnavailable: the answer has no facets."""
+    facets = reply.get("facets")
+    if not isinstance(facets, Mapping):
+        raise SearchUnavailable(log="Solr's answer has no facets")
+    facet = facets.get(name)
+    return list(facet.get("buckets") or ()) if isinstance(facet, Mapping) else []
+
+
+def is_partial(reply: Mapping[str, Any]) -> bool:
+    """Say whether a shard was missing or ran out of time."""
+    header = reply.get("responseHeader")
+    return isinstance(header, Mapping) and header.get("partialResults") not in (None, False, "false")
 
 
 LARGE_BYTES = 16 * 1024 * 1024

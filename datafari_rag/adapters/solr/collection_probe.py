@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datafari_rag.adapters.solr.client import Nodes, RequestForbidden, RequestRejected, described
+from datafari_rag.adapters.solr.client import Collection, Nodes, RequestForbidden, RequestRejected
 from datafari_rag.adapters.solr.retriever import section
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
@@ -24,7 +24,7 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
     Raises:
         SearchUnavailable, SearchTimeout: Solr does not answer.
     """
-    schema = described(named, nodes)
+    schema = Collection(nodes, named).schema()
     flags, exact = _flags(nodes), schema.fields.exact_content
     name = handler.strip("/")
     configured = _optional(nodes, f"config/requestHandler?componentName=/{name}&wt=json")

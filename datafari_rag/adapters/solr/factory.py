@@ -7,13 +7,13 @@ from dataclasses import replace
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.solr.client import (
     Addresses,
-    DescribedCollection,
+    Collection,
     FixedAddresses,
     Headers,
     Nodes,
     SolrConnection,
 )
-from datafari_rag.adapters.solr.retriever import Collections, SolrPassages, SolrRetriever
+from datafari_rag.adapters.solr.retriever import SolrPassages, SolrRetriever
 from datafari_rag.adapters.solr.writer import SolrPassageStore, SolrWriter
 from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings.addresses import ZOOKEEPER
@@ -44,40 +44,28 @@ def retriever_for(
     """
     connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
     is_main = url is None or url == settings.solr.url
-    documents = DescribedCollection(nodes_of(url or settings.solr.url, connection), schema_of(settings.solr))
+    documents = _collection(url or settings.solr.url, connection, settings.solr)
     return SolrRetriever(
         documents,
-        handler=settings.solr.handler,
         tolerates_partial=settings.solr.shards_tolerant,
-        passages=_passages(settings.solr, connection, documents) if is_main else None,
+        passages=SolrPassages(documents, _beside(settings.solr, connection, handler=settings.solr.handler))
+        if is_main
+        else None,
     )
 
 
 def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
     """Return the writer of *url* (None: `solr.url`); nothing is sent yet."""
-    return SolrWriter(nodes_of(url or settings.solr.url, _patient(settings)), schema=schema_of(settings.solr))
+    nodes = nodes_of(url or settings.solr.url, _patient(settings))
+    # Not the handler of searches, which may filter by rights.
+    return SolrWriter(Collection(nodes, schema_of(settings.solr)))
 
 
 def passage_store_for(settings: Settings) -> SolrPassageStore:
     """Return the collection of passages beside that of `solr.url`; nothing is sent yet."""
-    documents, passages = nodes_of(settings.solr.url, _patient(settings)), _beside(settings.solr, _patient(settings))
-    return SolrPassageStore(documents, passages, named=schema_of(settings.solr), handler=settings.solr.handler)
-
-
-def _passages(solr: SolrSettings, connection: SolrConnection, documents: DescribedCollection) -> SolrPassages:
-    return SolrPassages(
-        Collections(
-            documents,
-            _beside(solr, connection),
-            name_of(solr.url),
-            handler=solr.handler.strip("/"),
-        )
-    )
-
-
-def name_of(url: str) -> str:
-    """Return the collection that `solr.url` names."""
-    return url.partition(",")[0].strip().rstrip("/").replace("#", "/").rpartition("/")[2]
+    connection = _patient(settings)
+    documents = _collection(settings.solr.url, connection, settings.solr)
+    return SolrPassageStore(documents, _beside(settings.solr, connection, handler="select"))
 
 
 def beside(url: str, collection: str) -> str:
@@ -117,9 +105,14 @@ def _patient(settings: Settings) -> SolrConnection:
     )
 
 
-def _beside(solr: SolrSettings, connection: SolrConnection) -> Nodes:
-    """Return the nodes of the passages beside the documents of `solr.url`."""
-    return nodes_of(beside(solr.url, solr.vector_collection), connection)
+def _collection(url: str, connection: SolrConnection, solr: SolrSettings) -> Collection:
+    return Collection(nodes_of(url, connection), schema_of(solr), handler=solr.handler)
+
+
+def _beside(solr: SolrSettings, connection: SolrConnection, *, handler: str) -> Collection:
+    """Return the passages beside the documents of `solr.url`."""
+    nodes = nodes_of(beside(solr.url, solr.vector_collection), connection)
+    return Collection(nodes, Schema(languages=schema_of(solr).languages), handler=handler)
 
 
 def schema_of(solr: SolrSettings) -> Schema:

@@ -23,7 +23,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datafari_rag.adapters.solr.client import DescribedCollection, Nodes, RequestRejected, TooManyClauses, described
+from datafari_rag.adapters.solr.client import (
+    Collection,
+    RequestRejected,
+    TooManyClauses,
+    buckets_of,
+    hits_of,
+    is_partial,
+)
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD, Document, Nearness, first_value
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable, UnfitValue
@@ -41,7 +48,6 @@ from datafari_rag.core.evidence.parts import (
 from datafari_rag.core.meaning.near_search import NearSearch, model_mark, words_search_for
 from datafari_rag.core.messages import message
 from datafari_rag.core.search_request import Browse, Search, SearchResult
-from datafari_rag.core.solr.handler_parameters import SENT_PARAMETERS
 from datafari_rag.core.solr.parameters import (
     CUT_END,
     CUT_START,
@@ -57,12 +63,9 @@ from datafari_rag.core.solr.parameters import (
 from datafari_rag.core.solr.passage_parameters import (
     QUIET,
     PassageSchema,
-    join_queries,
-    joined_params,
     near_params,
     parents_params,
     parts_params,
-    version_params,
 )
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.folding import is_unicode, unescaped
@@ -83,18 +86,10 @@ class SolrRetriever:
     """
 
     def __init__(
-        self,
-        collection: DescribedCollection,
-        *,
-        handler: str = "/select",
-        tolerates_partial: bool = False,
-        passages: SolrPassages | None = None,
+        self, documents: Collection, *, tolerates_partial: bool = False, passages: SolrPassages | None = None
     ) -> None:
         """Remember how to ask; nothing is sent yet."""
-        self._nodes, self._schema = collection.nodes, collection.schema
-        self._handler = handler.strip("/")
-        self._tolerates_partial = tolerates_partial
-        self.passages = passages
+        self._documents, self._is_tolerant, self.passages = documents, tolerates_partial, passages
         self._has_texts = False
 
     def search(self, search: Search, access: Filter) -> SearchResult:
@@ -109,7 +104,7 @@ class SolrRetriever:
         read = None if search.is_bare or search.is_whole else self._in_passages(search, access)
         if read is not None:
             return read
-        schema = self._schema()
+        schema = self._documents.schema()
         params, reply = self._sought(
             lambda clauses: search_params(search, access, schema, clauses=clauses),
             is_narrowed=bool(search.restrictions),
@@ -133,11 +128,13 @@ class SolrRetriever:
         except (EmbeddingError, SearchError) as error:
             log.warning("passages could not be read: label=%s cause=%r", error.label, error.log or error.reason)
             return None
-        return replace(result, documents=tuple(self._with_texts(read, search.language, access, self._schema())))
+        return replace(
+            result, documents=tuple(self._with_texts(read, search.language, access, self._documents.schema()))
+        )
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search, ACL fields never in it. Raises as search."""
-        schema = self._schema()
+        schema = self._documents.schema()
         _, reply = self._sought(
             lambda clauses: browse_params(browse, access, schema, clauses=clauses),
             is_narrowed=bool(browse.restrictions or browse.facet_fields),
@@ -150,12 +147,12 @@ class SolrRetriever:
 
         *field* is one of the body and preview fields; any other is absent. Raises as search.
         """
-        schema = self._schema()
+        schema = self._documents.schema()
         field = text_field(field, schema) or field
         if not schema.is_text(field) or not is_unicode(document_id):
             return None
-        reply = self._ask(fetch_params(document_id, field, access, schema), is_narrowed=False)
-        row = next(iter(hits_of(reply)[1]), None)
+        params = fetch_params(document_id, field, access, schema)
+        row = next(iter(self._documents.rows(params, is_tolerant=self._is_tolerant)), None)
         if row is None:
             return None
         document = document_of(row, field=field, text=first_value(row, field) or "", schema=schema)
@@ -166,16 +163,21 @@ class SolrRetriever:
     def probe(self) -> str | None:
         """Return None when a search would work now, else one sentence that says what is wrong."""
         try:
-            return self._textless() if self._count() and not self._has_texts else None
+            return (
+                self._textless()
+                if self._documents.count(is_tolerant=self._is_tolerant) and not self._has_texts
+                else None
+            )
         except SearchError as error:
             reason = message(error.reason)
             return message("{reason} ({cause})", reason=reason, cause=error.log) if error.log else reason
 
     def _textless(self) -> str | None:
         """Say that no document has a text where one is expected, None once one has. Raises as search."""
-        schema = self._schema()
+        schema = self._documents.schema()
         named = [name for name in (schema.fields.exact_content, *schema.contents("")) if schema.has(name)]
-        self._has_texts = bool(named) and self._count(" OR ".join(f"{name}:[* TO *]" for name in named)) > 0
+        any_text = " OR ".join(f"{name}:[* TO *]" for name in named)
+        self._has_texts = bool(named) and self._documents.count(any_text, is_tolerant=self._is_tolerant) > 0
         if self._has_texts:
             return None
         return message(
@@ -183,12 +185,9 @@ class SolrRetriever:
             field=schema.fields.exact_content,
         )
 
-    def _count(self, narrowed: str = "*:*") -> int:
-        return hits_of(self._ask({**SENT_PARAMETERS, "q": "*:*", "fq": narrowed, "rows": "0"}, is_narrowed=False))[0]
-
     def close(self) -> None:
         """Close the connections."""
-        self._nodes.close()
+        self._documents.close()
 
     def _sought(self, params_within: Callable[[int], Params], *, is_narrowed: bool) -> tuple[Params, Mapping[str, Any]]:
         """Return what was sent and the answer; with half as many clauses as long as they are too many for Solr."""
@@ -196,35 +195,22 @@ class SolrRetriever:
         while True:
             params = params_within(clauses)
             try:
-                return params, self._ask(params, is_narrowed=is_narrowed)
+                return params, self._documents.search(params, is_tolerant=self._is_tolerant)
             except TooManyClauses:
                 if clauses < LEAST_CLAUSES:
                     raise
                 clauses //= 2
-
-    def _ask(self, params: Params, *, is_narrowed: bool) -> Mapping[str, Any]:
-        tolerant = "true" if self._tolerates_partial else "false"
-        request = {**params, "shards.tolerant": tolerant}
-        try:
-            reply = self._nodes.ask(lambda node: node.search(self._handler, request))
-        except TooManyClauses:
-            raise
-        except RequestRejected as error:
-            if is_narrowed:
-                raise UnfitValue(log=error.log) from error
-            raise
-        except UnicodeEncodeError:
-            raise SearchUnavailable(log="a lone surrogate in a parameter") from None
-        if is_partial(reply) and not self._tolerates_partial:
-            raise SearchUnavailable(log="a part of the collection did not answer")
-        return reply
+            except RequestRejected as error:
+                if is_narrowed:
+                    raise UnfitValue(log=error.log) from error
+                raise
 
     def _with_texts(self, documents: list[Document], language: str, access: Filter, schema: Schema) -> list[Document]:
         """Return *documents*, those without an exact text with the stemmed body that they have in its place."""
         ids = [document.id for document in documents if not document.text]
         if not ids or not schema.contents(language):
             return documents
-        rows = hits_of(self._ask(texts_params(ids, language, access, schema), is_narrowed=False))[1]
+        rows = self._documents.rows(texts_params(ids, language, access, schema), is_tolerant=self._is_tolerant)
         # A document that was replaced since is another one.
         stored = {(first_value(row, schema.fields.id), first_value(row, "_version_")): row for row in rows}
         return [
@@ -255,37 +241,6 @@ _META = ("extension", "source")
 _NO_COUNTS: Mapping[str, object] = {
     f"facet_{kind}": {} for kind in ("queries", "fields", "ranges", "intervals", "heatmaps")
 }
-
-
-def hits_of(reply: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]:
-    """
-    Return the number of all hits, and the documents of this page.
-
-    Raises:
-        SearchUnavailable: the answer is not one of Solr's.
-    """
-    response = reply.get("response")
-    if not isinstance(response, Mapping):
-        raise SearchUnavailable(log="Solr's answer has no response")
-    total, rows = response.get("numFound"), response.get("docs")
-    if not isinstance(total, int) or not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise SearchUnavailable(log="Solr's answer has no documents")
-    return total, rows
-
-
-def buckets_of(reply: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the buckets of the JSON facet *name*. Raises: SearchUnavailable: the answer has no facets."""
-    facets = reply.get("facets")
-    if not isinstance(facets, Mapping):
-        raise SearchUnavailable(log="Solr's answer has no facets")
-    facet = facets.get(name)
-    return list(facet.get("buckets") or ()) if isinstance(facet, Mapping) else []
-
-
-def is_partial(reply: Mapping[str, Any]) -> bool:
-    """Say whether a shard was missing or ran out of time."""
-    header = reply.get("responseHeader")
-    return isinstance(header, Mapping) and header.get("partialResults") not in (None, False, "false")
 
 
 def took_ms(reply: Mapping[str, Any]) -> float | None:
@@ -387,43 +342,23 @@ NO_VECTORS = "The collection of passages has no vectors of this model: run dataf
 
 
 @dataclass(frozen=True, slots=True)
-class Collections:
-    """
-    The two collections: that of the *documents*, and the nodes of the *passages*.
-
-    *documents_name* is the name of that collection within Solr. *handler* searches in both.
-    """
-
-    documents: DescribedCollection
-    passages: Nodes
-    documents_name: str
-    handler: str = "select"
-
-
-@dataclass(frozen=True, slots=True)
 class _State:
-    """
-    The facts about the collections, and the spreads of the models with vectors in them, by mark.
+    """The fields of the collection of passages, and the spreads of the models with vectors in it, by mark."""
 
-    *is_joinable* says that one request can look at both.
-    """
-
-    documents: Schema
-    passages: Schema
-    is_joinable: bool
+    schema: Schema
     spreads: Mapping[str, float]
 
     @property
     def is_ours(self) -> bool:
-        return self.passages.kinds is not None and self.passages.has("parent_version")
+        return self.schema.kinds is not None and self.schema.has("parent_version")
 
 
 class SolrPassages:
-    """A `ports.Passages` over a collection of passages in Solr."""
+    """A `ports.Passages` over a collection of passages in Solr, beside that of the documents."""
 
-    def __init__(self, collections: Collections) -> None:
+    def __init__(self, documents: Collection, passages: Collection) -> None:
         """Remember how to ask; nothing is sent yet."""
-        self._all = collections
+        self._documents, self._passages = documents, passages
         self._last_state: tuple[float, _State | SearchError] | None = None
 
     def reads_texts(self, search: Search) -> bool:
@@ -435,8 +370,8 @@ class SolrPassages:
 
     def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return the nearest documents, without texts, nearest first. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        passages = self._passages(self._state(), search)
-        rows = hits_of(self._requested(self._all.passages, near_params(search, access, passages, most=NEAREST)))[1]
+        passages = self._searched(self._state(), search)
+        rows = hits_of(self._requested(near_params(search, access, passages, most=NEAREST)))[1]
         documents = sorted(filter(None, map(_near_of, rows)), key=lambda doc: (-doc.near[0].cosine, doc.id))
         best: dict[str, Document] = {}
         for document in documents:
@@ -450,12 +385,12 @@ class SolrPassages:
         by_id = {document.id: document for document in documents if document.text}
         unread = [document for document in documents if document.id not in by_id]
         if not state.is_ours or search.is_whole or search.content == "preview_content":
-            by_id |= self._whole([document.id for document in unread], search, access, state)
+            by_id |= self._whole([document.id for document in unread], search, access)
             return tuple(replace(document, near=()) for document in _in_order(documents, by_id))
         by_id |= (read := self._parts(unread, search, access, state))
         # What is near by a passage of yesterday is not near for sure; what words found is read all the same.
         rest = [document.id for document in unread if document.id not in read and not document.near]
-        return _in_order(documents, by_id | self._whole(rest, search, access, state))
+        return _in_order(documents, by_id | self._whole(rest, search, access))
 
     def spread(self, model: EmbeddingModel) -> float | None:
         """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
@@ -467,7 +402,7 @@ class SolrPassages:
             state = self._state()
             if state.is_ours and model_mark(model.key) not in state.spreads:
                 return NO_VECTORS
-            self._requested(self._all.passages, {**QUIET, "q": "*:*", "rows": "0"})
+            self._passages.count()
         except (SearchError, EmbeddingError) as error:
             return f"{error.reason} ({error.log})" if error.log else error.reason
         return None
@@ -476,65 +411,46 @@ class SolrPassages:
         self, documents: Sequence[Document], search: NearSearch, access: Filter, state: _State
     ) -> dict[str, Document]:
         """Return those of *documents* of which all passages are there and of today, with the best of them, by id."""
-        by_id = {document.id: document for document in documents}
-        if not by_id:
+        schema, by_id = self._documents.schema(), {document.id: document for document in documents}
+        rows = self._documents.rows(parents_params([*by_id], search, access, schema, text="")) if by_id else ()
+        found = ((first_value(row, schema.fields.id), first_value(row, "_version_")) for row in rows)
+        versions = {name: version for name, version in found if name in by_id and version}
+        if not versions:
             return {}
-        passages = self._passages(state, search)
-        versions: dict[str, str] | None = None
-        if state.is_joinable and access.mode != "plugin":
-            visible = joined_params([*by_id], search, access, state.documents, documents=self._all.documents_name)
-        else:
-            params = parents_params([*by_id], search, access, state.documents, text="")
-            rows = hits_of(self._requested(self._all.documents.nodes, params))[1]
-            own_id = state.documents.fields.id
-            pairs = ((first_value(row, own_id), first_value(row, "_version_")) for row in rows)
-            versions = {str(name): str(version) for name, version in pairs if version}
-            by_id = {name: document for name, document in by_id.items() if name in versions}
-            if not by_id:
-                return {}
-            visible = version_params([*versions.values()])
-        sought = parts_params([*by_id], search, passages, visible, favour=_favour(documents, search))
-        if versions is not None:
-            sought = {**sought, "fl": f"{sought['fl']},v:parent_version"}
-        parts = _parts_of(self._requested(self._all.passages, sought), versions)
+        sought = parts_params(versions, search, self._searched(state, search), favour=_favour(documents, search))
+        parts = _parts_of(self._requested(sought), versions)
         return {name: _with_parts(by_id[name], own, search) for name, own in parts.items() if name in by_id}
 
-    def _whole(self, ids: Sequence[str], search: NearSearch, access: Filter, state: _State) -> dict[str, Document]:
+    def _whole(self, ids: Sequence[str], search: NearSearch, access: Filter) -> dict[str, Document]:
         """Return those of *ids* that may be seen, with all of their texts."""
-        field = text_field(search.content, state.documents)
-        params = parents_params(ids, search, access, state.documents, text=field)
-        rows = hits_of(self._requested(self._all.documents.nodes, params))[1] if ids else ()
-        docs = [document_of(r, field=field, text=first_value(r, field) or "", schema=state.documents) for r in rows]
+        schema = self._documents.schema()
+        field = text_field(search.content, schema)
+        rows = self._documents.rows(parents_params(ids, search, access, schema, text=field)) if ids else ()
+        docs = [document_of(r, field=field, text=first_value(r, field) or "", schema=schema) for r in rows]
         return {document.id: document for document in docs}
 
-    def _passages(self, state: _State, search: NearSearch) -> PassageSchema:
+    def _searched(self, state: _State, search: NearSearch) -> PassageSchema:
         """Return what a search with the vector of *search* needs. Raises: EmbeddingsMismatch, SearchUnavailable."""
         if not search.has_vector:
-            return PassageSchema("", "", state.passages, state.is_ours, PARTS if state.spreads else PLAIN_PARTS)
+            return PassageSchema("", "", state.schema, state.is_ours, PARTS if state.spreads else PLAIN_PARTS)
         field = f"vector_{len(search.vector)}"
         mark = model_mark(search.model_key)
         if state.is_ours and mark not in state.spreads:
             raise EmbeddingsMismatch() if state.spreads else SearchUnavailable(NO_VECTORS)
-        if not state.passages.has(field):
+        if not state.schema.has(field):
             raise EmbeddingsMismatch(log=f"the collection of passages has no field {field}")
-        return PassageSchema(field, mark, state.passages, state.is_ours)
+        return PassageSchema(field, mark, state.schema, state.is_ours)
 
-    def _requested(self, nodes: Nodes, params: Params) -> Mapping[str, Any]:
-        request = {**params, "shards.tolerant": "false"}
+    def _requested(self, params: Params) -> Mapping[str, Any]:
         try:
-            reply = nodes.ask(lambda node: node.search(self._all.handler, request))
+            return self._passages.search(params)
         except RequestRejected as error:
             # Most often the question's vector: of another size than the field's.
             raise EmbeddingsMismatch(log=error.log) from error
-        except UnicodeEncodeError:
-            raise SearchUnavailable(log="a lone surrogate in a parameter") from None
-        if is_partial(reply):
-            raise SearchUnavailable(log="a part of the collection did not answer")
-        return reply
 
     def _state(self) -> _State:
         """Return what is known of the collections, asked again after a while. Raises: SearchUnavailable."""
-        now = self._all.passages.clock()
+        now = self._passages.nodes.clock()
         if self._last_state is None or now > self._last_state[0]:
             try:
                 state = self._requested_state()
@@ -548,30 +464,19 @@ class SolrPassages:
             raise last
         return last
 
-    def _can_join(self, documents: Schema) -> bool:
-        """Say whether Solr joins the two collections: in one process it does, over several shards it cannot."""
-        joins = join_queries(self._all.documents_name, documents)
-        try:
-            self._requested(self._all.passages, {**QUIET, "q": "*:*", "rows": "0", "visible": "-*:*", "fq": joins})
-        except (SearchError, EmbeddingError):
-            return False
-        return True
-
     def _requested_state(self) -> _State:
         try:
-            passages = described(Schema(languages=self._all.documents.named.languages), self._all.passages)
+            schema = self._passages.schema()
         except SearchUnavailable as error:
             raise SearchUnavailable(
                 "The collection in solr.vector.collection does not respond.", log=error.log
             ) from error
-        documents = self._all.documents.schema()
-        state = _State(documents, passages, is_joinable=False, spreads={})
+        state = _State(schema, {})
         if not state.is_ours:
             return state
         params = {**QUIET, "q": "model_spread:[* TO *]", "rows": "100", "fl": "vector_model,model_spread"}
-        rows = hits_of(self._requested(self._all.passages, params))[1]
-        spreads = {str(row.get("vector_model")): float(row.get("model_spread") or 0.0) for row in rows}
-        return replace(state, spreads=spreads, is_joinable=self._can_join(documents))
+        rows = self._passages.rows(params)
+        return _State(schema, {str(row.get("vector_model")): float(row.get("model_spread") or 0.0) for row in rows})
 
 
 def _favour(documents: Sequence[Document], search: NearSearch) -> Mapping[str, float]:
@@ -604,20 +509,16 @@ def _near_of(row: Mapping[str, Any]) -> Document | None:
     )
 
 
-def _parts_of(reply: Mapping[str, Any], versions: Mapping[str, str] | None) -> dict[str, list[StoredPart]]:
+def _parts_of(reply: Mapping[str, Any], versions: Mapping[str, str]) -> dict[str, list[StoredPart]]:
     """
     Return the passages by their documents, of those documents of which all are there.
 
-    *versions* are those of the documents, None where the versions of all passages are known to be right. Two shards
-    may give two documents the same version in the same millisecond: then that of the one does not show that a passage
-    of the other is of today, and its reader may have no right to it any more.
+    *versions* are those of the documents. Two shards may give two documents the same version in the same millisecond:
+    then that of the one does not show that a passage of the other is of today, and its reader may have no right to it
+    any more.
     """
     counted, rows = buckets_of(reply, "parents"), hits_of(reply)[1]
-    of_others = {
-        str(row.get("d"))
-        for row in rows
-        if versions is not None and versions.get(str(row.get("d"))) != str(row.get("v"))
-    }
+    of_others = {str(row.get("d")) for row in rows if versions.get(str(row.get("d"))) != str(row.get("v"))}
     complete = {str(bucket["val"]) for bucket in counted if bucket.get("count") == bucket.get("wanted")} - of_others
     whole = {name: list[StoredPart]() for name in complete}
     for place, part in within_budget((place, _part_of(row)) for place, row in enumerate(rows)):

@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import chain
 from typing import Any
 
 import orjson
 
-from datafari_rag.adapters.solr.client import Node, Nodes, RequestForbidden, RequestRejected, described
-from datafari_rag.adapters.solr.retriever import buckets_of, hits_of, is_partial
+from datafari_rag.adapters.solr.client import Collection, RequestForbidden, RequestRejected, buckets_of
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
 from datafari_rag.core.documents import STAMP_FIELD, first_value
 from datafari_rag.core.errors import SearchUnavailable
@@ -65,11 +64,9 @@ _NAMES = {
 class SolrWriter:
     """A `ports.Writer` over a Solr collection."""
 
-    def __init__(self, nodes: Nodes, *, schema: Schema) -> None:
+    def __init__(self, collection: Collection) -> None:
         """Remember how to ask; nothing is sent yet."""
-        self._nodes = nodes
-        self._named = schema
-        self._described: Schema | None = None
+        self._collection, self._nodes = collection, collection.nodes
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """
@@ -80,30 +77,20 @@ class SolrWriter:
             SearchTimeout: no answer within the limits.
         """
         if documents:
-            schema = self._schema()
+            schema = self._collection.schema()
             rows = [solr_document(document, schema) for document in documents]
             self._nodes.ask(lambda node: node.post("update?overwrite=true", rows))
 
     def stamps(self) -> dict[str, str]:
         """Return id → stamp of all documents that have one; a collection without the field gets it. Raises as add."""
-        own = self._schema().fields.id
-        if not self._schema().has(STAMP_FIELD):
+        schema = self._collection.schema()
+        if not schema.has(STAMP_FIELD):
             self._add_stamp_field()
             return {}
-        stamps: dict[str, str] = {}
-        mark = "*"
-        fixed = {"q": f"{STAMP_FIELD}:[* TO *]", "sort": f"{own} asc", "rows": "5000", "fl": f"{own},{STAMP_FIELD}"}
-        while True:
-            params = {**SENT_PARAMETERS, "shards.tolerant": "false", **fixed, "cursorMark": mark}
-            reply = self._nodes.ask(partial(_selected, params=params))
-            if is_partial(reply):
-                # A part that does not answer would look like files that are new.
-                raise SearchUnavailable(log="a part of the collection did not answer")
-            stamps |= {str(first_value(row, own)): str(first_value(row, STAMP_FIELD)) for row in hits_of(reply)[1]}
-            following = str(reply.get("nextCursorMark") or mark)
-            if following == mark:
-                return stamps
-            mark = following
+        own, stamped = schema.fields.id, f"{STAMP_FIELD}:[* TO *]"
+        params = {"q": stamped, "sort": f"{own} asc", "rows": "5000", "fl": f"{own},{STAMP_FIELD}"}
+        pages = self._collection.pages(params)
+        return {str(first_value(row, own)): str(first_value(row, STAMP_FIELD)) for rows, _ in pages for row in rows}
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*; an id that is not there is no error. Raises as add."""
@@ -120,11 +107,6 @@ class SolrWriter:
         """Close the connections; what was not committed is committed by Solr in its own time."""
         self._nodes.close()
 
-    def _schema(self) -> Schema:
-        if self._described is None:
-            self._described = described(self._named, self._nodes)
-        return self._described
-
     def _add_stamp_field(self) -> None:
         """Give the collection the field. Raises: SearchUnavailable: its schema cannot be changed over HTTP."""
         kind = {"type": "string", "stored": True, "indexed": False, "docValues": True, "multiValued": False}
@@ -132,11 +114,7 @@ class SolrWriter:
             self._nodes.ask(lambda node: node.post("schema", {"add-field": {"name": STAMP_FIELD, **kind}}))
         except (RequestRejected, RequestForbidden) as error:
             raise SearchUnavailable(NO_STAMP_FIELD, log=error.log) from error
-        self._described = None
-
-
-def _selected(node: Node, params: Mapping[str, str]) -> dict[str, Any]:
-    return node.search("select", params)
+        self._collection.forget()
 
 
 def solr_document(document: Mapping[str, object], schema: Schema) -> dict[str, object]:
@@ -220,13 +198,11 @@ MODEL_ID = "datafari-rag model "
 
 
 class SolrPassageStore:
-    """A `ports.PassageStore`: *nodes* of the collection of documents and of that of the passages."""
+    """A `ports.PassageStore`: the collection of the *documents* and that of the *passages*."""
 
-    def __init__(self, documents: Nodes, passages: Nodes, *, named: Schema, handler: str) -> None:
-        """Remember how to ask; nothing is sent yet. *named* has the names of the documents' fields."""
+    def __init__(self, documents: Collection, passages: Collection) -> None:
+        """Remember how to ask; nothing is sent yet."""
         self._documents, self._passages = documents, passages
-        self._named, self._handler = named, handler.strip("/")
-        self._cache: tuple[Schema, Schema] | None = None
         self._outdated: list[str] = []
 
     def require(self, model: EmbeddingModel | None) -> None:
@@ -238,7 +214,7 @@ class SolrPassageStore:
         Raises:
             SearchUnavailable: it is not, and the reason says what to do; or Solr does not answer.
         """
-        theirs = self._schemas()[1]
+        theirs = self._theirs()
         if theirs.kinds is None or not theirs.has("parent_version"):
             raise SearchUnavailable(
                 "The collection in solr.vector.collection was not created with the config set solr-passages; "
@@ -255,27 +231,24 @@ class SolrPassageStore:
 
     def total(self) -> int:
         """Return how many documents there are."""
-        return hits_of(self._requested(self._documents, {"q": "*:*", "rows": "0"}))[0]
+        return self._documents.count()
 
     def pages(self) -> Iterator[ParentPage]:
         """Yield the documents in the order of their ids, each page with the passages there are in its range of ids."""
-        own = self._schemas()[0].fields.id
+        own = self._documents.schema().fields.id
         low: str | None = None
-        mark = "*"
-        while True:
-            params = {"q": "*:*", "sort": f"{own} asc", "rows": str(PAGE), "fl": f"{own},_version_", "cursorMark": mark}
-            reply = self._requested(self._documents, params)
-            versions = {str(first_value(row, own)): str(first_value(row, "_version_")) for row in hits_of(reply)[1]}
-            following = str(reply.get("nextCursorMark") or mark)
-            high = next(reversed(versions)) if versions and following != mark else None
+        params = {"q": "*:*", "sort": f"{own} asc", "rows": str(PAGE), "fl": f"{own},_version_"}
+        for rows, has_more in self._documents.pages(params):
+            versions = {str(first_value(row, own)): str(first_value(row, "_version_")) for row in rows}
+            high = next(reversed(versions)) if versions and has_more else None
             yield ParentPage(versions, self._stamps(low, high))
             if high is None:
                 return
-            low, mark = high, following
+            low = high
 
     def texts(self, ids: Sequence[str]) -> list[ParentText]:
         """Return the documents *ids* that are there, with what their passages need."""
-        schema, theirs = self._schemas()
+        schema, theirs = self._documents.schema(), self._theirs()
         fields = schema.fields
         copied = {name: name for name in _COPIED if theirs.has(name) and schema.has(name)}
         copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
@@ -300,8 +273,8 @@ class SolrPassageStore:
 
     def vectors(self, parent: str, model: EmbeddingModel) -> Mapping[str, Sequence[float]]:
         """Return the vectors of *model* that passages of *parent* have, by the digest of what was embedded."""
-        field, by_digest = f"vector_{model.dimensions}", dict[str, Sequence[float]]()
-        base = {
+        field = f"vector_{model.dimensions}"
+        params = {
             "q": "{!term f=parent_doc v=$parent}",
             "fq": "{!term f=vector_model v=$model}",
             "parent": parent,
@@ -310,23 +283,19 @@ class SolrPassageStore:
             "rows": str(READ),
             "fl": f"vector_digest,{field}",
         }
-        mark = "*"
-        while True:
-            reply = self._requested(self._passages, {**base, "cursorMark": mark})
-            for row in hits_of(reply)[1]:
-                if isinstance(row.get(field), list) and isinstance(row.get("vector_digest"), str):
-                    by_digest[row["vector_digest"]] = row[field]
-            following = str(reply.get("nextCursorMark") or mark)
-            if following == mark:
-                return by_digest
-            mark = following
+        rows = chain.from_iterable(rows for rows, _ in self._passages.pages(params))
+        return {
+            row["vector_digest"]: row[field]
+            for row in rows
+            if isinstance(row.get(field), list) and isinstance(row.get("vector_digest"), str)
+        }
 
     def replace(
         self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, model: EmbeddingModel | None
     ) -> None:
         """Write *passages* in place of all that *parent* had; found after `commit`. Raises: SearchUnavailable."""
         batch: list[dict[str, object]] = []
-        theirs = self._schemas()[1]
+        theirs = self._theirs()
         for passage in passages:
             batch.append(_record(parent, passage, stamp=stamp, model=model, schema=theirs))
             if len(batch) == BATCH:
@@ -344,7 +313,7 @@ class SolrPassageStore:
     def remove_strays(self) -> int:
         """Remove what names no document, and return how much of it there was."""
         strays = "+*:* -parent_doc:[* TO *] -model_spread:[* TO *]"
-        count = hits_of(self._requested(self._passages, {"q": strays, "rows": "0"}))[0]
+        count = self._passages.count(strays)
         if count:
             self._post({"delete": {"query": strays}})
         return count
@@ -390,7 +359,7 @@ class SolrPassageStore:
                 "rows": "0",
                 "json.facet": orjson.dumps(facet).decode(),
             }
-            buckets = buckets_of(self._requested(self._passages, params), "parents")
+            buckets = buckets_of(self._passages.search({**SENT_PARAMETERS, **params}), "parents")
             for bucket in buckets:
                 stamps = buckets_of({"facets": bucket}, "stamps")
                 number = int(bucket["count"])
@@ -401,36 +370,25 @@ class SolrPassageStore:
                 return by_document
             low = str(buckets[-1]["val"])
 
-    def _schemas(self) -> tuple[Schema, Schema]:
-        if self._cache is None:
-            try:
-                theirs = described(Schema(languages=self._named.languages), self._passages)
-            except SearchUnavailable as error:
-                raise SearchUnavailable(
-                    "The collection in solr.vector.collection does not respond; create it with the config set "
-                    "solr-passages.",
-                    log=error.log,
-                ) from error
-            self._cache = (described(self._named, self._documents), theirs)
-        return self._cache
+    def _theirs(self) -> Schema:
+        """Return what the collection of passages has. Raises: SearchUnavailable: it does not respond."""
+        try:
+            return self._passages.schema()
+        except SearchUnavailable as error:
+            raise SearchUnavailable(
+                "The collection in solr.vector.collection does not respond; create it with the config set "
+                "solr-passages.",
+                log=error.log,
+            ) from error
 
     def _rows(self, ids: Sequence[str], fields: Iterable[str]) -> Sequence[Mapping[str, Any]]:
         """Return *fields* of those of the documents *ids* that are there."""
-        params = {**found_by_ids(ids, self._schemas()[0]), "fl": ",".join(dict.fromkeys(fields))}
-        return hits_of(self._requested(self._documents, params))[1]
-
-    def _requested(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
-        handler = self._handler if nodes is self._documents else "select"
-        request = {**SENT_PARAMETERS, "shards.tolerant": "false", **params}
-        reply = nodes.ask(lambda node: node.search(handler, request))
-        if is_partial(reply):
-            # A part that does not answer would look like documents that are gone.
-            raise SearchUnavailable(log="a part of the collection did not answer")
-        return reply
+        found = found_by_ids(ids, self._documents.schema())
+        return self._documents.rows({**SENT_PARAMETERS, **found, "fl": ",".join(dict.fromkeys(fields))})
 
     def _post(self, value: Mapping[str, object] | Sequence[object]) -> None:
         try:
-            self._passages.ask(lambda node: node.post("update?overwrite=true", value))
+            self._passages.nodes.ask(lambda node: node.post("update?overwrite=true", value))
         except RequestRejected as error:
             raise SearchUnavailable(
                 "Solr refused passages: they do not fit the collection's schema.", log=error.log

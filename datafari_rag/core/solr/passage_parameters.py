@@ -3,8 +3,7 @@ Searches of a collection of passages as parameters for Solr, by the same rules a
 
 The user's filter is in `fq`, and in `preFilter` of the search for neighbours, which would otherwise spend its
 places on passages that they may not see. Whatever that finds is looked up in the collection of documents under the same
-filter, and a passage is read only when it was cut from the version that is found there: by a join where Solr can do
-one, else by a separate request.
+filter, and a passage is read only when it was cut from the version that is found there.
 """
 
 from __future__ import annotations
@@ -91,59 +90,31 @@ def parents_params(
     return {**narrowed, **found_by_ids(ids, schema), "fl": ",".join(document_fields(schema, text))}
 
 
-def joined_params(
-    ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, documents: str
-) -> dict[str, str | list[str]]:
-    """
-    Return the filter of passages cut from what `parents_params` finds now in the collection *documents*.
-
-    Two joins: a passage of the right version could name a document that is not there.
-    """
-    params = parents_params(ids, search, access, schema, text="")
-    named = {f"visible_{number}": query for number, query in enumerate([*params.pop("fq", ()), params.pop("q")])}
-    return {
-        **{name: value for name, value in params.items() if name not in ("rows", "fl")},
-        **{name: str(query) for name, query in named.items()},
-        "visible": "{!bool" + "".join(f" filter=${name}" for name in named) + "}",
-        "fq": list(join_queries(documents, schema)),
-    }
-
-
-def join_queries(documents: str, schema: Schema) -> tuple[str, str]:
-    """Return the joins of passages with those documents of the collection *documents* that are `$visible`."""
-    return (
-        f"{{!join fromIndex={documents} from=_version_ to=parent_version v=$visible}}",
-        f"{{!join fromIndex={documents} from={schema.fields.id} to=parent_doc score=none v=$visible}}",
-    )
-
-
-def version_params(versions: Sequence[str]) -> dict[str, str | list[str]]:
-    """Return the filter of passages cut from exactly these *versions* of documents."""
-    return {"versions": ",".join(versions), "fq": ["{!terms f=parent_version v=$versions}"]}
-
-
 def parts_params(
-    ids: Sequence[str], search: NearSearch, passages: PassageSchema, visible: Params, *, favour: Mapping[str, float]
+    versions: Mapping[str, str], search: NearSearch, passages: PassageSchema, *, favour: Mapping[str, float]
 ) -> Params:
     """
-    Return the parameters that find the best passages of the documents *ids*, by words and meaning, among the *visible*.
+    Return the parameters that find, by words and meaning, the best passages cut from exactly these *versions* by id.
 
     *favour* is what the passages of a document are worth by that alone. With them comes how many passages of each
-    document are visible, and how many there should be.
+    document are of its version, and how many there should be.
     """
     own = _fields(passages.schema, search.language)
     words = words_within(usable_words(search.words, search.language), MAX_CLAUSES // (len(own) + 1))
     fields = " ".join(own)
-    of_these, named = one_of(ids, "own", "parent_doc")
+    of_these, named = one_of([*versions], "own", "parent_doc")
     parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
     # A document that is named by a parameter of its own is a value, whatever characters are in its id.
-    favoured = {f"favoured_{number}": doc_id for number, doc_id in enumerate(name for name in ids if favour.get(name))}
+    favoured = {
+        f"favoured_{number}": doc_id for number, doc_id in enumerate(name for name in versions if favour.get(name))
+    }
     worth = [f"if(exists(query($with_{name})),{favour[document_id]:.4g},0)" for name, document_id in favoured.items()]
     return {
         **favoured,
         **{f"with_{name}": f"{{!term f=parent_doc v=${name}}}" for name in favoured},
         **QUIET,
-        **visible,
+        "versions": ",".join(versions.values()),
+        "fq": ["{!terms f=parent_version v=$versions}"],
         "q": f"{{!bool filter=$own should=$sought should=$favoured should=$lead{' should=$near' * search.has_vector}}}",
         # The beginning of each document is always read: one of which nothing is known could not be ranked.
         "lead": "{!func v='if(exists(query($beginnings)),1000,0)'}",
@@ -162,7 +133,7 @@ def parts_params(
 
 def _closeness(search: NearSearch, passages: PassageSchema) -> Params:
     """Return what is read of a passage, and how near it is where *search* has a vector."""
-    read = "d:parent_doc,t:embedded_content,s:chunk_start"
+    read = "d:parent_doc,v:parent_version,t:embedded_content,s:chunk_start"
     if not search.has_vector:
         return {"fl": read}
     closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"

@@ -11,7 +11,6 @@ import pytest
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import beside, connection_of, retriever_for, writer_for
-from datafari_rag.adapters.solr.retriever import SolrPassages
 from datafari_rag.adapters.solr.writer import REMOVED
 from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
 from datafari_rag.core.ask import Ask, Restriction
@@ -146,9 +145,7 @@ def test_the_version_of_another_document_makes_no_passage_one_of_today(solr: Two
     kept = {name: value for name, value in old.items() if name != "_version_"}
     solr.post([{**kept, "parent_version": other["parent_version"], "embedded_content": "What a said before."}])
     solr.post({"commit": {}})
-    # As over several shards, where Solr joins nothing: the versions are sent.
-    access = filter_for(User("ann"), mode="plugin", anonymous="public")
-    read = solr.passages().compared(bare("a", "b"), question("ferry harbour"), access)
+    read = solr.passages().compared(bare("a", "b"), question("ferry harbour"), ANYBODY)
     assert [(one.id, one.text) for one in read] == [(name, "The ferry leaves the harbour at dawn.") for name in "ab"]
 
 
@@ -230,16 +227,13 @@ def test_the_beginning_of_a_document_is_read_where_that_is_wanted(solr: TwoColle
     assert found.text == LONG
 
 
-@pytest.mark.parametrize("is_joinable", [True, False], ids=["one Solr", "several shards"])
 def test_an_answer_takes_few_requests_and_little_of_long_documents(
-    solr: TwoCollections, monkeypatch: pytest.MonkeyPatch, is_joinable: bool
+    solr: TwoCollections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(solr, {f"d{n}": doc(f"d{n}", f"{LONG} {WORDS[n]}") for n in range(12)})
     passages = solr.passages()
     parts = parts_of(FakeRetriever(), FakeModel("x"))
     parts = replace(parts, retriever=solr.documents.retriever, meaning=Meaning(WordEmbedder(), passages))
-    if not is_joinable:
-        monkeypatch.setattr(SolrPassages, "_can_join", lambda self, documents: False)
     before = found_for(ASKED, User(), settings=solr.settings, dependencies=parts)
     sent = list[int]()
     real = Node._whole
@@ -252,7 +246,7 @@ def test_an_answer_takes_few_requests_and_little_of_long_documents(
     monkeypatch.setattr(Node, "_whole", counted)
     found = found_for(ASKED, User(), settings=solr.settings, dependencies=parts)
     assert found.by == "both" and found.documents == before.documents and all(one.text for one in found.documents)
-    assert len(sent) == (3 if is_joinable else 4) and sum(sent) < 100_000
+    assert len(sent) == 4 and sum(sent) < 100_000
 
 
 @pytest.mark.parametrize("content", ["highlighting", "preview_content"])

@@ -117,7 +117,7 @@ def test_little_is_read_of_many_long_documents_and_what_is_asked_for_is_among_it
 
     monkeypatch.setattr(Node, "_whole", counted)
     documents = retriever.search(search("lantern"), ANYBODY).documents
-    assert len(documents) == 20 and len(sent) == 2 and sum(sent) <= 80_000
+    assert len(documents) == 20 and len(sent) == 3 and sum(sent) <= 80_000
     assert sum(len(one.text) for one in documents) <= MAX_CHARS + 100 * len(GAP)
     assert all(one.text.startswith(FILLER) and "The lantern hangs at the pier." in one.text for one in documents)
     for one in documents:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from datafari_rag.adapters.solr.client import DescribedCollection, FixedAddresses, Node, Nodes, SolrConnection
+from datafari_rag.adapters.solr.client import Collection, FixedAddresses, Node, Nodes, SolrConnection
 from datafari_rag.adapters.solr.factory import addresses_of, connection_of
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.zookeeper import CloudAddresses
@@ -50,10 +50,14 @@ def answering(reply: object = EMPTY, *, status: int = 200, described: object = S
 
 
 def retriever(
-    *urls: str, connection: SolrConnection = PATIENT, schema: Schema | None = None, **more: Any
+    *urls: str,
+    connection: SolrConnection = PATIENT,
+    schema: Schema | None = None,
+    handler: str = "select",
+    **more: Any,
 ) -> SolrRetriever:
     nodes = Nodes(FixedAddresses(tuple(f"{url}/solr/docs" for url in urls)), connection)
-    return SolrRetriever(DescribedCollection(nodes, schema or Schema()), **more)
+    return SolrRetriever(Collection(nodes, schema or Schema(), handler=handler), **more)
 
 
 def failure(engine: SolrRetriever, search: Search = PUMP) -> RagError:
@@ -329,7 +333,7 @@ def test_the_handler_and_the_headers_of_the_request_are_sent() -> None:
 def test_a_collection_of_an_odd_name_is_asked_by_it() -> None:
     with serving(answering()) as loopback:
         nodes = Nodes(FixedAddresses((f"{loopback.url}/solr/a b\u00e9/",)), PATIENT)
-        engine = SolrRetriever(DescribedCollection(nodes, Schema()))
+        engine = SolrRetriever(Collection(nodes, Schema()))
         engine.search(PUMP, ACCESS)
 
     assert loopback.asked[-1].path == "/solr/a%20b%C3%A9/select"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.solr.client import FixedAddresses, Nodes, SolrConnection
+from datafari_rag.adapters.solr.client import Collection, FixedAddresses, Nodes, SolrConnection
 from datafari_rag.adapters.solr.writer import MAX_TERM_BYTES, UNREACHABLE, SolrWriter, solr_document
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
@@ -97,7 +97,7 @@ def run(asked: list[Asked]) -> list[tuple[str, Any]]:
 
 def writer(loopback: Loopback) -> SolrWriter:
     address = FixedAddresses((f"{loopback.url}/solr/docs",))
-    return SolrWriter(Nodes(address, SolrConnection(retries=0)), schema=Schema())
+    return SolrWriter(Collection(Nodes(address, SolrConnection(retries=0)), Schema()))
 
 
 def test_documents_are_added_deleted_and_committed() -> None:

@@ -9,11 +9,9 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.solr.passage_parameters import (
     PassageSchema,
-    joined_params,
     near_params,
     parents_params,
     parts_params,
-    version_params,
 )
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.vectors import unit_vector
@@ -62,18 +60,9 @@ def test_documents_are_looked_up_by_ids_that_are_values() -> None:
     assert len(params["fq"]) == 3 and "exactContent" in str(params["fl"])
 
 
-def test_a_join_holds_the_users_filter_and_asks_for_id_and_version() -> None:
-    params = joined_params(["a"], SEARCH, ANN, Schema(), documents="FileShare")
-
-    assert params["visible"] == "{!bool filter=$visible_0 filter=$visible_1 filter=$visible_2 filter=$visible_3}"
-    assert params["visible_0"] == "{!bool should=$open_share should=$allow_share must_not=$deny_share}"
-    assert all("fromIndex=FileShare" in query and query.endswith("v=$visible}") for query in params["fq"])
-
-
 @pytest.mark.parametrize("spread", [0.05, None])
 def test_the_best_parts_are_found_by_words_and_meaning_and_nothing_is_read_as_syntax(spread: float | None) -> None:
-    visible = version_params(["1", "2"])
-    params = parts_params(["a"], replace(SEARCH, spread=spread), OURS, visible, favour={})
+    params = parts_params({"a": "1", "b": "2"}, replace(SEARCH, spread=spread), OURS, favour={})
 
     assert params["versions"] == "1,2" and params["fq"] == ["{!terms f=parent_version v=$versions}"]
     assert params["words"] == r"ferry \$\{tokens\} \{\!x\}"
@@ -83,16 +72,14 @@ def test_the_best_parts_are_found_by_words_and_meaning_and_nothing_is_read_as_sy
 
 def test_a_question_without_words_is_searched_for_by_meaning_alone() -> None:
     schema = Schema(kinds={"embedded_content": "text", "content_fr": "text"})
-    params = parts_params(
-        ["a"], replace(SEARCH, words=()), replace(OURS, schema=schema), version_params(["1"]), favour={}
-    )
+    params = parts_params({"a": "1"}, replace(SEARCH, words=()), replace(OURS, schema=schema), favour={})
 
     assert params["words"] == "-*:*" and " qf='embedded_content content_fr' " in params["sought"]
 
 
 def test_words_alone_compare_no_vectors_and_documents_that_come_first_are_named_by_values() -> None:
     plain = replace(SEARCH, vector=unit_vector([1.0])[:0])
-    params = parts_params(["a", "{!x}"], plain, OURS, version_params(["1"]), favour={"a": 4.0, "{!x}": 2.5})
+    params = parts_params({"a": "1", "{!x}": "2"}, plain, OURS, favour={"a": 4.0, "{!x}": 2.5})
 
     assert not {"near", "close", "model"} & {*params} and "$near" not in str(params["q"])
     assert (params["favoured_0"], params["favoured_1"]) == ("a", "{!x}")
@@ -102,6 +89,5 @@ def test_words_alone_compare_no_vectors_and_documents_that_come_first_are_named_
 def test_what_is_read_of_a_passage_or_a_document_is_of_the_state_that_was_filtered() -> None:
     near = near_params(SEARCH, ANN, OURS, most=50)
     parents = parents_params(["a"], SEARCH, ANN, Schema(), text="exactContent")
-    parts = parts_params(["a"], SEARCH, OURS, version_params(["1"]), favour={})
-    joined = joined_params(["a"], SEARCH, ANN, Schema(), documents="FileShare")
-    assert [one.get("distrib.singlePass") for one in (near, parents, parts, joined)] == ["true"] * 4
+    parts = parts_params({"a": "1"}, SEARCH, OURS, favour={})
+    assert [one.get("distrib.singlePass") for one in (near, parents, parts)] == ["true"] * 3
