@@ -45,6 +45,9 @@ POOL = 64
 CLOSING_S = 1.0
 """A server that closes a connection later behind a request was at work on it; one that does so sooner, hardly."""
 
+SENDING_S = 60.0
+"""Longest time to send a request over a new connection, in commands: urllib3 would take the time to connect for it."""
+
 SOCKET_OPTIONS = [
     *HTTPConnection.default_socket_options,
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -347,6 +350,7 @@ class _Connection(HTTPConnection):
     def connect(self) -> None:
         super().connect()
         self.line = self.sock
+        self.line.settimeout(SENDING_S)
 
 
 class _TlsConnection(HTTPSConnection):
@@ -355,6 +359,7 @@ class _TlsConnection(HTTPSConnection):
     def connect(self) -> None:
         super().connect()
         self.line = self.sock
+        self.line.settimeout(SENDING_S)
 
 
 class _Pool(HTTPConnectionPool):
