@@ -356,12 +356,13 @@ def tracing_for() -> Tracing | None:
 
 def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnapshot:
     """Return *service_snapshot* with spans around what it asks of others."""
-    model = tracing.model(service_snapshot.dependencies.model)  # type: ignore[arg-type] # a `ModelChain` was built: `model_for`
-    dependencies = dataclasses.replace(
-        service_snapshot.dependencies, retriever=tracing.retriever(service_snapshot.dependencies.retriever), model=model
-    )
+    parts = service_snapshot.dependencies
+    model = tracing.model(parts.model)
     return dataclasses.replace(
-        service_snapshot, dependencies=dependencies, rights=tracing.rights(service_snapshot.rights), relay=model
+        service_snapshot,
+        dependencies=dataclasses.replace(parts, retriever=tracing.retriever(parts.retriever), model=model),
+        rights=tracing.rights(service_snapshot.rights),
+        relay=model,  # type: ignore[arg-type] # a `ModelChain` was built: `model_for`
     )
 
 

@@ -3,6 +3,7 @@ Spans for OpenTelemetry: the request, and in it rights, search, passages and mod
 
 The ports are wrapped and the adapters behind them are unchanged, so that tracing costs nothing when off. A span holds
 names of closed lists, ids, counts and milliseconds; never a text, a right, a filter, a secret or a model's own word.
+OpenTelemetry's packages for WSGI and urllib3 record addresses with their whole queries, so that they are not used.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -23,17 +24,18 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from werkzeug.wsgi import ClosingIterator
 
 from datafari_rag.core.access import Filter
-from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.search_request import Browse, Search, SearchResult
-from datafari_rag.ports import Ending, Model, Relay, Retriever, RightsSource, TextChunk
+from datafari_rag.core.search_request import Search, SearchResult
+from datafari_rag.ports import Ending
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Port = TypeVar("Port")
 
 NAME = "datafari-rag"
 
@@ -46,31 +48,25 @@ OUR_FAULTS = ("search", "authority", "model", "internal", "badSetting", "overloa
 
 FINISHES = frozenset({"stop", "length", "content_filter"})
 
-Carry = Callable[[str, str], AbstractContextManager[None]]
-"""Adds this `traceparent` and `tracestate` to outgoing requests within the block."""
-
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
+_PROPAGATOR = TraceContextTextMapPropagator()
+
 
 @dataclass(slots=True)
-class _TracedRequest:
-    """One request on its way: its span, and when its search was answered (nanoseconds since 1970), for the passages."""
+class _Request:
+    """A request on its way: its span, and when its search was answered (nanoseconds since 1970), for the passages."""
 
     span: Span
-    context: Context
     searched_ns: int | None = None
 
+    @property
+    def context(self) -> Context:
+        return trace.set_span_in_context(self.span, Context())
 
-_COURSE: ContextVar[_TracedRequest | None] = ContextVar("datafari_rag_course", default=None)
 
-
-class WrappedModel(Model, Relay, Protocol):
-    """What is wrapped as the model: it answers, relays, and knows its breakers."""
-
-    def breakers(self) -> Sequence[tuple[str, bool]]:
-        """Return each endpoint's name and whether its breaker is open."""
-        ...
+_CURRENT: ContextVar[_Request | None] = ContextVar("datafari_rag_span", default=None)
 
 
 class _Exporter(OTLPSpanExporter):
@@ -83,23 +79,38 @@ class _Exporter(OTLPSpanExporter):
         return result
 
 
+class _Wrapped:
+    """A port with *methods* in place of some of its own."""
+
+    def __init__(self, port: object, **methods: Callable[..., object]) -> None:
+        self.__dict__.update(methods)
+        self._port = port
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
+
+
 class Tracing:
     """The spans of one process; build it after the fork, for it has a thread that sends them."""
 
-    def __init__(self, carry: Carry, *, processor: SpanProcessor | None = None) -> None:
+    def __init__(
+        self, carry: Callable[[str, str], AbstractContextManager[None]], *, processor: SpanProcessor | None = None
+    ) -> None:
         """
         Send spans where the `OTEL_*` variables say (OTLP over HTTP); *processor* is the tests'.
 
-        Sampling, batches, headers and the service's name are those of the variables; what is still held is sent at
-        the process' end.
+        Sampling, batches, headers and the service's name are those of the variables; what is still held is sent at the
+        process' end. *carry* adds a `traceparent` and a `tracestate` to outgoing requests within a block.
         """
         # Ours first: `service.name` of OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES wins over it.
         resource = Resource.create({SERVICE_NAME: NAME}).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource)
         self._provider.add_span_processor(processor or BatchSpanProcessor(_Exporter()))
-        self._tracer = self._provider.get_tracer(NAME)
-        self._carry = carry
-        self._propagator = TraceContextTextMapPropagator()
+        self._tracer, self._carry = self._provider.get_tracer(NAME), carry
+
+    def flush(self) -> None:
+        """Send what is held now."""
+        self._provider.force_flush()
 
     def wrapped(self, app: Wsgi) -> Wsgi:
         """Return *app* with a span for each request, as part of the caller's trace where it names one."""
@@ -107,225 +118,102 @@ class Tracing:
         def traced(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
             if environ.get("PATH_INFO", "").startswith(UNTRACED):
                 return app(environ, start_response)
-            traced = self._new_request(environ)
-            environ["datafari_rag.join_trace"] = lambda named: self._join(traced, named, environ)
+            verb, parent = environ.get("REQUEST_METHOD", ""), environ.get("HTTP_TRACEPARENT", "")
+            headers = {"traceparent": parent, "tracestate": environ.get("HTTP_TRACESTATE", "")}
+            method = verb if verb in METHODS else "_OTHER"
+            request = _Request(self._server_span(method, headers, {"http.request.method": method}))
+
+            def join(named: Mapping[str, str]) -> None:
+                """Make the request a part of the trace that its message names, where its headers named none."""
+                if not parent:
+                    # What was begun is not ended, and so is never sent: a span's parent cannot be changed.
+                    attributes = dict(getattr(request.span, "attributes", None) or {})
+                    request.span = self._server_span(str(getattr(request.span, "name", "")), named, attributes)
 
             def start(status: str, *rest: Any) -> Any:
-                traced.span.set_attribute("http.response.status_code", int(status[:3]))
+                request.span.set_attribute("http.response.status_code", int(status[:3]))
                 return start_response(status, *rest)
 
-            _COURSE.set(traced)
+            def end() -> None:
+                request.span.end()
+                if _CURRENT.get() is request:
+                    _CURRENT.set(None)
+
+            environ["datafari_rag.join_trace"] = join
+            _CURRENT.set(request)
             try:
-                return _TracedResponse(app(environ, start), traced)
+                # A stream is no shorter than its last word.
+                return ClosingIterator(app(environ, start), end)
             except BaseException:
-                _end(traced)
+                end()
                 raise
 
         return traced
 
-    def retriever(self, retriever: Retriever) -> Retriever:
-        """Return *retriever* with a span for each search."""
-        return _Retriever(retriever, self)
+    def retriever(self, retriever: Port) -> Port:
+        """Return a `ports.Retriever` with a span for each search."""
+        inner: Any = retriever
 
-    def rights(self, rights: RightsSource) -> RightsSource:
-        """Return *rights* with a span for each question."""
-        return _Rights(rights, self)
+        def search(search: Search, access: Filter) -> SearchResult:
+            with self._step("search") as span:
+                span.set_attribute("datafari_rag.step", search.step.name)
+                result: SearchResult = inner.search(search, access)
+                _count(span, documents=len(result.documents), found=result.total)
+            if (request := _CURRENT.get()) is not None:
+                request.searched_ns = time.time_ns()
+            return result
 
-    def model(self, chain: WrappedModel) -> WrappedModel:
-        """Return *chain* with a span for each answer."""
-        return _Model(chain, self)
+        def browse(*request: object) -> object:
+            with self._step("search"):
+                return inner.browse(*request)
 
-    def flush(self) -> None:
-        """Send what is held now."""
-        self._provider.force_flush()
+        def fetch(*request: object) -> object:
+            with self._step("search") as span:
+                document = inner.fetch(*request)
+                _count(span, documents=int(document is not None))
+                return document
 
-    @contextmanager
-    def step(self, name: str) -> Iterator[Span]:
-        """Make a span *name* of the block, inside the request's; an error in it is named by its label or type alone."""
-        with self.open(name) as span, self.current(span):
-            yield span
+        return _Wrapped(inner, search=search, browse=browse, fetch=fetch)  # type: ignore[return-value] # a port is what it does
 
-    @contextmanager
-    def open(self, name: str) -> Iterator[Span]:
-        """Make a span *name* that ends with the block, and send nothing along for it yet."""
-        traced = _COURSE.get()
-        span = self._tracer.start_span(name, traced.context if traced else None, SpanKind.CLIENT)
-        try:
-            yield span
-        except RagError as error:
-            _fail(span, error.label)
-            raise
-        except BaseException as error:
-            # What ends a generator or a greenlet from outside is a reader who left, or one who has read enough.
-            if isinstance(error, Exception):
-                _fail(span, type(error).__name__)
-            raise
-        finally:
-            span.end()
+    def rights(self, rights: Port) -> Port:
+        """Return a `ports.RightsSource` with a span for each question."""
+        inner: Any = rights
 
-    @contextmanager
-    def current(self, span: Span) -> Iterator[None]:
-        """Send *span* as the parent of all outgoing requests within the block."""
-        carrier: dict[str, str] = {}
-        self._propagator.inject(carrier, trace.set_span_in_context(span, Context()))
-        with self._carry(carrier.get("traceparent", ""), carrier.get("tracestate", "")):
-            yield
+        def tokens_of(name: str, claimed: Iterable[str]) -> Iterable[str]:
+            with self._step("rights") as span:
+                tokens = tuple(inner.tokens_of(name, claimed))
+                _count(span, tokens=len(tokens))
+                return tokens
 
-    def passed(self, prompt: Prompt) -> None:
-        """Make the span of the passages: from the answer of the search until the prompt was ready, which is now."""
-        traced = _COURSE.get()
-        if traced is None or traced.searched_ns is None:
-            return  # no search yet: the model words the search
-        span = self._tracer.start_span("passages", traced.context, start_time=traced.searched_ns)
-        span.set_attribute("datafari_rag.documents", len(prompt.extracts))
-        span.set_attribute("datafari_rag.chars", sum(len(extract.text) for extract in prompt.extracts))
-        span.end()
-        traced.searched_ns = None
+        return _Wrapped(inner, tokens_of=tokens_of)  # type: ignore[return-value] # a port is what it does
 
-    def _join(self, traced: _TracedRequest, named: Mapping[str, str], environ: Environ) -> None:
-        """Make the request a part of the trace that its message names, where its headers named none."""
-        if environ.get("HTTP_TRACEPARENT"):
-            return
-        outer = traced.span
-        # What was begun is not ended, and so is never sent: a span's parent cannot be changed.
-        parent = self._propagator.extract(dict(named), Context())
-        span = self._tracer.start_span(str(getattr(outer, "name", "")), parent, SpanKind.SERVER)
-        span.set_attributes(dict(getattr(outer, "attributes", None) or {}))
-        traced.span, traced.context = span, trace.set_span_in_context(span, Context())
+    def model(self, chain: Port) -> Port:
+        """Return a `ports.Model` and `ports.Relay` with a span for each answer."""
+        inner: Any = chain
 
-    def _new_request(self, environ: Environ) -> _TracedRequest:
-        carrier = {
-            "traceparent": environ.get("HTTP_TRACEPARENT", ""),
-            "tracestate": environ.get("HTTP_TRACESTATE", ""),
-        }
-        verb = environ.get("REQUEST_METHOD", "")
-        method = verb if verb in METHODS else "_OTHER"
-        span = self._tracer.start_span(method, self._propagator.extract(carrier, Context()), SpanKind.SERVER)
-        span.set_attribute("http.request.method", method)
-        return _TracedRequest(span, trace.set_span_in_context(span, Context()))
+        def generate(prompt: Prompt, *, is_streamed: bool) -> Generator[object, None, None]:
+            request = _CURRENT.get()
+            if request is not None and request.searched_ns is not None:
+                # From the answer of the search until the prompt was ready; without a search the model words it.
+                span = self._tracer.start_span("passages", request.context, start_time=request.searched_ns)
+                chars = sum(len(extract.text) for extract in prompt.extracts)
+                _count(span, documents=len(prompt.extracts), chars=chars)
+                span.end()
+                request.searched_ns = None
+            yield from self._answering(inner.generate(prompt, is_streamed=is_streamed))
 
+        def relay(body: Mapping[str, object], *, is_streamed: bool) -> Generator[object, None, None]:
+            yield from self._answering(inner.relay(body, is_streamed=is_streamed))
 
-def named(route: str, request_id: str) -> None:
-    """Name the present request's span by its *route* (a rule of the router, never a caller's path) and its id."""
-    traced = _COURSE.get()
-    if traced is not None:
-        traced.span.update_name(f"{getattr(traced.span, 'name', '')} {route}".strip())
-        traced.span.set_attribute("http.route", route)
-        traced.span.set_attribute("datafari_rag.request_id", request_id)
+        return _Wrapped(inner, generate=generate, relay=relay)  # type: ignore[return-value] # a port is what it does
 
-
-def answered(dialect: str, outcome: str) -> None:
-    """Say how the present request's answer ended: ok, the label of a failure, passed or aborted."""
-    traced = _COURSE.get()
-    if traced is not None:
-        traced.span.set_attribute("datafari_rag.dialect", dialect)
-        traced.span.set_attribute("datafari_rag.outcome", outcome)
-        if outcome.startswith(OUR_FAULTS):
-            traced.span.set_status(StatusCode.ERROR, outcome)
-
-
-def _end(traced: _TracedRequest) -> None:
-    traced.span.end()
-    if _COURSE.get() is traced:
-        _COURSE.set(None)
-
-
-def _fail(span: Span, label: str) -> None:
-    span.set_attribute("error.type", label)
-    span.set_status(StatusCode.ERROR, label)
-
-
-class _TracedResponse:
-    """The pieces of one answer; its span ends when they are closed, for a stream is no shorter than its last word."""
-
-    def __init__(self, pieces: Iterable[bytes], traced: _TracedRequest) -> None:
-        self._pieces, self._course = pieces, traced
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._pieces)
-
-    def close(self) -> None:
-        try:
-            close = getattr(self._pieces, "close", None)
-            if close is not None:
-                close()
-        finally:
-            _end(self._course)
-
-
-class _Retriever:
-    """`ports.Retriever` with spans; see there."""
-
-    def __init__(self, inner: Retriever, tracing: Tracing) -> None:
-        self._inner, self._tracing = inner, tracing
-
-    def search(self, search: Search, access: Filter) -> SearchResult:
-        with self._tracing.step("search") as span:
-            span.set_attribute("datafari_rag.step", search.step.name)
-            result = self._inner.search(search, access)
-            span.set_attribute("datafari_rag.documents", len(result.documents))
-            span.set_attribute("datafari_rag.found", result.total)
-        traced = _COURSE.get()
-        if traced is not None:
-            traced.searched_ns = time.time_ns()
-        return result
-
-    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
-        with self._tracing.step("search"):
-            return self._inner.browse(browse, access)
-
-    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
-        with self._tracing.step("search") as span:
-            document = self._inner.fetch(document_id, field, access)
-            span.set_attribute("datafari_rag.documents", int(document is not None))
-            return document
-
-    def probe(self) -> str | None:
-        return self._inner.probe()
-
-
-class _Rights:
-    """`ports.RightsSource` with spans; see there."""
-
-    def __init__(self, inner: RightsSource, tracing: Tracing) -> None:
-        self._inner, self._tracing = inner, tracing
-
-    def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
-        with self._tracing.step("rights") as span:
-            tokens = tuple(self._inner.tokens_of(name, claimed))
-            span.set_attribute("datafari_rag.tokens", len(tokens))
-            return tokens
-
-    def probe(self) -> str | None:
-        probe: Callable[[], str | None] = getattr(self._inner, "probe", lambda: None)
-        return probe()
-
-
-class _Model:
-    """`ports.Model` and `ports.Relay` with spans; see there."""
-
-    def __init__(self, inner: WrappedModel, tracing: Tracing) -> None:
-        self._inner, self._tracing = inner, tracing
-
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
-        self._tracing.passed(prompt)
-        yield from self._traced(self._inner.generate(prompt, is_streamed=is_streamed))
-
-    def relay(
-        self, body: Mapping[str, object], *, is_streamed: bool
-    ) -> Generator[Mapping[str, object] | Ending, None, None]:
-        yield from self._traced(self._inner.relay(body, is_streamed=is_streamed))
-
-    def breakers(self) -> Sequence[tuple[str, bool]]:
-        return self._inner.breakers()
-
-    def _traced(self, saying: Generator[T | Ending, None, None]) -> Generator[T | Ending, None, None]:
-        with self._tracing.open("model") as span, closing(saying):
+    def _answering(self, answering: Generator[T, None, None]) -> Generator[T, None, None]:
+        with self._open("model") as span, closing(answering):
             is_begun = False
             while True:
                 # The trace is active while the model generates, never while the consumer of this generator runs.
-                with self._tracing.current(span):
-                    piece = next(saying, None)
+                with self._active(span):
+                    piece = next(answering, None)
                 if piece is None:
                     return
                 if isinstance(piece, Ending):
@@ -335,17 +223,68 @@ class _Model:
                     is_begun = True
                 yield piece
 
+    @contextmanager
+    def _step(self, name: str) -> Iterator[Span]:
+        with self._open(name) as span, self._active(span):
+            yield span
+
+    @contextmanager
+    def _open(self, name: str) -> Iterator[Span]:
+        """Make a span *name* of the block, inside the request's; an error in it is named by its label or type alone."""
+        request = _CURRENT.get()
+        span = self._tracer.start_span(name, request.context if request else None, SpanKind.CLIENT)
+        try:
+            yield span
+        except Exception as error:  # what ends a generator or a greenlet from outside is no error
+            _fail(span, error.label if isinstance(error, RagError) else type(error).__name__)
+            raise
+        finally:
+            span.end()
+
+    @contextmanager
+    def _active(self, span: Span) -> Iterator[None]:
+        """Send *span* as the parent of all outgoing requests within the block."""
+        headers: dict[str, str] = {}
+        _PROPAGATOR.inject(headers, trace.set_span_in_context(span, Context()))
+        with self._carry(headers.get("traceparent", ""), headers.get("tracestate", "")):
+            yield
+
+    def _server_span(self, name: str, headers: Mapping[str, str], attributes: Mapping[str, Any]) -> Span:
+        parent = _PROPAGATOR.extract(dict(headers), Context())
+        return self._tracer.start_span(name, parent, SpanKind.SERVER, attributes)
+
+
+def named(route: str, request_id: str) -> None:
+    """Name the present request's span by its *route* (a rule of the router, never a caller's path) and its id."""
+    if (request := _CURRENT.get()) is not None:
+        request.span.update_name(f"{getattr(request.span, 'name', '')} {route}".strip())
+        request.span.set_attributes({"http.route": route, "datafari_rag.request_id": request_id})
+
+
+def answered(dialect: str, outcome: str) -> None:
+    """Say how the present request's answer ended: ok, the label of a failure, passed or aborted."""
+    if (request := _CURRENT.get()) is not None:
+        request.span.set_attributes({"datafari_rag.dialect": dialect, "datafari_rag.outcome": outcome})
+        if outcome.startswith(OUR_FAULTS):
+            request.span.set_status(StatusCode.ERROR, outcome)
+
+
+def _fail(span: Span, label: str) -> None:
+    span.set_attribute("error.type", label)
+    span.set_status(StatusCode.ERROR, label)
+
+
+def _count(span: Span, **numbers: int) -> None:
+    span.set_attributes({f"datafari_rag.{name}": number for name, number in numbers.items()})
+
 
 def _note_ending(span: Span, ending: Ending) -> None:
-    span.set_attribute("datafari_rag.tries", ending.facts.tries)
-    span.set_attribute("datafari_rag.is_fallback", ending.facts.is_fallback)
+    usage = ending.facts.extras.get("usage")
+    used = {key: usage.get(key) for key in ("prompt_tokens", "completion_tokens")} if isinstance(usage, Mapping) else {}
+    _count(span, tries=ending.facts.tries, is_fallback=ending.facts.is_fallback)
+    _count(span, **{key: number for key, number in used.items() if isinstance(number, int)})
     if ending.finish_reason is not None:
         reason = ending.finish_reason if ending.finish_reason in FINISHES else "other"
         span.set_attribute("datafari_rag.finish_reason", reason)
-    usage = ending.facts.extras.get("usage")
-    for key in ("prompt_tokens", "completion_tokens"):
-        number = usage.get(key) if isinstance(usage, Mapping) else None
-        if isinstance(number, int):
-            span.set_attribute(f"datafari_rag.{key}", number)
     if ending.failure is not None:
         _fail(span, ending.failure.label)
