@@ -4,8 +4,9 @@ Long work in a separate thread, so that the streams of a worker continue, and on
 The greenlets of a worker share one thread; who works long there keeps every open stream waiting. A thread has to give
 the interpreter up every few milliseconds. One such thread is enough: two would only share the interpreter, and the
 memory of two such answers would be held at the same time. A caller waits for the end of the caller's own work before
-waiting for the thread, so that nobody waits for more than one piece of each other caller. Work that is still not done
-after `server.limits.work_s` is ended, and its caller gets a specific error.
+waiting for the thread, so that nobody waits for more than one piece of each other caller. The caller of work that is
+still not done after `server.limits.work_s` gets a specific error. Nothing ends a thread from outside: its work, whose
+length its input limits, keeps the thread until it is done, and other long work is refused meanwhile.
 
 What kept the loop of a worker standing is logged: every other request of the worker waited meanwhile. It is looked at
 when one greenlet gives way to another, so that a call into C is seen too. What answers no path, such as the greenlet of
@@ -14,7 +15,6 @@ the loop itself, which waits for events, is not counted.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import gevent
 import gevent.lock
@@ -42,12 +43,6 @@ LONG_UNITS = 100_000
 """Work of more units than this is long: about ten milliseconds, or a hundred if the text is made to be slow."""
 
 LIMIT_S = 10.0
-ATTEMPTS, PAUSE_S = 20, 0.1
-"""How often, and how many seconds apart, work is ended until it has: a call of the library ends first."""
-
-
-class WorkInterrupted(BaseException):
-    """Raised inside work that took too long; no `except Exception` of the work catches it."""
 
 
 def offload_for_worker(
@@ -69,7 +64,7 @@ class WorkThread:
         """Start no thread yet."""
         self._limit_s, self._caller = limit_s, caller
         self._turn = gevent.lock.BoundedSemaphore(1)
-        self._own: dict[str, _OwnTurn] = {}
+        self._own: dict[str, tuple[gevent.lock.BoundedSemaphore, list[str]]] = {}
         self._pool: gevent.threadpool.ThreadPool | None = None
 
     def __call__(self, work: Callable[[], T], units: int) -> T:
@@ -78,121 +73,58 @@ class WorkThread:
 
         Raises:
             Overloaded: other long work had the thread for as long as one may take.
-            TooMuchWork: it took too long and was ended.
+            TooMuchWork: it took too long; it goes on, and has the thread until it is done.
         """
         if units < LONG_UNITS:
             return work()
-        limit_s = self._limit_s()
-        with self._own_turn(self._caller(), limit_s), _holding(self._turn, limit_s):
-            own = _Work(work)
+        limit_s, done = self._limit_s(), list[Callable[[], T]]()
+
+        def kept() -> None:
+            # gevent's pool would write what the work raises to the log, with the texts that it was about.
+            try:
+                result = work()
+                done.append(lambda: result)
+            except BaseException as error:
+                done.append(partial(_raise, error))
+
+        with self._own_turn(self._caller(), limit_s):
+            _take(self._turn, limit_s)
             if self._pool is None:
                 # Made by whom it serves: a thread does not outlive a fork.
                 self._pool = gevent.threadpool.ThreadPool(1)
-            result = self._pool.spawn(own)
-            try:
-                result.wait(timeout=limit_s)
-                if result.ready():
-                    return own.result()
-                self._end(own, result)
-                raise TooMuchWork(log=f"ended after {limit_s:g} s")
-            finally:
-                if not result.ready():  # the waiting greenlet was ended, or the work does not end
-                    own.end()
-                if own.was_ended:
-                    # An end that came late may be raised in the idle thread, so that this one is used no more.
-                    gevent.spawn(self._pool.kill)
-                    self._pool = None
+            running = self._pool.spawn(kept)
+            running.rawlink(lambda _: self._turn.release())
+            running.wait(timeout=limit_s)
+            if not done:
+                raise TooMuchWork(log=f"not done after {limit_s:g} s")
+            return done[0]()
 
     @contextmanager
     def _own_turn(self, caller: str, limit_s: float) -> Iterator[None]:
         """Hold the place of *caller*, who has one; the callers that nobody names have none to wait for."""
-        own = self._own.setdefault(caller, _OwnTurn()) if caller else _OwnTurn()
-        own.waiters += 1
+        new = gevent.lock.BoundedSemaphore(1), list[str]()
+        turn, waiters = self._own.setdefault(caller, new) if caller else new
+        waiters.append(caller)
         try:
-            with _holding(own.turn, limit_s):
+            _take(turn, limit_s)
+            try:
                 yield
+            finally:
+                turn.release()
         finally:
-            own.waiters -= 1
-            if not own.waiters:
+            waiters.pop()
+            if not waiters:
                 self._own.pop(caller, None)
 
-    def _end(self, work: _Work[T], result: Any) -> None:
-        for _ in range(ATTEMPTS):
-            work.end()
-            result.wait(timeout=PAUSE_S)
-            if result.ready():
-                return
 
-
-@contextmanager
-def _holding(turn: gevent.lock.BoundedSemaphore, limit_s: float) -> Iterator[None]:
-    """Hold *turn* for the block. Raises: Overloaded: it was not free in time."""
+def _take(turn: gevent.lock.BoundedSemaphore, limit_s: float) -> None:
+    """Take *turn*. Raises: Overloaded: it was not free in time."""
     if not turn.acquire(timeout=limit_s):
         raise Overloaded(log="the thread for long work was not free in time")
-    try:
-        yield
-    finally:
-        turn.release()
 
 
-class _OwnTurn:
-    """The place of one caller, and how many pieces of work hold it or wait for it."""
-
-    def __init__(self) -> None:
-        self.turn = gevent.lock.BoundedSemaphore(1)
-        self.waiters = 0
-
-
-class _Work(Generic[T]):
-    """
-    Work that another thread can end.
-
-    It keeps what the work raises: gevent's pool would write it to the log, with the texts that it was about.
-    """
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
-        self._thread_id: int | None = None
-        self._results: list[T] = []
-        self._failure: BaseException | None = None
-        self.was_ended = False
-
-    def __call__(self) -> None:
-        """Do the work."""
-        with self:
-            self._results.append(self._work())
-
-    def __enter__(self) -> None:
-        self._thread_id = _thread_id()
-
-    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> bool:
-        self._thread_id, self._failure = None, failure
-        return True
-
-    def result(self) -> T:
-        """Return what the work returned, and raise what it raised."""
-        if self._failure is not None:
-            raise self._failure
-        return self._results[0]
-
-    def end(self) -> None:
-        """
-        Have `WorkInterrupted` raised in the thread of the work, at its next step in Python.
-
-        That is CPython's own way to end a thread from outside (`PyThreadState_SetAsyncExc`). It interrupts every loop
-        and call of Python code, a pattern or another call of the library only behind its end; no pattern takes long.
-        """
-        self.was_ended = True
-        if self._thread_id is not None:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(self._thread_id), ctypes.py_object(WorkInterrupted)
-            )
-
-
-def _thread_id() -> int:
-    """Return the id of the system's thread, not of a greenlet."""
-    own: int = gevent.monkey.get_original("_thread", "get_ident")()
-    return own
+def _raise(error: BaseException) -> Any:
+    raise error
 
 
 U = TypeVar("U")

@@ -8,7 +8,6 @@ import gevent
 import pytest
 
 from datafari_rag.adapters.worker_thread import LONG_UNITS, WorkThread, offload_for_worker
-from datafari_rag.core.errors import Overloaded, TooMuchWork
 from datafari_rag.ports import inline
 from tests.support.waiting import HANGS_S
 
@@ -36,27 +35,28 @@ print(*steps)
 """
 )
 
-ENDLESS = (
+TOO_LONG = (
     BEGINNING
     + """
+from datafari_rag.core.errors import Overloaded
 get_ident = gevent.monkey.get_original("_thread", "get_ident")
+done = gevent.monkey.get_original("threading", "Event")()
 steps, offload = [], offload_for_worker(lambda: 0.2)
 
-def endless():
-    while True:
-        try:
-            sum(range(100))
-        except Exception:
-            pass
+def tried(work):
+    try:
+        return offload(work, LONG_UNITS)
+    except (TooMuchWork, Overloaded) as error:
+        steps.append(error.label)
 
 others = gevent.spawn(lambda: [(gevent.sleep(0.01), steps.append("went on")) for _ in range(3)])
-for _ in range(3):
-    try:
-        offload(endless, LONG_UNITS)
-    except TooMuchWork:
-        steps.append("ended")
-assert offload(get_ident, LONG_UNITS) != get_ident()
-print(*steps)
+tried(done.wait)
+tried(get_ident)
+done.set()
+while (thread := tried(get_ident)) is None:
+    pass
+assert thread != get_ident()
+print(*steps[:5])
 """
 )
 
@@ -65,11 +65,6 @@ def printed_by(program: str) -> list[str]:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
     return done.stdout.split()
-
-
-def endless() -> None:
-    while True:
-        sum(range(100))
 
 
 def test_where_there_are_no_greenlets_work_is_done_at_once() -> None:
@@ -87,24 +82,8 @@ def test_other_greenlets_go_on_during_long_work() -> None:
     assert printed_by(UNDER_GREENLETS) == ["went", "on", "went", "on", "went", "on", "worked"]
 
 
-def test_work_without_end_is_ended_and_its_thread_is_free_for_the_next() -> None:
-    assert printed_by(ENDLESS) == ["went", "on", "went", "on", "went", "on", "ended", "ended", "ended"]
-
-
-def test_what_waits_for_the_thread_waits_no_longer_than_work_may_take() -> None:
-    offload, begun = WorkThread(lambda: 0.2), threading.Event()
-
-    def begin() -> None:
-        begun.set()
-        endless()
-
-    first = gevent.spawn(offload, begin, LONG_UNITS)
-    while not begun.is_set():
-        gevent.sleep(0)
-    with pytest.raises((Overloaded, TooMuchWork)):
-        WorkThread.__call__(offload, endless, LONG_UNITS)
-    first.join()
-    assert isinstance(first.exception, TooMuchWork)
+def test_work_that_takes_too_long_is_told_and_has_the_thread_until_it_is_done() -> None:
+    assert printed_by(TOO_LONG) == ["went", "on", "went", "on", "went", "on", "tooMuchWork", "overloaded"]
 
 
 IN_TURN = (
@@ -161,20 +140,20 @@ def test_what_long_work_raises_is_not_written_anywhere() -> None:
     assert printed_by(RAISING) == ["raised", "1"]
 
 
-def test_work_whose_caller_is_gone_is_ended() -> None:
-    before = threading.active_count()
+def test_work_whose_caller_is_gone_keeps_the_thread_until_it_is_done() -> None:
     begun, ended = threading.Event(), threading.Event()
 
     def working() -> None:
         begun.set()
-        try:
-            endless()
-        finally:
-            ended.set()
+        assert ended.wait(HANGS_S)
 
-    caller = gevent.spawn(WorkThread(lambda: 2 * HANGS_S), working, LONG_UNITS)
+    offload = WorkThread(lambda: HANGS_S)
+    caller = gevent.spawn(offload, working, LONG_UNITS)
     while not begun.is_set():
         gevent.sleep(0)
     caller.kill()
-    assert ended.wait(HANGS_S)
-    assert threading.active_count() <= before + 1
+    next_one = gevent.spawn(offload, threading.get_ident, LONG_UNITS)
+    gevent.sleep(0)
+    assert not next_one.ready()
+    ended.set()
+    assert next_one.get(timeout=HANGS_S) != threading.get_ident()
