@@ -6,7 +6,7 @@ Judges facts; asks nothing itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,203 +70,178 @@ class CollectionFacts:
     handler: HandlerFacts | None = None
 
 
+Problem = tuple[object, Verdict, str, str]
+"""Whether it is there, and the verdict, text and advice of its finding."""
+
+
 def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
     """Return the findings about a collection, in the order in which an administrator corrects them."""
-    return (
-        *_of_documents(facts),
-        *_of_texts(facts, schema),
-        *_of_extras(schema, facets, facts),
+    fields = schema.fields
+    looked_at: list[tuple[str, str, Sequence[Problem]]] = [
+        ("documents", f"{facts.documents} in the collection", [_empty(facts)]),
+        *(_needed(name, *needed, facts, schema) for name, needed in _NEEDED.items()),
+        *((f"field {getattr(fields, name)}", "", [_missing(name, consequence, schema)]) for name, consequence in _USED),
+        ("texts", "", [_textless(facts, schema)]),
+        ("stemmed text", ", ".join(schema.contents("")), [_unstemmed(schema)]),
+        ("searched titles", ", ".join(schema.titles("")), [_untitled(schema)]),
+        (f"field {STORED_SUMMARY}", "", [(STORED_SUMMARY in (schema.kinds or {}), "hint", *_UNUSED_SUMMARY)]),
+        *(("solr.facets", "", [problem]) for problem in _of_facets(facets, facts, schema)),
         *_of_rights(facts, schema, mode),
-        *_of_handler(facts.handler),
+    ]
+    rows = (finding for subject, well, problems in looked_at if (finding := _judged(subject, well, problems)))
+    return (*rows, *_of_handler(facts.handler))
+
+
+def _judged(subject: str, well: str, problems: Sequence[Problem]) -> Finding | None:
+    """Return the first of *problems* that is there, else that all is *well*, None where that says nothing."""
+    for is_there, verdict, text, advice in problems:
+        if is_there:
+            return Finding(subject, verdict, text, advice)
+    return Finding(subject, "ok", well) if well else None
+
+
+def _empty(facts: CollectionFacts) -> Problem:
+    advice = "Index documents: datafari-rag index PATH --conf FILE"
+    return not facts.documents, "hint", "the collection is empty", advice
+
+
+_NEEDED: Mapping[str, tuple[str, frozenset[str]]] = {
+    "id": ("id", frozenset({"stored"})),
+    "exactContent": ("exact_content", frozenset({"indexed", "stored"})),
+    "title": ("title", frozenset({"stored"})),
+    "url": ("url", frozenset({"stored"})),
+}
+"""The name in `solr.fields` of each field that answers need: its own name here, and the properties it must have."""
+
+_USED = (
+    ("preview_content", "rag.solrField=preview_content finds no text"),
+    ("language", "a document's language is not shown"),
+    ("last_modified", "hits cannot be sorted by date"),
+    ("title_sort", "hits cannot be sorted by title; the sort is left out"),
+)
+"""Fields that answers do without, and what follows where they are missing."""
+
+_UNUSED_SUMMARY = (
+    "is not used: nothing is stored with it that says which text of the document it was made from",
+    "Nothing: summaries are made when they are wanted",
+)
+
+
+def _needed(
+    name: str, own_name: str, flags: frozenset[str], facts: CollectionFacts, schema: Schema
+) -> tuple[str, str, Sequence[Problem]]:
+    own: str = getattr(schema.fields, own_name)
+    lacking = sorted(flags - facts.flags[own]) if own in facts.flags else []
+    change = f"Change it in the schema and index again, or set another field: {_mapped(name)}"
+    problems: list[Problem] = [
+        (not schema.has(own), "problem", "is missing", f"Set the collection's field: {_mapped(name)}"),
+        (lacking, "problem", f"is not {' and not '.join(lacking)}", change),
+    ]
+    return f"field {own}", "exists", problems
+
+
+def _missing(name: str, consequence: str, schema: Schema) -> Problem:
+    advice = f'Nothing, unless you need it; then solr.fields={{"{name}": "NAME"}}'
+    return not schema.has(getattr(schema.fields, name)), "hint", f"is missing: {consequence}", advice
+
+
+def _textless(facts: CollectionFacts, schema: Schema) -> Problem:
+    text = f"{facts.textless} documents have no {schema.fields.exact_content}"
+    instead = f"{schema.fields.content_prefix}LANGUAGE"
+    return (
+        facts.textless,
+        "hint",
+        text,
+        f"Nothing where they have a {instead}, which is read instead: else index again",
     )
 
 
-def _of_documents(facts: CollectionFacts) -> Iterator[Finding]:
-    if facts.documents:
-        yield Finding("documents", "ok", f"{facts.documents} in the collection")
-    else:
-        yield Finding(
-            "documents", "hint", "the collection is empty", "Index documents: datafari-rag index PATH --conf FILE"
-        )
+def _unstemmed(schema: Schema) -> Problem:
+    text = f"there is no field {schema.fields.content_prefix}LANGUAGE: only exact word forms are found"
+    advice = "Fill content_en and the like (conf/solr), or set content_prefix in solr.fields"
+    return not schema.contents(""), "hint", text, advice
 
 
-def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
-    fields = schema.fields
-    needed = {
-        "id": (fields.id, {"stored"}),
-        "exactContent": (fields.exact_content, {"indexed", "stored"}),
-        "title": (fields.title, {"stored"}),
-        "url": (fields.url, {"stored"}),
-    }
-    for name, (own, flags) in needed.items():
-        yield _needed(name, own, flags, facts, schema)
-    if not schema.has(fields.preview_content):
-        yield Finding(
-            f"field {fields.preview_content}",
-            "hint",
-            "is missing",
-            'Do not use rag.solrField=preview_content, or set the field: solr.fields={"preview_content": "NAME"}',
-        )
-    if facts.textless:
-        text = f"{facts.textless} documents have no {fields.exact_content}"
-        advice = (
-            f"Nothing where they have a {fields.content_prefix}LANGUAGE, which is read in its place: else index again"
-        )
-        yield Finding("texts", "hint", text, advice)
-    contents, titles = schema.contents(""), schema.titles("")
-    if contents:
-        yield Finding("stemmed text", "ok", ", ".join(contents))
-    else:
-        yield Finding(
-            "stemmed text",
-            "hint",
-            f"there is no field {fields.content_prefix}LANGUAGE: only exact word forms are found",
-            "Fill content_en and the like (conf/solr), or set content_prefix in solr.fields",
-        )
-    if titles:
-        yield Finding("searched titles", "ok", ", ".join(titles))
-    else:
-        yield Finding(
-            "searched titles",
-            "hint",
-            "titles cannot be searched",
-            "Copy the title to title_en and exactTitle (conf/solr)",
-        )
+def _untitled(schema: Schema) -> Problem:
+    advice = "Copy the title to title_en and exactTitle (conf/solr)"
+    return not schema.titles(""), "hint", "titles cannot be searched", advice
+
+
+def _of_facets(facets: Iterable[str], facts: CollectionFacts, schema: Schema) -> Iterator[Problem]:
+    names = list(facets)
+    blind = [name for name in names if name in facts.flags and not facts.flags[name] & {"indexed", "docValues"}]
+    missing = [name for name in names if not schema.has(name)]
+    text = f"not indexed, so that nothing is counted and every filter finds nothing: {', '.join(blind)}"
+    yield blind, "hint", text, "Remove these names from solr.facets"
+    yield missing, "hint", f"missing from the schema: {', '.join(missing)}", "Remove these names from solr.facets"
+
+
+def _of_rights(facts: CollectionFacts, schema: Schema, mode: str) -> Iterator[tuple[str, str, Sequence[Problem]]]:
+    if mode == "none":
+        text = "security.mode=none: everyone sees every document"
+        yield "rights", "", [(True, "hint", text, "Set security.mode=tokens")]
+        return
+    well = "the handler has the ManifoldCF component" if mode == "plugin" else ""
+    is_plugin, has = mode == "plugin", facts.has_component
+    unread = "Solr's configuration cannot be read", "Check manually which component filters by rights"
+    problems: list[Problem] = [
+        (has is None, "hint", *unread),
+        (is_plugin and not has, "problem", *_UNFILTERED),
+        (not is_plugin and has, "problem", *_FILTERED_TWICE),
+    ]
+    yield "rights component", well, problems
+    if is_plugin:
+        return
+    for name in ACL_FIELDS:
+        own = schema.acl(name)
+        is_indexed, hidden = "indexed" in facts.flags.get(own, frozenset({"indexed"})), facts.without.get(name, 0)
+        add = f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or set your field: {_mapped(name)}"
+        default = "Give the field the default __nosecurity__ in the schema and index these documents again"
+        problems = [
+            (not schema.has(own), "problem", "is missing: every search fails", add),
+            (not is_indexed, "problem", "is not indexed: nothing is found", "Set indexed=true and index again"),
+            (hidden, "problem", f"{hidden} documents lack it: no one can see them", default),
+        ]
+        yield f"field {own}", "exists in every document", problems
+    is_known = facts.public is not None and facts.documents
+    yield "rights", f"{facts.public} of {facts.documents} documents are public" if is_known else "", []
+
+
+_UNFILTERED = (
+    "security.mode=plugin, but the handler has no ManifoldCF component: documents are not filtered",
+    "Set security.mode=tokens, or install the component in Solr",
+)
+_FILTERED_TWICE = (
+    "the handler filters by itself, as Datafari's does, without a user: only public documents are found",
+    "Either let it filter, with this line alone: security.mode=plugin\n"
+    "        -> or add a handler without {!manifoldCFSecurity} to Solr, and name it: solr.handler=/rag\n"
+    '           <requestHandler name="/rag" class="solr.SearchHandler"/>',
+)
 
 
 def _of_handler(handler: HandlerFacts | None) -> Iterator[Finding]:
     if handler is None:
         text = "does not say which parameters are in effect"
-        yield Finding(
-            "handler", "hint", text, "Remove echoParams from its invariants, or compare it with docs/attach.md"
-        )
+        advice = "Remove echoParams from its invariants, or compare it with docs/attach.md"
+        yield Finding("handler", "hint", text, advice)
         return
-    if handler.expands:
-        yield Finding(
-            "macros",
-            "problem",
-            "the handler expands ${name} in ids, rights and user names: callers can inject other values",
-            "Remove expandMacros from the invariants of the handler",
-        )
-    fixed = sorted(handler.fixed)
-    if fixed:
-        yield Finding(
-            "handler",
-            "problem",
-            f"its invariants override what each search sends: {', '.join(fixed)}",
-            "Move them to the defaults of the handler, or use another one: solr.handler=/NAME",
-        )
-    reasons = {name: reason_left(name) for name in sorted(handler.added)}
-    for name, reason in reasons.items():
-        if reason is not None:
-            yield Finding("handler", "hint", f"sets {name}: {reason}", "Remove it from the defaults of the handler")
+    reasons = {name: reason for name in sorted(handler.added) if (reason := reason_left(name)) is not None}
     added = sorted({*BOOSTS, "rq"} & handler.added - handler.fixed)
     added += [name for name in handler.components if ELEVATOR in name.lower()]
+    macros = "the handler expands ${name} in ids, rights and user names: callers can inject other values"
+    fixed = f"its invariants override what each search sends: {', '.join(sorted(handler.fixed))}"
+    move = "Move them to the defaults of the handler, or use another one: solr.handler=/NAME"
+    order = f"answers are made without what it adds to the order of hits: {', '.join(added)}"
+    if handler.expands:
+        yield Finding("macros", "problem", macros, "Remove expandMacros from the invariants of the handler")
+    if handler.fixed:
+        yield Finding("handler", "problem", fixed, move)
+    for name, reason in reasons.items():
+        yield Finding("handler", "hint", f"sets {name}: {reason}", "Remove it from the defaults of the handler")
     if added:
-        text = f"answers are made without what it adds to the order of hits: {', '.join(added)}"
-        yield Finding("handler", "hint", text, "Nothing: a plain search has it")
-    if not fixed and not any(reasons.values()):
+        yield Finding("handler", "hint", order, "Nothing: a plain search has it")
+    if not handler.fixed and not reasons:
         yield Finding("handler", "ok", "nothing that it sets changes an answer")
-
-
-def _needed(name: str, own: str, flags: set[str], facts: CollectionFacts, schema: Schema) -> Finding:
-    if not schema.has(own):
-        return Finding(f"field {own}", "problem", "is missing", f"Set the collection's field: {_mapped(name)}")
-    lacking = sorted(flags - facts.flags[own]) if own in facts.flags else []
-    if lacking:
-        return Finding(
-            f"field {own}",
-            "problem",
-            f"is not {' and not '.join(lacking)}",
-            f"Change it in the schema and index again, or set another field: {_mapped(name)}",
-        )
-    return Finding(f"field {own}", "ok", "exists")
-
-
-def _of_extras(schema: Schema, facets: Iterable[str], facts: CollectionFacts) -> Iterator[Finding]:
-    extras = {
-        schema.fields.language: "a document's language is not shown",
-        schema.fields.last_modified: "hits cannot be sorted by date",
-        schema.fields.title_sort: "hits cannot be sorted by title; the sort is left out",
-    }
-    for name, consequence in extras.items():
-        if not schema.has(name):
-            yield Finding(f"field {name}", "hint", f"is missing: {consequence}", "Nothing, unless you need it")
-    if STORED_SUMMARY in (schema.kinds or {}):
-        text = "is not used: nothing is stored with it that says which text of the document it was made from"
-        yield Finding(f"field {STORED_SUMMARY}", "hint", text, "Nothing: summaries are made when they are wanted")
-    blind = [name for name in facets if name in facts.flags and not facts.flags[name] & {"indexed", "docValues"}]
-    if blind:
-        text = f"not indexed, so that nothing is counted and every filter finds nothing: {', '.join(blind)}"
-        yield Finding("solr.facets", "hint", text, "Remove these names from solr.facets")
-    missing = [name for name in facets if not schema.has(name)]
-    if missing:
-        yield Finding(
-            "solr.facets",
-            "hint",
-            f"missing from the schema: {', '.join(missing)}",
-            "Remove these names from solr.facets",
-        )
-
-
-def _of_rights(facts: CollectionFacts, schema: Schema, mode: str) -> Iterator[Finding]:
-    if mode == "none":
-        yield Finding("rights", "hint", "security.mode=none: everyone sees every document", "Set security.mode=tokens")
-        return
-    yield from _of_component(facts, mode)
-    if mode == "plugin":
-        return
-    for name in ACL_FIELDS:
-        yield _of_acl_field(name, facts, schema)
-    if facts.public is not None and facts.documents:
-        yield Finding("rights", "ok", f"{facts.public} of {facts.documents} documents are public")
-
-
-def _of_component(facts: CollectionFacts, mode: str) -> Iterator[Finding]:
-    if facts.has_component is None:
-        yield Finding(
-            "rights component",
-            "hint",
-            "Solr's configuration cannot be read",
-            "Check manually which component filters by rights",
-        )
-    elif mode == "plugin" and not facts.has_component:
-        yield Finding(
-            "rights component",
-            "problem",
-            "security.mode=plugin, but the handler has no ManifoldCF component: documents are not filtered",
-            "Set security.mode=tokens, or install the component in Solr",
-        )
-    elif mode == "tokens" and facts.has_component:
-        yield Finding(
-            "rights component",
-            "problem",
-            "the handler filters by itself, as Datafari's does, without a user: only public documents are found",
-            "Either let it filter, with this line alone: security.mode=plugin\n"
-            "        -> or add a handler without {!manifoldCFSecurity} to Solr, and name it: solr.handler=/rag\n"
-            '           <requestHandler name="/rag" class="solr.SearchHandler"/>',
-        )
-    elif mode == "plugin":
-        yield Finding("rights component", "ok", "the handler has the ManifoldCF component")
-
-
-def _of_acl_field(name: str, facts: CollectionFacts, schema: Schema) -> Finding:
-    own = schema.acl(name)
-    if not schema.has(own):
-        advice = f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or set your field: {_mapped(name)}"
-        return Finding(f"field {own}", "problem", "is missing: every search fails", advice)
-    if "indexed" not in facts.flags.get(own, frozenset({"indexed"})):
-        return Finding(
-            f"field {own}", "problem", "is not indexed: nothing is found", "Set indexed=true and index again"
-        )
-    if hidden := facts.without.get(name, 0):
-        return Finding(
-            f"field {own}",
-            "problem",
-            f"{hidden} documents lack it: no one can see them",
-            "Give the field the default __nosecurity__ in the schema and index these documents again",
-        )
-    return Finding(f"field {own}", "ok", "exists in every document")
 
 
 def _mapped(name: str) -> str:
