@@ -5,8 +5,9 @@ next after one.
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
 
-One large answer is read and parsed at a time: that takes three times its size, and each parallel one as much. What is
-left of it afterwards, the texts of the documents that are used, is the request's own.
+One large answer is read and parsed at a time, while others wait with what they have read, and so do their servers: that
+takes three times its size, and each parallel one as much. What is left of it afterwards, the texts of the documents
+that are used, is the request's own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import io
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -45,6 +46,8 @@ REST_S = 30.0
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
 
+LARGE_BYTES = 16 * 1024 * 1024
+"""From here on an answer is large. Ten documents of Datafari's usual size are a hundredth of it."""
 
 MAX_QUERY_CHARS = 1024
 """Longest search that is sent in the address; a longer one is the form of a POST."""
@@ -95,9 +98,9 @@ class RequestForbidden(SearchUnavailable):
 class Node:
     """One node of a Solr: its connections, and errors that say what happened. Safe for threads and greenlets."""
 
-    def __init__(self, url: str, connection: SolrConnection, large: LargeAnswers | None = None) -> None:
+    def __init__(self, url: str, connection: SolrConnection, large: threading.Lock | None = None) -> None:
         """
-        Make the client; nothing is sent yet. A caller leaves *large* after parsing the answer.
+        Make the client; nothing is sent yet. *large* is held while a large answer is read and parsed.
 
         Raises:
             SearchUnavailable: *url* is not http or https, or a file of certificates cannot be used.
@@ -129,11 +132,11 @@ class Node:
         if len(form) < MAX_QUERY_CHARS:
             return self.read(f"{handler}?{form}")
         kind = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
-        return self._decoded(self._sent("POST", handler, form.encode("ascii"), kind))
+        return self._sent("POST", handler, form.encode("ascii"), kind, self._decoded)
 
     def read(self, path: str) -> dict[str, Any]:
         """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; and as post."""
-        return self._decoded(self._sent("GET", path, None, {}))
+        return self._sent("GET", path, None, {}, self._decoded)
 
     def post(self, path: str, value: Mapping[str, object] | Sequence[object]) -> bytes:
         """
@@ -144,15 +147,22 @@ class Node:
             RequestRejected, RequestForbidden: Solr answered 4xx.
             SearchUnavailable: no connection, 5xx, a redirect, or an answer that broke off or is too large.
         """
-        return self._sent("POST", path, orjson.dumps(value), {"Content-Type": "application/json"})
+        return self._sent("POST", path, orjson.dumps(value), {"Content-Type": "application/json"}, bytes)
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
-    def _sent(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+    def _sent(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        parse: Callable[[bytes], Answer],
+    ) -> Answer:
         """
-        Return the body of the answer to one request for *path* of the collection.
+        Return what *parse* makes of the body of the answer to one request for *path* of the collection.
 
         Its first parameter stops Solr from expanding `${name}` in every other parameter. Parameters contain values of
         callers. An expanded value becomes another value, syntax, or gigabytes. Solr reads the address before the form
@@ -164,9 +174,9 @@ class Node:
         limit = self._connection.machine.monotonic() + connect_s + timeout_s
         all_headers = {**headers, **self._connection.headers(), **self._headers}
         request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, all_headers)
-        with self._client.open(request) as reply:
+        with ExitStack() as turn, self._client.open(request) as reply:
             self._check(reply, limit)
-            return self._whole(reply, limit)
+            return parse(self._whole(reply, limit, turn))
 
     def _decoded(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object. Raises: SearchUnavailable: it is not a reply of Solr."""
@@ -204,14 +214,19 @@ class Node:
                     break
         return bytes(body)
 
-    def _whole(self, reply: Reply, limit: float) -> bytes:
+    def _whole(self, reply: Reply, limit: float, turn: ExitStack) -> bytes:
+        """Return the body; where it is large, *turn* gives the lock of large answers back. Raises: as `post`."""
         # One buffer that is returned as it is: pieces and their sum would hold the answer twice.
-        body, size, clock = io.BytesIO(), 0, self._connection.machine.monotonic
+        body, clock = io.BytesIO(), self._connection.machine.monotonic
+        waiting = self._large
         # Two limits of time: the socket's for silence, and that of the whole, since an answer that drips has to end.
         for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - clock())):
-            size += body.write(piece)
-            if size > LARGE_BYTES and self._large is not None and not self._large.enter(limit - clock()):
-                raise SearchTimeout(log=f"{self.place}: other large answers took the time")
+            body.write(piece)
+            if waiting is not None and body.tell() > LARGE_BYTES:
+                if not waiting.acquire(timeout=max(0.0, limit - clock())):
+                    raise SearchTimeout(log=f"{self.place}: other large answers took the time")
+                turn.callback(waiting.release)
+                waiting = None
         return body.getvalue()
 
 
@@ -249,7 +264,7 @@ class Nodes:
         """Remember the way; nothing is sent yet."""
         self._addresses = addresses
         self._connection, self.clock = connection, connection.machine.monotonic
-        self._large = LargeAnswers()
+        self._large = threading.Lock()
         self._clients: dict[str, Node] = {}
         self._failed_at: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -282,8 +297,6 @@ class Nodes:
             else:
                 self._failed_at.pop(url, None)
                 return answer
-            finally:
-                self._large.leave()
         raise failure
 
     def _in_turn(self) -> Iterator[str]:
@@ -420,35 +433,3 @@ def is_partial(reply: Mapping[str, Any]) -> bool:
     """Say whether a shard was missing or ran out of time."""
     header = reply.get("responseHeader")
     return isinstance(header, Mapping) and header.get("partialResults") not in (None, False, "false")
-
-
-LARGE_BYTES = 16 * 1024 * 1024
-"""From here on an answer is large. Ten documents of Datafari's usual size are a hundredth of it."""
-
-
-class LargeAnswers:
-    """
-    A lock for parsing large answers; other callers wait for it with what they have read, and so do their servers.
-
-    Belongs to a thread or greenlet: it enters as often as it likes and leaves once.
-    """
-
-    def __init__(self) -> None:
-        """Begin unlocked."""
-        self._turn = threading.Lock()
-        self._mine = threading.local()
-
-    def enter(self, wait_s: float) -> bool:
-        """Take the turn, waiting *wait_s* seconds for it; say whether it was had."""
-        if getattr(self._mine, "is_held", False):
-            return True
-        if not self._turn.acquire(timeout=max(0.0, wait_s)):
-            return False
-        self._mine.is_held = True
-        return True
-
-    def leave(self) -> None:
-        """Give the turn back, where it was taken."""
-        if getattr(self._mine, "is_held", False):
-            self._mine.is_held = False
-            self._turn.release()

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
-from datafari_rag.adapters.solr.client import LargeAnswers
+import pytest
 
+from datafari_rag.adapters.solr.client import LARGE_BYTES, Node, SolrConnection
+from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
+from tests.loopback import Reply, serving
+from tests.waiting import HANGS_S
 
-def test_the_turn_is_one_threads_until_it_leaves() -> None:
-    large = LargeAnswers()
-    assert large.enter(0)
-    assert large.enter(0)  # as often as it likes
-
-    with ThreadPoolExecutor(1) as other:
-        assert not other.submit(large.enter, 0.01).result()
-        other.submit(large.leave).result()  # what it has not it cannot give
-        assert not other.submit(large.enter, 0).result()
-        large.leave()
-        assert other.submit(large.enter, 0).result()
-        assert not large.enter(0)
+LARGE = b'{"response": {}}' + b" " * LARGE_BYTES
 
 
-def test_who_waits_gets_the_turn_when_it_is_given_back() -> None:
-    large, order, waits = LargeAnswers(), [], threading.Event()
-
-    def other() -> None:
-        waits.set()
-        order.append(large.enter(30))
-        large.leave()
-
-    assert large.enter(0)
-    thread = threading.Thread(target=other)
-    thread.start()
-    waits.wait(10)
-    assert order == []
-    large.leave()
-    thread.join(30)
-    assert order == [True]
+def test_a_large_answer_waits_for_the_turn_and_a_small_one_does_not() -> None:
+    large = threading.Lock()
+    with serving(lambda asked: Reply(LARGE if asked.path.endswith("large") else LARGE[:16])) as loopback, large:
+        node = Node(f"{loopback.url}/solr/docs", SolrConnection(timeout_s=0.2, connect_timeout_s=0.2), large)
+        assert node.search("small", {}) == {"response": {}}
+        with pytest.raises(SearchTimeout):
+            node.search("large", {})
+        node.close()
 
 
-def test_leaving_without_a_turn_is_nothing() -> None:
-    large = LargeAnswers()
-    large.leave()
-    assert large.enter(0)
+@pytest.mark.parametrize("body", [LARGE, LARGE + b"no JSON"], ids=["read", "not to be read"])
+def test_the_turn_is_given_back_when_the_answer_is_parsed(body: bytes) -> None:
+    large = threading.Lock()
+    turns: list[bool] = []
+
+    def offload(work: object, units: int) -> object:
+        turns.append(large.locked())
+        return work()  # type: ignore[operator] # a call
+
+    with serving(lambda asked: Reply(body)) as loopback:
+        connection = SolrConnection(timeout_s=HANGS_S, offload=offload)  # type: ignore[arg-type] # takes any work
+        node = Node(f"{loopback.url}/solr/docs", connection, large)
+        with suppress(SearchUnavailable):
+            node.search("large", {})
+        node.close()
+    assert (turns, large.locked()) == ([True], False)
