@@ -5,7 +5,6 @@ import sys
 import threading
 
 import gevent
-import pytest
 
 from datafari_rag.adapters.worker_thread import LONG_UNITS, WorkThread, offload_for_worker
 from datafari_rag.ports import inline

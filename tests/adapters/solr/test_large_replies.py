@@ -9,8 +9,8 @@ import pytest
 
 from datafari_rag.adapters.solr.client import LARGE_BYTES, Node, SolrConnection
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
-from tests.loopback import Reply, serving
-from tests.waiting import HANGS_S
+from tests.support.server import Reply, serving
+from tests.support.waiting import HANGS_S
 
 LARGE = b'{"response": {}}' + b" " * LARGE_BYTES
 
