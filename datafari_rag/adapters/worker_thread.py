@@ -22,14 +22,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import gevent
 import gevent.lock
 import gevent.monkey
 import gevent.threadpool
 import greenlet
+from gevent.util import wrap_errors
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
@@ -77,27 +77,21 @@ class WorkThread:
         """
         if units < LONG_UNITS:
             return work()
-        limit_s, done = self._limit_s(), list[Callable[[], T]]()
-
-        def kept() -> None:
-            # gevent's pool would write what the work raises to the log, with the texts that it was about.
-            try:
-                result = work()
-                done.append(lambda: result)
-            except BaseException as error:
-                done.append(partial(_raise, error))
-
+        limit_s = self._limit_s()
         with self._own_turn(self._caller(), limit_s):
             _take(self._turn, limit_s)
             if self._pool is None:
                 # Made by whom it serves: a thread does not outlive a fork.
                 self._pool = gevent.threadpool.ThreadPool(1)
-            running = self._pool.spawn(kept)
+            # What the work raises the pool would write to the log, with the texts that it was about.
+            running = self._pool.spawn(wrap_errors(BaseException, work))
             running.rawlink(lambda _: self._turn.release())
             running.wait(timeout=limit_s)
-            if not done:
+            if not running.ready():
                 raise TooMuchWork(log=f"not done after {limit_s:g} s")
-            return done[0]()
+            if isinstance(running.value, BaseException):
+                raise running.value
+            return cast(T, running.value)
 
     @contextmanager
     def _own_turn(self, caller: str, limit_s: float) -> Iterator[None]:
@@ -121,10 +115,6 @@ def _take(turn: gevent.lock.BoundedSemaphore, limit_s: float) -> None:
     """Take *turn*. Raises: Overloaded: it was not free in time."""
     if not turn.acquire(timeout=limit_s):
         raise Overloaded(log="the thread for long work was not free in time")
-
-
-def _raise(error: BaseException) -> Any:
-    raise error
 
 
 U = TypeVar("U")
