@@ -37,11 +37,12 @@ from datafari_rag.core.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
 from datafari_rag.core.solr.parameters import usable_words
 from datafari_rag.core.text.folding import is_unicode
 
-PRESENCE = 3.0
-"""What a word's being there at all counts, in its idf: a part that knows neither length nor frequency."""
-
-PAIR = 1.0
-"""The weight of two words of the question that are neighbours in the text."""
+PRESENCE, PAIR = 3.0, 0.7
+"""
+What a word's being there at all counts, in its idf, and what it counts that two words of the question are neighbours in
+the text, in theirs. Both know neither length nor frequency: the average length that BM25 compares with is one of all
+entries, most of which are passages.
+"""
 
 COMMON_DOCUMENTS, COMMON_SHARE = 5000, 0.05
 """A word in more documents than both of these is common: neither its presence nor its pairs count. Half the time."""
@@ -117,6 +118,10 @@ class Vocabulary:
         counts = (min(self.searcher.doc_freq(WORDS, term) for term in terms) for terms in word.terms)
         return max(counts, default=0)
 
+    def idf(self, number: int) -> float:
+        """Return BM25's idf of a word that *number* documents have: above 0."""
+        return math.log(1 + (max(number, self.documents) - number + 0.5) / (number + 0.5))
+
     def is_common(self, number: int) -> bool:
         """Return whether a word that *number* documents contain is too common for its cost."""
         return number > COMMON_DOCUMENTS and number > COMMON_SHARE * self.documents
@@ -159,9 +164,7 @@ def _word_query(word: Sought, vocabulary: Vocabulary) -> Query:
         return Query.empty_query()
     number = vocabulary.documents_with(word)
     if in_text and not vocabulary.is_common(number):
-        # BM25's idf of a word that *number* documents have. Above 0.
-        idf = math.log(1 + (max(number, vocabulary.documents) - number + 0.5) / (number + 0.5))
-        clauses.append(Query.const_score_query(_any(in_text), PRESENCE * idf))
+        clauses.append(Query.const_score_query(_any(in_text), PRESENCE * vocabulary.idf(number)))
     return _any(clauses)
 
 
@@ -171,7 +174,8 @@ def _pair_queries(words: Sequence[Sought], vocabulary: Vocabulary) -> Iterator[Q
     for (first, second), counts in zip(pairwise(words), pairwise(numbers), strict=True):
         terms: list[str | tuple[int, str]] = [*next(iter(first.terms)), *next(iter(second.terms))]
         if min(counts) and not vocabulary.is_common(min(counts)):
-            yield Query.boost_query(Query.phrase_query(vocabulary.schema, WORDS, terms, PAIR_SLOP), PAIR)
+            pair = Query.phrase_query(vocabulary.schema, WORDS, terms, PAIR_SLOP)
+            yield Query.const_score_query(pair, PAIR * sum(map(vocabulary.idf, counts)))
 
 
 EARLIEST = datetime.datetime(1678, 1, 1, tzinfo=datetime.UTC)
