@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import email
 import email.policy
+import functools
+import os
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from email.errors import MessageError
 from email.message import EmailMessage
-from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from datafari_rag.ingest.parsers.blocks import EMBEDDED, Blocks, taken
@@ -170,7 +171,7 @@ def _name(part: EmailMessage) -> str:
 
 def parse_mbox(file: BinaryIO) -> Parsed:
     """Return the names of the mails in the mailbox *file*. Raises: OSError; Unreadable: it is none."""
-    count = sum(1 for _ in _starts(file.read(MAX_BYTES)))
+    count = len(_places(_Same(file)))
     if not count:
         raise Unreadable("This is not a mailbox.")
     return Parsed("", members=tuple(f"{number}.eml" for number in range(1, count + 1)))
@@ -178,16 +179,40 @@ def parse_mbox(file: BinaryIO) -> Parsed:
 
 def mbox_member(file: BinaryIO, number: int) -> bytes:
     """Return the mail of *number* among those of `parse_mbox`. Raises: OSError, Unreadable."""
-    raw = file.read(MAX_BYTES)
-    starts = list(islice(_starts(raw), number, number + 2))
-    if not starts:
+    places = _places(_Same(file))
+    if number >= len(places):
         raise Unreadable("This mailbox is broken.")
-    end = starts[1].start() if len(starts) > 1 else len(raw)
-    return re.sub(rb"(?m)^>(?=>*From )", b"", raw[starts[0].end() : end])
+    start, end = places[number]
+    file.seek(start)
+    return re.sub(rb"(?m)^>(?=>*From )", b"", file.read(end - start))
 
 
-def _starts(raw: bytes) -> Iterator[re.Match[bytes]]:
-    return (line for line in _FROM.finditer(raw) if _TIME.search(line[0]))
+class _Same:
+    """An open file that is equal to another one of the same file on the disk, unchanged."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        try:
+            status = os.fstat(file.fileno())
+            self._key: object = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        except OSError:
+            # In memory: a file in a file.
+            self._key = object()
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._key == other._key
+
+
+@functools.lru_cache(maxsize=1)
+def _places(mailbox: _Same) -> Sequence[tuple[int, int]]:
+    """Return where each mail begins and ends; a mailbox of thousands is looked through once, not for each of them."""
+    raw = mailbox.file.read(MAX_BYTES)
+    lines = [(line.start(), line.end()) for line in _FROM.finditer(raw) if _TIME.search(line[0])]
+    ends = [*(start for start, _ in lines[1:]), len(raw)]
+    return [(end, following) for (_, end), following in zip(lines, ends, strict=False)]
 
 
 def parse_msg(file: BinaryIO) -> Parsed:

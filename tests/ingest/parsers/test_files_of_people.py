@@ -8,7 +8,7 @@ import docx
 import pytest
 
 from datafari_rag.core.documents import place_at
-from datafari_rag.ingest.parsers import registry
+from datafari_rag.ingest.parsers import mails, registry
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.pdf import _PdfLine, _undivided
 from tests.ingest.parsers.written import ROW, WRITERS, mail, pdf_of, ruled, words, zip_of
@@ -259,3 +259,18 @@ def test_a_file_of_any_kind_that_is_cut_is_read_or_named(tmp_path: Path, kind: s
         assert isinstance(parse(path).text, str)
     except Unreadable as error:
         assert str(error).endswith(".")
+
+
+def test_a_mailbox_is_looked_through_once_for_all_its_mails(tmp_path: Path) -> None:
+    one = b"From a@example.org Tue Mar  3 10:00:00 2026\nFrom: a@example.org\nSubject: mail %d\n\nHello\n\n"
+    path = tmp_path / "a.mbox"
+    path.write_bytes(b"".join(one % number for number in range(5)))
+    mails._places.cache_clear()
+    titles = []
+    for number in range(5):
+        with path.open("rb") as file:
+            titles.append(registry.parse(file, path.name, [(number, ".eml")]).title)
+    assert titles == [f"mail {number}" for number in range(5)] and mails._places.cache_info().misses == 1
+    path.write_bytes(one % 7)
+    with path.open("rb") as file:
+        assert registry.parse(file, path.name, [(0, ".eml")]).title == "mail 7"
