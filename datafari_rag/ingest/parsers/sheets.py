@@ -2,13 +2,15 @@
 Workbooks (XLSX, XLSM, XLS, XLSB): each sheet under its name, its cells as a person sees them. Macros are not looked at.
 
 openpyxl knows formats of numbers, merged cells and what is hidden; xlrd does so of XLS. calamine, many times as fast,
-reads XLSB and what is too large for the other: of these the numbers are as they are stored.
+reads XLSB and what is too large for the other: of these the numbers are as they are stored, and what is hidden is read
+from the sheets' own parts, since no library tells.
 """
 
 from __future__ import annotations
 
 import datetime
 import itertools
+import posixpath
 import re
 import warnings
 import zipfile
@@ -22,12 +24,13 @@ import python_calamine
 from datafari_rag.core.documents import Place
 from datafari_rag.ingest.parsers.blocks import EMBEDDED, HIDDEN, Blocks, Cell, Paragraph, Row, taken
 from datafari_rag.ingest.parsers.html import xml_of
-from datafari_rag.ingest.parsers.packed import BROKEN, CFB_MARK, refuse_bombs
+from datafari_rag.ingest.parsers.packed import BROKEN, CFB_MARK, read_entry, refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable
 
 MAX_CELLS = 5_000_000
 """Most cells between the first and the last one that is used; calamine keeps room for each, empty or not."""
 
+MAX_SHEET_COLUMNS = 16_384
 MAX_XML_BYTES = 20_000_000
 """Sheets that unpack to more are read by calamine: openpyxl would take more than a minute."""
 
@@ -62,13 +65,9 @@ def parse(file: BinaryIO) -> Parsed:
         with zipfile.ZipFile(file) as packed:
             sizes = {entry.filename: entry.file_size for entry in packed.infolist()}
             drawn, left_out = _drawn(packed, sizes)
-        file.seek(0)
         is_large = sum(size for name, size in sizes.items() if name.startswith("xl/worksheets/")) > MAX_XML_BYTES
-        if is_large or "xl/workbook.bin" in sizes:
-            return _parsed(_rough_sheets(file), drawn, {**left_out, ROUGH: 1})
-        book = _book(file)
+        book = None if is_large or "xl/workbook.bin" in sizes else _book(file)
         if book is None:
-            file.seek(0)
             return _parsed(_rough_sheets(file), drawn, {**left_out, ROUGH: 1})
         return _parsed(_sheets(book), drawn, left_out)
     except (*BROKEN, ValueError, LookupError, SyntaxError, AttributeError, TypeError, AssertionError) as error:
@@ -165,6 +164,8 @@ def _book(file: BinaryIO) -> Any:
     """Return the workbook as openpyxl has it, None where it takes offence at something beside the cells."""
     import openpyxl
 
+    file.seek(0)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -183,7 +184,7 @@ def _sheets(book: Any) -> Iterator[Sheet]:
             _shown_rows(sheet, left_out),
             [(r.min_row, r.min_col, r.max_row, r.max_col) for r in sheet.merged_cells.ranges],
             frozenset(number for number, row in sheet.row_dimensions.items() if row.hidden or row.height == 0),
-            frozenset(n for d in columns for n in range(d.min or 0, min(d.max or 0, 16_384) + 1)),
+            frozenset(n for d in columns for n in range(d.min or 0, min(d.max or 0, MAX_SHEET_COLUMNS) + 1)),
             [f"{cell.coordinate}: {cell.comment.text}" for cell in cells],
             sheet.sheet_state != "visible",
             left_out,
@@ -270,6 +271,9 @@ def _opened(file: BinaryIO) -> python_calamine.CalamineWorkbook:
 
 
 def _rough_sheets(file: BinaryIO) -> Iterator[Sheet]:
+    with zipfile.ZipFile(file) as packed:
+        hidden = _hidden_in(packed)
+    file.seek(0)
     book = _opened(file)
     try:
         for meta in book.sheets_metadata:
@@ -281,9 +285,94 @@ def _rough_sheets(file: BinaryIO) -> Iterator[Sheet]:
             )
             merged = [(a[0] + 1, a[1] + 1, b[0] + 1, b[1] + 1) for a, b in sheet.merged_cell_ranges or ()]
             is_hidden = meta.visible != python_calamine.SheetVisibleEnum.Visible
-            yield Sheet(meta.name, rows, merged, is_hidden=is_hidden)
+            hidden_rows, hidden_columns = hidden.get(meta.name, (frozenset(), frozenset()))
+            yield Sheet(meta.name, rows, merged, hidden_rows, hidden_columns, is_hidden=is_hidden)
     except python_calamine.CalamineError as error:
         raise Unreadable("This workbook is broken.") from error
+
+
+_Hidden = tuple[frozenset[int], frozenset[int]]
+"""Numbers of rows and of columns, from 1."""
+
+
+def _hidden_in(packed: zipfile.ZipFile) -> dict[str, _Hidden]:
+    """Return which rows and columns of each sheet are hidden, by its name."""
+    kind = "bin" if "xl/workbook.bin" in packed.namelist() else "xml"
+    relations = {one.get("Id"): one.get("Target") for one in xml_of(packed, f"xl/_rels/workbook.{kind}.rels")}
+    found = {}
+    for relation, name in _bound(packed) if kind == "bin" else _listed(packed):
+        part = posixpath.join("/xl", relations.get(relation) or "").removeprefix("/")
+        if part in packed.namelist():
+            found[name] = (_hidden_records if kind == "bin" else _hidden_tags)(read_entry(packed, part))
+    return found
+
+
+def _listed(packed: zipfile.ZipFile) -> Iterator[tuple[str | None, str]]:
+    for sheet in xml_of(packed, "xl/workbook.xml").iterfind("{*}sheets/{*}sheet"):
+        yield next((value for key, value in sheet.items() if key.endswith("}id")), None), sheet.get("name") or ""
+
+
+_TAG = re.compile(rb"<(?:\w+:)?(row|col)\s([^<>]*)>")
+_ATTRIBUTE = re.compile(rb"""\b(\w+)\s*=\s*["']([^"'<>]*)["']""")
+_YES = (b"1", b"true")
+
+
+def _hidden_tags(raw: bytes) -> _Hidden:
+    rows, columns = set[int](), set[int]()
+    for tag in _TAG.finditer(raw):
+        fields = {match[1]: match[2] for match in _ATTRIBUTE.finditer(tag[2])}
+        if fields.get(b"hidden") not in _YES:
+            continue
+        if tag[1] == b"row":
+            rows.add(int(fields.get(b"r", b"0")))
+        else:
+            columns |= {*range(int(fields[b"min"]), min(int(fields[b"max"]), MAX_SHEET_COLUMNS) + 1)}
+    return frozenset(rows), frozenset(columns)
+
+
+_ROW, _COLUMNS, _SHEET = 0, 60, 156
+"""Kinds of records in the parts of an XLSB file ([MS-XLSB] 2.3.2): BrtRowHdr, BrtColInfo, BrtBundleSh."""
+
+
+def _hidden_records(raw: bytes) -> _Hidden:
+    rows, columns = set[int](), set[int]()
+    for kind, record in _records(raw):
+        if kind == _ROW and record[11:12] and record[11] & 0x10:
+            rows.add(_whole(record, 0) + 1)
+        elif kind == _COLUMNS and record[16:17] and record[16] & 1:
+            columns |= {*range(_whole(record, 0) + 1, min(_whole(record, 4) + 1, MAX_SHEET_COLUMNS) + 1)}
+    return frozenset(rows), frozenset(columns)
+
+
+def _bound(packed: zipfile.ZipFile) -> Iterator[tuple[str | None, str]]:
+    for kind, record in _records(read_entry(packed, "xl/workbook.bin")):
+        if kind == _SHEET:
+            middle = 12 + 2 * _whole(record, 8)
+            last = middle + 4 + 2 * _whole(record, middle)
+            yield record[12:middle].decode("utf-16-le"), record[middle + 4 : last].decode("utf-16-le")
+
+
+def _records(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield kind and content of each record of an XLSB part; both kind and size are numbers of seven bits a byte."""
+    at = 0
+    while at < len(raw):
+        numbers = []
+        for most in (2, 4):
+            number = 0
+            for place in range(most):
+                byte = raw[at]
+                at += 1
+                number |= (byte & 0x7F) << 7 * place
+                if byte < 0x80:
+                    break
+            numbers.append(number)
+        kind, size = numbers
+        yield kind, raw[at : at + size] if kind in (_ROW, _COLUMNS, _SHEET) else b""
+        at += size
+
+
+def _whole(record: bytes, at: int) -> int:
+    return int.from_bytes(record[at : at + 4], "little")
 
 
 def _too_many(name: str) -> Unreadable:

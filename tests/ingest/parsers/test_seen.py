@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import zipfile
 from collections.abc import Callable
 from email.message import EmailMessage
 from email.mime.multipart import MIMEMultipart
@@ -37,7 +38,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from datafari_rag.ingest.parsers import blocks, registry
+from datafari_rag.ingest.parsers import blocks, registry, sheets
 from datafari_rag.ingest.parsers.parsed import Parsed
 from datafari_rag.ingest.parsers.sheets import shown
 from tests.ingest.parsers import written
@@ -661,6 +662,36 @@ def test_a_workbook_that_openpyxl_refuses_is_read_without_formats(tmp_path: Path
     made.save(tmp_path / "a.xlsx")
     found = parse(tmp_path / "a.xlsx")
     assert "seen | 0.5" in found.text and found.left_out == {"number formats of a workbook": 1}
+
+
+def test_what_is_hidden_in_a_large_workbook_is_left_out_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = openpyxl.Workbook()
+    for row in (["seenName", "blindColumn", "seenRate"], ["blindRow", 1, 2], ["seenLast", "blindToo", 3]):
+        made.active.append(row)
+    made.active.row_dimensions[2].hidden = made.active.column_dimensions["B"].hidden = True
+    made.save(tmp_path / "a.xlsx")
+    monkeypatch.setattr(sheets, "MAX_XML_BYTES", 0)
+    found = parse(tmp_path / "a.xlsx")
+    assert found.text.split("\n")[-2:] == ["seenName | seenRate", "seenLast | 3"]
+    assert (found.left_out["hidden row"], found.left_out["hidden column"]) == (1, 1)
+
+
+def test_what_is_hidden_in_an_xlsb_is_left_out_too(tmp_path: Path) -> None:
+    """The bits of [MS-XLSB] 2.4.741 (BrtRowHdr, fDyZero) and 2.4.339 (BrtColInfo, fHidden), set by hand."""
+    with zipfile.ZipFile(written.DATA / "seen.xlsb") as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    sheet = bytearray(parts["xl/worksheets/sheet1.bin"])
+    first = parse(written.DATA / "seen.xlsb").text.split("\n")
+    row, columns = sheet.index(b"\x00\x19\x01" + bytes(7)), sheet.index(b"\x3c\x12\x01" + bytes(3))
+    sheet[row + 2 + 11] |= 0x10
+    sheet[columns + 2 + 16] |= 1
+    with zipfile.ZipFile(tmp_path / "a.xlsb", "w") as packed:
+        for name, raw in (parts | {"xl/worksheets/sheet1.bin": bytes(sheet)}).items():
+            packed.writestr(name, raw)
+    found = parse(tmp_path / "a.xlsb")
+    assert (found.left_out["hidden row"], found.left_out["hidden column"]) == (1, 1)
+    assert first[2:] == ["seenColumn | Day", "seenCell | 1", "|  | 2.5 |", "x | 2026-03-02", "t | TRUE"]
+    assert found.text.split("\n")[2:] == ["seenColumn", "x", "t"]
 
 
 def test_merged_cells_and_tables_in_cells_of_rtf_keep_their_columns(tmp_path: Path) -> None:
