@@ -7,9 +7,9 @@ program shows one below the other. A mail in a mail is a file in it, and so is e
 
 from __future__ import annotations
 
+import contextlib
 import email
 import email.policy
-import functools
 import os
 import re
 import struct
@@ -171,7 +171,7 @@ def _name(part: EmailMessage) -> str:
 
 def parse_mbox(file: BinaryIO) -> Parsed:
     """Return the names of the mails in the mailbox *file*. Raises: OSError; Unreadable: it is none."""
-    count = len(_places(_Same(file)))
+    count = len(_places(file))
     if not count:
         raise Unreadable("This is not a mailbox.")
     return Parsed("", members=tuple(f"{number}.eml" for number in range(1, count + 1)))
@@ -179,7 +179,7 @@ def parse_mbox(file: BinaryIO) -> Parsed:
 
 def mbox_member(file: BinaryIO, number: int) -> bytes:
     """Return the mail of *number* among those of `parse_mbox`. Raises: OSError, Unreadable."""
-    places = _places(_Same(file))
+    places = _places(file)
     if number >= len(places):
         raise Unreadable("This mailbox is broken.")
     start, end = places[number]
@@ -187,32 +187,24 @@ def mbox_member(file: BinaryIO, number: int) -> bytes:
     return re.sub(rb"(?m)^>(?=>*From )", b"", file.read(end - start))
 
 
-class _Same:
-    """An open file that is equal to another one of the same file on the disk, unchanged."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        try:
-            status = os.fstat(file.fileno())
-            self._key: object = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        except OSError:
-            # In memory: a file in a file.
-            self._key = object()
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._key == other._key
+_KEPT: dict[object, Sequence[tuple[int, int]]] = {}
+"""The places of the mailbox that was read last in this process, which reads its mails one after the other."""
 
 
-@functools.lru_cache(maxsize=1)
-def _places(mailbox: _Same) -> Sequence[tuple[int, int]]:
+def _places(file: BinaryIO) -> Sequence[tuple[int, int]]:
     """Return where each mail begins and ends; a mailbox of thousands is looked through once, not for each of them."""
-    raw = mailbox.file.read(MAX_BYTES)
-    lines = [(line.start(), line.end()) for line in _FROM.finditer(raw) if _TIME.search(line[0])]
-    ends = [*(start for start, _ in lines[1:]), len(raw)]
-    return [(end, following) for (_, end), following in zip(lines, ends, strict=False)]
+    key: object = None
+    # What is in memory is a file in a file.
+    with contextlib.suppress(OSError):
+        status = os.fstat(file.fileno())
+        key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if key is None or key not in _KEPT:
+        raw = file.read(MAX_BYTES)
+        lines = [(line.start(), line.end()) for line in _FROM.finditer(raw) if _TIME.search(line[0])]
+        ends = [*(start for start, _ in lines[1:]), len(raw)]
+        _KEPT.clear()
+        _KEPT[key] = [(end, following) for (_, end), following in zip(lines, ends, strict=False)]
+    return _KEPT[key]
 
 
 def parse_msg(file: BinaryIO) -> Parsed:
