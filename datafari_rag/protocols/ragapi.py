@@ -76,7 +76,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
 
     The final message has the model's `followup_questions` where the ask wants them, null for none.
     """
-    sources = Sources(())
+    sources, broken = Sources(()), LINE_BREAKS[context.ask.linebreaks or "escaped"]
     yield dated_event("stream.started", {}, context)
     for event in events:
         match event:
@@ -89,7 +89,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
                     context,
                 )
             case Delta():
-                yield dated_event("message.delta", {"text": _broken(event.text, context)}, context)
+                yield dated_event("message.delta", {"text": broken(event.text)}, context)
             case Finished():
                 content = _content(sources, event, context)
                 final = {"text": content.pop("message"), **{k: v for k, v in content.items() if k != "documents"}}
@@ -110,7 +110,7 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
 
 def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dict[str, object]:
     content: dict[str, object] = {
-        "message": _broken(finished.text, context),
+        "message": LINE_BREAKS[context.ask.linebreaks or "escaped"](finished.text),
         "documents": [_document(extract, context) for extract in sources.extracts],
         "citations": [citation(each) for each in finished.citations],
         **partial(sources),
@@ -141,14 +141,10 @@ def _error(error: RagError) -> dict[str, object]:
     return {"code": error.code, "reason": error.reason, "label": error.label}
 
 
-def _broken(text: str, context: ReplyContext) -> str:
-    """Return *text* with its line breaks written as the request wants them, else as RagAPI shows them."""
-    return LINE_BREAKS[context.ask.linebreaks or "escaped"](text.replace("\r", ""))
-
-
 LINE_BREAKS: Mapping[str, Callable[[str], str]] = {
     # The two characters that RagAPI shows.
-    "escaped": lambda text: text.replace("\n", "\\n"),
-    "newline": str,
-    "html": lambda text: html.escape(text).replace("\n", "<br/>"),
+    "escaped": lambda text: text.replace("\r", "").replace("\n", "\\n"),
+    "newline": lambda text: text.replace("\r", ""),
+    "html": lambda text: html.escape(text.replace("\r", "")).replace("\n", "<br/>"),
 }
+"""How a request has line breaks written."""

@@ -119,16 +119,11 @@ class OutputFilter:
         """Take a piece of the model's and return what may be shown."""
         # Line breaks are line feeds: what a dialect rewrites later would move the marks of citations.
         visible = self._visible.feed(text.replace("\r", ""))
-        words = self._held + (self._marks.feed(visible) if self._marks else visible)
-        # What the last sign makes, the next one decides.
-        held = _HELD.search(words)
-        self._held = held.group() if held else ""
-        return self._show(self._neutral(words)[: -1 if held else None])
+        return self._show(self._held + (self._marks.feed(visible) if self._marks else visible))
 
     def end(self) -> str:
         """Return what was held back."""
-        rest, self._held = self._held + (self._marks.end() if self._marks else ""), ""
-        return self._show(self._neutral(rest))
+        return self._show(self._held + (self._marks.end() if self._marks else ""), is_end=True)
 
     @property
     def text(self) -> str:
@@ -140,16 +135,20 @@ class OutputFilter:
         """Return the questions that the model proposed, None when it was not asked to."""
         return tuple(self._marks.questions) if self._marks else None
 
-    def _neutral(self, words: str) -> str:
-        """Return what `neutral` makes of *words* behind all that was shown."""
-        if self._is_behind_bracket:
-            words = _BEGINS_TARGET.sub("\\1\xa0", words, count=1) if _BEGINS_TARGET.match(words) else words
+    def _show(self, words: str, *, is_end: bool = False) -> str:
+        """
+        Return what `neutral` makes of *words* behind all that was shown, and note it.
+
+        What the last sign makes, the next one decides: it is held back. White space before the first word waits for
+        it, so that a blank answer shows nothing.
+        """
+        held = None if is_end else _HELD.search(words)
+        self._held = held.group() if held else ""
+        if self._is_behind_bracket and _BEGINS_TARGET.match(words):
+            words = _BEGINS_TARGET.sub("\\1\xa0", words, count=1)
         inks = words.rstrip(" \t")
         self._is_behind_bracket = inks[-1:] in _BRACKETS if inks else self._is_behind_bracket
-        return neutral(words)
-
-    def _show(self, text: str) -> str:
-        """Note what is shown; white space before the first word waits for it, so that a blank answer shows nothing."""
+        text = neutral(words)[: -1 if held else None]
         if not self._pieces:
             self._blank += text
             text = self._blank if self._blank.strip() else ""

@@ -38,16 +38,13 @@ class ProvedOutput:
         self._output, self._policy, self._language = output, policy, prompt.language
         self._proof = Proof(prompt.extracts, prompt.language)
         self._has_documents = bool(prompt.extracts)
+        self.is_live = policy == "drop" and self._has_documents
+        """Whether sentences are compared with the documents before the end."""
         self._waiting = ""
         self._pieces: list[str] = []
         self._dropped = self._kept = 0
         self.citations: tuple[Citation, ...] = ()
         self.support: Support | None = None
-
-    @property
-    def is_live(self) -> bool:
-        """Say whether sentences are compared with the documents before the end."""
-        return self._policy == "drop" and self._has_documents
 
     @property
     def waiting_chars(self) -> int:
@@ -71,28 +68,31 @@ class ProvedOutput:
 
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
-        return self._show(self._let_through(self._output.feed(text)))
+        text = self._output.feed(text)
+        if self.is_live:
+            text = self._let_through(text)
+        self._pieces.append(text)
+        return text
 
     def end(self) -> str:
         """Return what was held back; *citations* and *support* are known then."""
-        rest = self._let_through(self._output.end())
+        rest = self._output.end()
         if self.is_live:
-            rest, self._waiting = rest + self._proved(self._waiting), ""
+            rest = self._let_through(rest) + self._proved(self._waiting)
+            self._waiting = ""
         replaced = self._dropped > 0 and self._kept == 0
         if replaced:
             gap = "\n\n" if (self.text + rest).strip() else ""
             rest = f"{rest.rstrip()}{gap}{sentence_in(self._language, 'nothing_found')}"
-        shown = self._show(rest)
+        self._pieces.append(rest)
         if self._has_documents and not self.is_blank:
             check = self._proof.check(self.text)
             self.citations = check.citations
             self.support = support_of(check, self._policy, self._dropped, is_replaced=replaced)
-        return shown
+        return rest
 
     def _let_through(self, text: str) -> str:
-        """Return what need not wait: everything, or the paragraphs that have ended, checked."""
-        if not self.is_live:
-            return text
+        """Return what need not wait: the paragraphs that have ended, checked."""
         self._waiting += text
         ends = [match.end() for match in _PARAGRAPH_END.finditer(self._waiting)]
         cut = next((end for end in reversed(ends) if len(_FENCE.findall(self._waiting[:end])) % 2 == 0), 0)
@@ -110,10 +110,6 @@ class ProvedOutput:
         self._dropped += lost
         self._kept += len(check.stated) - lost
         return "".join(_without_unsupported(text, check.sentences)) if lost else text
-
-    def _show(self, text: str) -> str:
-        self._pieces.append(text)
-        return text
 
 
 def _without_unsupported(text: str, sentences: tuple[CheckedSentence, ...]) -> Iterator[str]:
