@@ -177,8 +177,8 @@ class ChatContext(Struct, frozen=True):
     """What a request changes for its answer."""
 
     overrides: Annotated[
-        dict[str, Any] | None,
-        Meta(extra_json_schema={"anyOf": [{"$ref": "#/components/schemas/Overrides"}, {"type": "null"}]}),
+        Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Overrides"})] | None,
+        about("What a request may decide of its answer; what is not in use here is named in the first thought."),
     ] = None
 
 

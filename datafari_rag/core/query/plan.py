@@ -54,7 +54,7 @@ def search_text_for(question: str, history: Sequence[ChatMessage], *, language: 
     A question of at most two content words is searched with the content words of the newest question before it that
     has any.
     """
-    if len(own_words(question, language)) > _MOST_OWN_WORDS:
+    if not history or len(own_words(question, language)) > _MOST_OWN_WORDS:
         return None
     earlier = (own_words(turn.text, language) for turn in reversed(history) if turn.role == "user")
     words = " ".join(next(filter(None, earlier), ()))
@@ -88,10 +88,10 @@ def steps_for(question: str, *, language: str, operator: Operator) -> tuple[Step
     words occur together in some long document about something else often enough, and the
     texts of the candidates sort out who has but few of them. Steps that would repeat one are left out.
     """
-    words = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+    words, own = _words_of(question, language)
     if not words:
         return ()
-    content = content_words(question, language)
+    content = own or words
     if operator == "OR":
         # Any word is enough already, and words that only ask would find every document that asks something.
         return (Step("asked", content, "OR"),)
@@ -106,13 +106,20 @@ def steps_for(question: str, *, language: str, operator: Operator) -> tuple[Step
 
 def content_words(question: str, language: str) -> tuple[str, ...]:
     """Return the distinct words of *question* that say what is looked for; all of them when none does."""
-    return own_words(question, language) or _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+    words, own = _words_of(question, language)
+    return own or words
 
 
 def own_words(question: str, language: str) -> tuple[str, ...]:
     """Return the distinct words of *question* that say what is looked for; "Why?" has none."""
+    return _words_of(question, language)[1]
+
+
+def _words_of(question: str, language: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the distinct words of *question*, and those of them that say what is looked for."""
     words = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
-    return tuple(word for word in words if is_in_capitals(word, words) or not is_empty_word(word.lower(), language))
+    own = [word for word in words if is_in_capitals(word, words) or not is_empty_word(word.lower(), language)]
+    return words, tuple(own)
 
 
 def plain_step(text: str, *, language: str, operator: Operator) -> Step:

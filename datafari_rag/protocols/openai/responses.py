@@ -44,7 +44,7 @@ from datafari_rag.protocols.openai.chat_completions import (
 )
 from datafari_rag.protocols.openai.renderings import OUR_MODEL, our_model, url_citations
 from datafari_rag.protocols.openai.renderings import failure as failure
-from datafari_rag.protocols.records import about, text_at
+from datafari_rag.protocols.records import about, text_at, unknown_names
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
 
 Body = Mapping[str, object]
@@ -276,7 +276,11 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         temperature=record.temperature,
         max_tokens=record.max_output_tokens,
         sampling={name: value for name, value in sampling.items() if value is not None},
-        ignored=(*(name for name in body if name in WITHOUT_EFFECT), *unread),
+        ignored=(
+            *(name for name in body if name in WITHOUT_EFFECT),
+            *(f"text.{name}" for name in unknown_names(ResponseText, body.get("text"))),
+            *unread,
+        ),
         steps=record,
         reply_as=echo,
     )

@@ -162,3 +162,4 @@ def test_what_the_model_in_use_does_not_take_is_named() -> None:
     none = settings_with(SETTINGS, rag_api_endpoint="builtin:extractive")
     assert read(none, None, **sent).ignored == ("temperature", "max_output_tokens", "top_p", "text.format")
     assert read(SETTINGS, None, **sent).ignored == ()
+    assert read(SETTINGS, None, text={"verbosity": "low"}).ignored == ("text.verbosity",)

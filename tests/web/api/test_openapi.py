@@ -88,6 +88,18 @@ def test_every_array_says_of_what(document: Any) -> None:
     assert list(bare(document)) == []
 
 
+def test_every_field_of_a_request_says_what_it_is() -> None:
+    for name, record in openapi.requests().items():
+        assert record.get("description"), name
+        silent = {field for field, schema in record.get("properties", {}).items() if "description" not in str(schema)}
+        assert silent == set(), name
+
+
+def test_the_overrides_of_a_chat_are_those_that_are_listed() -> None:
+    overrides = openapi.requests()["ChatContext"]["properties"]["overrides"]
+    assert {"$ref": "#/components/schemas/Overrides"}.items() <= overrides["anyOf"][0].items()
+
+
 def test_every_path_of_the_service_is_in_it(document: Any) -> None:
     for rule in APP.url_map.iter_rules():
         described = document["paths"][rule.rule.replace("<path:", "{").replace("<", "{").replace(">", "}")]
