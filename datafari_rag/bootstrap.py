@@ -42,8 +42,8 @@ from datafari_rag.core.settings.table import (
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.extras import command_for
 from datafari_rag.ingest.page_pictures import PagePictures
-from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, in_turn, inline
+from datafari_rag.retrieval import Dependencies
 from datafari_rag.web.app import Probes, register
 from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
 from datafari_rag.web.pages import demo

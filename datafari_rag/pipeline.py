@@ -10,10 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from datafari_rag import ports
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.proved_output import ProvedOutput
@@ -26,7 +25,7 @@ from datafari_rag.core.answer.reasoning_steps import (
     without_least_score,
 )
 from datafari_rag.core.ask import Activity, Ask
-from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.documents import Candidate, Document, Extract
 from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
@@ -49,7 +48,6 @@ from datafari_rag.core.events import (
 from datafari_rag.core.evidence.answer import perhaps
 from datafari_rag.core.evidence.budget import Selected, answering_for
 from datafari_rag.core.evidence.gate import FEW
-from datafari_rag.core.meaning.reranker import Reranker
 from datafari_rag.core.model.prompt import Prompt, fitted
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, planned, prompt_for, question_language_for
@@ -57,9 +55,10 @@ from datafari_rag.core.search_request import Browse, SearchResult
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import LlmSettings, RagSettings, SecuritySettings, Settings
 from datafari_rag.core.text.language import greeting_in
-from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, compared_units
-from datafari_rag.retrieval import Engines, browsed
-from datafari_rag.stepping import StepParts, accounted, rewritten, stepped
+from datafari_rag.ports import Ending, TokenCounter, compared_units
+from datafari_rag.retrieval import Dependencies as Dependencies
+from datafari_rag.retrieval import browsed
+from datafari_rag.stepping import answer_step, rewritten, stepped
 
 log = logging.getLogger(__name__)
 
@@ -92,43 +91,14 @@ class Prepared:
     prompt: Prompt | None = None
     failure: RagError | None = None
     activity: Activity | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """All that was looked at, with why it is in or out."""
 
     def required_prompt(self) -> Prompt:
         """Return the prompt. Raises: RagError, the failure."""
         if self.prompt is None:
             raise self.failure or NoDocuments()
         return self.prompt
-
-
-@dataclass(frozen=True, slots=True)
-class Dependencies:
-    """
-    The parts that belong to one snapshot of the settings.
-
-    *instructions* is the text of `rag-instructions.txt`; *new_nonce* makes an unguessable word; *clock* gives
-    seconds that never go back; *endpoint* names the model's server for administrators.
-    """
-
-    retriever: Retriever
-    model: Model
-    counter: TokenCounter
-    instructions: str
-    new_nonce: Callable[[], str]
-    clock: Callable[[], float]
-    endpoint: str = ""
-    offload: Offload = ports.inline
-    """Where long texts are worked through: documents, attachments, answers."""
-    meaning: Meaning | None = None
-    """What searches by meaning; None where there are no vectors."""
-    both: Both = ports.in_turn
-    """How the searches by words and by meaning are made."""
-    """How the calls of the model for one summary are made."""
-    indexes: Mapping[str, Retriever] = field(default_factory=dict)
-    """The indexes of `openai.indexes` by name, where one of them is not that of `solr.url`."""
-    reranker: Reranker | None = None
-    """What puts the found passages into order; None where nothing is sent anywhere for it."""
-    draw_page: ports.DrawPage | None = None
-    """What shows documents as their files look; None where they are shown as text alone."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
@@ -139,46 +109,33 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     administrators: other users' events have none, whatever a dialect makes of them.
     """
     stopwatch = Stopwatch(dependencies.clock)
-    preparing = partial(prepare, ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
-    events = _answered(ask, preparing, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
-    return events if user.is_admin else _ranked(events)
-
-
-def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
-    with closing(events):
-        for event in events:
-            yield ranked(event) if isinstance(event, Sources | Finished) else event
-
-
-def _answered(
-    ask: Ask,
-    preparing: Callable[[], Prepared],
-    *,
-    settings: Settings,
-    dependencies: Dependencies,
-    stopwatch: Stopwatch,
-) -> Generator[Event, None, None]:
     greeting = None if ask.attachments else greeting_in(ask.question)
     if greeting is not None:
         yield Sources(())
         yield from _unproved(greeting, ())
         return
     try:
-        prepared = preparing()
-        yield prepared.sources
+        prepared = prepare(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        yield prepared.sources if user.is_admin else ranked(prepared.sources)
         prompt = prepared.required_prompt()
         if prepared.sources.has_few_words and settings.rag.api_endpoint == BUILTIN_MODEL:
             passages = perhaps(prompt.sought or prompt.question, prompt.extracts, language=prompt.language)
-            yield from _unproved(passages, prompt.extracts)
-            return
-        words = speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
-        activity = prepared.activity
-        yield from words if activity is None else accounted(words, activity, prompt, _parts(dependencies))
+            events = _unproved(passages, prompt.extracts)
+        else:
+            events = speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        began_s = dependencies.clock()
+        with closing(events):
+            for event in events:
+                if isinstance(event, Finished) and prepared.activity is not None:
+                    step = answer_step(event, prompt, dependencies.counter.count)
+                    step = replace(step, elapsed_ms=(dependencies.clock() - began_s) * 1000)
+                    event = replace(event, activity=prepared.activity.plus(step))
+                yield ranked(event) if isinstance(event, Finished) and not user.is_admin else event
     except RagError as error:
         yield Failed(error)
 
 
-def _unproved(text: str, extracts: tuple[Extract, ...]) -> Iterator[Event]:
+def _unproved(text: str, extracts: tuple[Extract, ...]) -> Generator[Event, None, None]:
     """Yield the events of what is no answer: it states nothing, and nothing of it is checked."""
     facts = ModelFacts(name=BUILTIN_MODEL)
     yield Delta(text, facts)
@@ -202,8 +159,7 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
 
 def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
-    engines = Engines(dependencies.retriever, dependencies.meaning)
-    page = browsed(plain, _access(user, settings.security), settings=settings, engines=engines)
+    page = browsed(plain, _access(user, settings.security), settings=settings, dependencies=dependencies)
     return page if user.is_admin else page_in_ranks(page, plain.start)
 
 
@@ -229,7 +185,7 @@ def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depende
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
     access, ask = _access(user, settings.security), planned(ask)
     language = question_language_for(ask)
-    steps = stepped(ask, access, language=language, settings=settings, parts=_parts(dependencies))
+    steps = stepped(ask, access, language=language, settings=settings, dependencies=dependencies)
     return steps.searched.result
 
 
@@ -262,20 +218,31 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
     access = _access(user, settings.security)
     language, asked_in = language_for(ask), question_language_for(ask)
     dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))
-    parts = _parts(dependencies)
-    ask = rewritten(ask, language, settings=settings, parts=parts)
-    steps = stepped(ask, access, language=asked_in, settings=settings, parts=parts)
+    ask = rewritten(ask, language, settings=settings, dependencies=dependencies)
+    steps = stepped(ask, access, language=asked_in, settings=settings, dependencies=dependencies)
     ask, result = steps.ask, steps.searched
     reply, tried = result.result, result.tried
     ask = ask if result.last is None else replace(ask, search_text=result.last.question)
     stopwatch.lap("search")
     selected = _selected(ask, reply.documents, language=asked_in, settings=settings, dependencies=dependencies)
     stopwatch.lap("passages")
+    prompt, failure = None, None
+    if selected.extracts:
+        framing = (dependencies.instructions, dependencies.new_nonce())
+        prompt = prompt_for(ask, selected.extracts, language=language, rag=settings.rag, framing=framing)
+        prompt = _fitted(prompt, settings.llm, dependencies)
+        stopwatch.lap("prompt")
+        if settings.rag.enable_logs:
+            log_steps(reply, tried, selected)
+    else:
+        failure = _nothing_in(reply, selected, dependencies.retriever.probe() if user.is_admin else None)
+    extracts = () if prompt is None else prompt.extracts
     trace = Trace(
         ask=ask,
         language=language,
         tried=tried,
-        extracts=selected.extracts,
+        extracts=extracts,
+        prompt=prompt,
         candidates=selected.candidates,
         access=repr(access),
         endpoint=dependencies.endpoint,
@@ -283,28 +250,20 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
         found_by=reply.by,
         reranking=reply.reranking,
     )
-    if not selected.extracts:
-        thoughts = thoughts_for(trace, is_admin=user.is_admin)
-        sources = Sources((), thoughts, language, stopwatch.ms, is_partial=reply.is_partial)
-        problem = dependencies.retriever.probe() if user.is_admin else None
-        return Prepared(sources, failure=_nothing_in(reply, selected, problem))
-    prompt = prompt_for(
-        ask,
-        selected.extracts,
-        language=language,
-        rag=settings.rag,
-        framing=(dependencies.instructions, dependencies.new_nonce()),
+    spoken = {extract.document.language for extract in extracts} - {None, ""}
+    sources = Sources(
+        extracts,
+        thoughts_for(trace, is_admin=user.is_admin),
+        language,
+        stopwatch.ms,
+        is_partial=reply.is_partial,
+        has_few_words=prompt is not None and selected.evidence is not None and selected.evidence < FEW,
+        is_in_other_language=bool(asked_in and spoken) and asked_in not in spoken,
+        found_by=reply.by,
+        reranking=reply.reranking,
+        skipped=result.skipped,
     )
-    prompt = _fitted(prompt, settings.llm, dependencies)
-    stopwatch.lap("prompt")
-    if settings.rag.enable_logs:
-        log_steps(reply, tried, selected)
-    trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
-    sources = Sources(prompt.extracts, thoughts_for(trace, is_admin=user.is_admin), language, stopwatch.ms)
-    has_few_words = selected.evidence is not None and selected.evidence < FEW
-    sources = replace(sources, is_partial=reply.is_partial, found_by=reply.by, has_few_words=has_few_words)
-    sources = replace(sources, reranking=reply.reranking, skipped=result.skipped)
-    return Prepared(sources, prompt, activity=steps.activity)
+    return Prepared(sources, prompt, failure, steps.activity, selected.candidates)
 
 
 def _nothing_in(result: SearchResult, selected: Selected, problem: str | None) -> RagError:
@@ -349,19 +308,6 @@ def _selected(
         answering_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )
     return dependencies.offload(choose, chars)
-
-
-def _parts(dependencies: Dependencies) -> StepParts:
-    return StepParts(
-        engines=Engines(
-            dependencies.retriever, dependencies.meaning, dependencies.both, dependencies.offload, dependencies.reranker
-        ),
-        model=dependencies.model,
-        count=dependencies.counter.count,
-        clock=dependencies.clock,
-        new_nonce=dependencies.new_nonce,
-        offload=dependencies.offload,
-    )
 
 
 def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
@@ -437,44 +383,18 @@ def collect(events: Iterator[Event]) -> Answer:
     raise NoAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class StartedAnswer:
+def beginning_of(events: Generator[Event, None, None]) -> list[Event]:
     """
-    An answer whose first words are there: what is known so far, and *events*, all of them from the start.
+    Wait for the answer's first words; return the events up to them, or to a good end without words.
 
-    *close* frees the model even if the events were never read: a generator that never began has no end to run.
-    """
-
-    sources: Sources
-    facts: ModelFacts | None
-    events: Generator[Event, None, None]
-    close: Callable[[], None]
-
-
-def started(events: Generator[Event, None, None]) -> StartedAnswer:
-    """
-    Wait for the answer's first words.
-
-    What fails before them is raised, so that it can still be a status.
+    What fails before them is raised, so that it can still be a status; *events* are closed then.
 
     Raises:
         RagError: the answer failed before its first words.
     """
     beginning = taken_until(events, lambda event: not isinstance(event, Sources))
-    last = beginning[-1] if beginning else Failed(NoAnswer())
+    last = beginning[-1] if beginning else None
     if not isinstance(last, Delta | Finished):
         events.close()
         raise last.error if isinstance(last, Failed) else NoAnswer()
-    sources = next((event for event in beginning if isinstance(event, Sources)), Sources(()))
-    return StartedAnswer(sources, last.facts, _resumed(beginning, events), events.close)
-
-
-def answer_at_once(events: Generator[Event, None, None]) -> StartedAnswer:
-    """Return an answer of which nothing is awaited: whatever fails is an event of it."""
-    return StartedAnswer(Sources(()), None, events, events.close)
-
-
-def _resumed(beginning: Sequence[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
-    with closing(events):
-        yield from beginning
-        yield from events
+    return beginning

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -60,24 +60,39 @@ from datafari_rag.core.query.proposals import (
 )
 from datafari_rag.core.search_request import STORED, Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.settings.table import RetrievalSettings, Settings, fields_of
-from datafari_rag.ports import Both, Meaning, Offload, Retriever, in_turn, inline
+from datafari_rag.ports import Both, DrawPage, Meaning, Model, Offload, Retriever, TokenCounter, in_turn, inline
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Engines:
+class Dependencies:
     """
-    What searches: by words, by meaning where there are vectors; and what reranks, where there is a reranker.
+    The parts that belong to one snapshot of the settings, and that every answer is made with.
 
-    *both* is how two searches run in parallel, *offload* where long texts are looked through.
+    *instructions* is the text of `rag-instructions.txt`; *new_nonce* makes an unguessable word; *clock* gives
+    seconds that never go back; *endpoint* names the model's server for administrators.
     """
 
     retriever: Retriever
-    meaning: Meaning | None = None
-    both: Both = in_turn
+    model: Model
+    counter: TokenCounter
+    instructions: str
+    new_nonce: Callable[[], str]
+    clock: Callable[[], float]
+    endpoint: str = ""
     offload: Offload = inline
+    """Where long texts are worked through: documents, attachments, answers."""
+    meaning: Meaning | None = None
+    """What searches by meaning; None where there are no vectors."""
+    both: Both = in_turn
+    """How the searches by words and by meaning are made."""
+    indexes: Mapping[str, Retriever] = field(default_factory=dict)
+    """The indexes of `openai.indexes` by name, where one of them is not that of `solr.url`."""
     reranker: Reranker | None = None
+    """What puts the found passages into order; None where nothing is sent anywhere for it."""
+    draw_page: DrawPage | None = None
+    """What shows documents as their files look; None where they are shown as text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +110,7 @@ _Near = tuple[NearSearch, tuple[Document, ...]]
 """What was asked by meaning, and the nearest documents."""
 
 
-def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, engines: Engines) -> Searched:
+def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, dependencies: Dependencies) -> Searched:
     """
     Run the steps of the plan until one finds something, and the search by meaning in parallel.
 
@@ -103,12 +118,12 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
         SearchError: the search by words failed.
     """
     plan = list(searches)
-    whole = _searched(plan, access, settings=settings, engines=engines)
+    whole = _searched(plan, access, settings=settings, dependencies=dependencies)
     last = whole.last or (plan[0] if plan else None)
     if last is None or last.is_whole or last.content == "highlighting":
         return whole
-    read = read_in_parts(whole, last.question, last.language, engines.offload)
-    return read if engines.reranker is None else _reranked(read, last, engines.reranker, engines.offload)
+    read = read_in_parts(whole, last.question, last.language, dependencies.offload)
+    return read if dependencies.reranker is None else _reranked(read, last, dependencies.reranker, dependencies.offload)
 
 
 def _reranked(whole: Searched, search: Search, reranker: Reranker, offload: Offload) -> Searched:
@@ -134,17 +149,17 @@ def read_in_parts(whole: Searched, question: str, language: str, offload: Offloa
     return replace(whole, result=replace(whole.result, documents=read))
 
 
-def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, engines: Engines) -> Searched:
-    meaning = engines.meaning
+def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, dependencies: Dependencies) -> Searched:
+    meaning = dependencies.meaning
     if meaning is None or not plan:
-        return _by_words(plan, access, engines.retriever)
+        return _by_words(plan, access, dependencies.retriever)
     model, method = meaning.embedder.model, settings.retrieval.method
     if not uses_meaning(plan[0], model, method=method, indexes=settings.openai.indexes):
-        return _by_words(plan, access, engines.retriever)
+        return _by_words(plan, access, dependencies.retriever)
     is_bare = meaning.passages.reads_texts(plan[0])
     bare = [replace(search, is_bare=is_bare) for search in plan]
-    words, near = engines.both(
-        partial(_by_words, bare, access, engines.retriever),
+    words, near = dependencies.both(
+        partial(_by_words, bare, access, dependencies.retriever),
         partial(_nearest, plan[0], access, settings=settings, meaning=meaning),
     )
     last = words.last or plan[0]
@@ -155,7 +170,7 @@ def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, eng
         return replace(words, result=fused)
     if is_bare and words.result.documents:
         # The texts were left to the search by meaning.
-        return replace(words, result=engines.retriever.search(replace(last, is_bare=False), access))
+        return replace(words, result=dependencies.retriever.search(replace(last, is_bare=False), access))
     return words
 
 
@@ -176,7 +191,7 @@ def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriev
     return Searched(SearchResult(documents, len(documents)), skipped=skipped)
 
 
-def browsed(plain: Browse, access: Filter, *, settings: Settings, engines: Engines) -> Mapping[str, object]:
+def browsed(plain: Browse, access: Filter, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """
     Return the page of a plain search, relaxed step by step as an answer's search is where *plain* wants that.
 
@@ -184,8 +199,8 @@ def browsed(plain: Browse, access: Filter, *, settings: Settings, engines: Engin
     finds are counted under `meaning`. A relaxed page says under `relaxation` how it was searched, and which words no
     document has. Raises: SearchError.
     """
-    text, language, retriever = plain.text, plain.language, engines.retriever
-    arrange = _arranger(plain, access, settings, engines.meaning)
+    text, language, retriever = plain.text, plain.language, dependencies.retriever
+    arrange = _arranger(plain, access, settings, dependencies.meaning)
     steps = steps_for(text or "", language=language, operator=settings.rag.operator) if plain.is_relaxed else ()
     if not steps:
         return _listed(plain, access, retriever, arrange)

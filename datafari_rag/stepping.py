@@ -8,7 +8,7 @@ step finds competes with what all others found. A further step that fails ends t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,15 +27,15 @@ from datafari_rag.core.ask import (
 )
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, SearchError
-from datafari_rag.core.events import Event, Finished, ModelFacts
+from datafari_rag.core.events import Finished, ModelFacts
 from datafari_rag.core.model.prompt import Prompt, fitted, tokens_in
 from datafari_rag.core.query.plan import content_words, is_rewritten, query_prompt_for, searches_for, with_query
 from datafari_rag.core.search_request import Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import RagSettings, Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps import LEAST_TOKENS, MAX_TOKENS, Lead, lead_from, plan_prompt, pooled, queries_in
-from datafari_rag.ports import Ending, Model, Offload
-from datafari_rag.retrieval import Engines, Searched, read_in_parts, searched, searched_in
+from datafari_rag.ports import Ending, Model
+from datafari_rag.retrieval import Dependencies, Searched, read_in_parts, searched, searched_in
 
 log = logging.getLogger(__name__)
 
@@ -46,18 +46,6 @@ MORE_DOCUMENTS = 2
 
 THOUGHT_TOKEN_CHARS = 4
 """Characters of a thought that count as a token where the server counts none."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepParts:
-    """What the steps are made with: the line's own."""
-
-    engines: Engines
-    model: Model
-    count: Callable[[str], int]
-    clock: Callable[[], float]
-    new_nonce: Callable[[], str]
-    offload: Offload
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +95,11 @@ class StepMeter:
 class StepWalk:
     """One question's search as far as it has come; lives as long as its request."""
 
-    def __init__(self, ask: Ask, access: Filter, meter: StepMeter, *, settings: Settings, parts: StepParts) -> None:
+    def __init__(
+        self, ask: Ask, access: Filter, meter: StepMeter, *, settings: Settings, dependencies: Dependencies
+    ) -> None:
         """Search nothing yet."""
-        self._ask, self._access, self._meter, self._settings, self._parts = ask, access, meter, settings, parts
+        self._ask, self._access, self._meter, self._settings, self._parts = ask, access, meter, settings, dependencies
         self._question = ask.search_text or ask.question
         self._language = "en"
         self._plan: Sequence[Search] = ()
@@ -133,7 +123,7 @@ class StepWalk:
         """Let the model plan, and search for what it names; nothing where it may not be called or fails."""
         nonce = self._parts.new_nonce()
         prompt = plan_prompt(self._ask, self._language, model=self._settings.rag.model, nonce=nonce)
-        input_tokens = tokens_in(prompt, self._parts.count)
+        input_tokens = tokens_in(prompt, self._parts.counter.count)
         free = self._meter.tokens_left(input_tokens)
         rest = min(MAX_TOKENS, free)
         is_model = self._settings.rag.api_endpoint != BUILTIN_MODEL
@@ -141,8 +131,10 @@ class StepWalk:
             return
         self._meter.begin()
         prompt = replace(prompt, max_tokens=rest, within_s=self._meter.left_s)
-        prompt = sendable(prompt, self._settings, self._parts.count, most=input_tokens + free)
-        reply = reply_of(self._parts.model, prompt, count=self._parts.count, is_over=lambda: self._meter.left_s <= 0)
+        prompt = sendable(prompt, self._settings, self._parts.counter.count, most=input_tokens + free)
+        reply = reply_of(
+            self._parts.model, prompt, count=self._parts.counter.count, is_over=lambda: self._meter.left_s <= 0
+        )
         queries = () if reply.failure else queries_in(reply.text, (self._question,))
         step = ActivityStep("plan", queries=queries, model_calls=1, failure=reply.failure)
         self._meter.end(replace(step, input_tokens=input_tokens, output_tokens=reply.tokens))
@@ -196,7 +188,7 @@ class StepWalk:
         self._meter.end(_step_of(text, result))
 
     def _searched(self, plan: Sequence[Search]) -> Searched:
-        return searched(plan, self._access, settings=self._settings, engines=self._parts.engines)
+        return searched(plan, self._access, settings=self._settings, dependencies=self._parts)
 
     def _order(self) -> tuple[Document, ...]:
         """Return the documents of all searches so far, best first; made once for each state."""
@@ -256,7 +248,7 @@ def _step_of(text: str, result: Searched) -> ActivityStep:
     return ActivityStep("search", text, count=len(result.result.documents), searches=len(result.tried))
 
 
-def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) -> Ask:
+def rewritten(ask: Ask, language: str, *, settings: Settings, dependencies: Dependencies) -> Ask:
     """
     Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not.
 
@@ -264,10 +256,10 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
     """
     if not is_rewritten(ask, settings):
         return ask
-    prompt = query_prompt_for(ask, model=settings.rag.model, nonce=parts.new_nonce(), language=language)
-    prompt = sendable(prompt, settings, parts.count)
+    prompt = query_prompt_for(ask, model=settings.rag.model, nonce=dependencies.new_nonce(), language=language)
+    prompt = sendable(prompt, settings, dependencies.counter.count)
     words: list[str] = []
-    with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
+    with closing(dependencies.model.generate(prompt, is_streamed=False)) as said_by_model:
         for piece in said_by_model:
             if isinstance(piece, Ending):
                 # What answers in place of a failed model words no search.
@@ -277,7 +269,7 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) 
     return ask
 
 
-def stepped(ask: Ask, access: Filter, *, language: str, settings: Settings, parts: StepParts) -> Stepped:
+def stepped(ask: Ask, access: Filter, *, language: str, settings: Settings, dependencies: Dependencies) -> Stepped:
     """
     Search for *ask*, in as many steps as its effort and budget allow.
 
@@ -287,15 +279,15 @@ def stepped(ask: Ask, access: Filter, *, language: str, settings: Settings, part
     """
     if ask.document_ids:
         result = searched_in(
-            ask.document_ids, access, content=settings.rag.solr_field, retriever=parts.engines.retriever
+            ask.document_ids, access, content=settings.rag.solr_field, retriever=dependencies.retriever
         )
-        return Stepped(read_in_parts(result, ask.search_text or ask.question, language, parts.offload), ask)
-    effort = _effort_of(ask, settings.rag)
+        return Stepped(read_in_parts(result, ask.search_text or ask.question, language, dependencies.offload), ask)
+    effort = settings.rag.effort if ask.effort is None else ask.effort
     searches = searches_for(ask, language=language, rag=settings.rag)
     if effort == "none":
-        return Stepped(searched(searches, access, settings=settings, engines=parts.engines), ask)
-    meter = StepMeter(budget_for(effort, ask.limits, settings.rag.effort_limits), parts.clock)
-    walk = StepWalk(ask, access, meter, settings=settings, parts=parts)
+        return Stepped(searched(searches, access, settings=settings, dependencies=dependencies), ask)
+    meter = StepMeter(budget_for(effort, ask.limits, settings.rag.effort_limits), dependencies.clock)
+    walk = StepWalk(ask, access, meter, settings=settings, dependencies=dependencies)
     walk.first(list(searches))
     if LEVELS[effort].model_calls:
         walk.planned()
@@ -303,28 +295,11 @@ def stepped(ask: Ask, access: Filter, *, language: str, settings: Settings, part
     return walk.result(effort)
 
 
-def accounted(
-    events: Generator[Event, None, None], activity: Activity, prompt: Prompt, parts: StepParts
-) -> Generator[Event, None, None]:
-    """Yield *events* of the answer to *prompt*, the last one with *activity* and what the answer itself took."""
-    began = parts.clock()
-    with closing(events):
-        for event in events:
-            if isinstance(event, Finished):
-                step = replace(_answering(event, prompt, parts), elapsed_ms=(parts.clock() - began) * 1000)
-                event = replace(event, activity=activity.plus(step))
-            yield event
-
-
-def _effort_of(ask: Ask, rag: RagSettings) -> Effort:
-    return rag.effort if ask.effort is None else ask.effort
-
-
-def _answering(finished: Finished, prompt: Prompt, parts: StepParts) -> ActivityStep:
-    """Return the step of the answer: the built-in model is no call."""
+def answer_step(finished: Finished, prompt: Prompt, count: Callable[[str], int]) -> ActivityStep:
+    """Return the step of the answer to *prompt*: the built-in model is no call."""
     if finished.facts.name == BUILTIN_MODEL:
         return ActivityStep("answer")
-    took = _usage(finished.facts) or (tokens_in(prompt, parts.count), parts.count(finished.text))
+    took = _usage(finished.facts) or (tokens_in(prompt, count), count(finished.text))
     return ActivityStep("answer", model_calls=1, input_tokens=took[0], output_tokens=took[1])
 
 

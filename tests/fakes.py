@@ -13,12 +13,13 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.core.meaning.reranker import Reranker
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import estimate
-from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Ending, TextChunk
+from datafari_rag.ports import Ending, Meaning, Retriever, TextChunk
+from datafari_rag.retrieval import Dependencies
 from datafari_rag.web.app import register
 from datafari_rag.web.runtime import ServiceSnapshot
 
@@ -179,6 +180,13 @@ def parts_of(retriever: FakeRetriever, model: FakeModel) -> Dependencies:
         lambda: "n0nce",
         lambda: next(ticks) / 1000,
     )
+
+
+def searching(
+    retriever: Retriever, meaning: Meaning | None = None, *, reranker: Reranker | None = None
+) -> Dependencies:
+    """Return the parts of a line that only searches."""
+    return replace(parts_of(FakeRetriever(), FakeModel()), retriever=retriever, meaning=meaning, reranker=reranker)
 
 
 def fake_snapshot(

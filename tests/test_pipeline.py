@@ -29,7 +29,7 @@ from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.search_request import Browse, Search
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
-from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started
+from datafari_rag.pipeline import answer, beginning_of, browse, collect, fetch, found_for, sources_for
 from datafari_rag.ports import Ending, Meaning, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 from tests.settings import settings_with
@@ -233,27 +233,27 @@ def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | No
     assert "bad" not in retriever.searches[0][0].question
 
 
-def test_begun_holds_what_is_known_by_the_first_words_and_then_everything() -> None:
-    first = started(
-        answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), FakeModel("a", "b")))
-    )
+def test_the_beginning_ends_with_the_first_words_and_the_rest_stays_to_be_read() -> None:
+    model = FakeModel("a", "b")
+    events = answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model))
+    beginning = beginning_of(events)
 
-    assert [extract.document.id for extract in first.sources.extracts] == ["doc-2"]
-    assert first.facts is not None
-    assert first.facts.name == "fake-model"
-    assert [type(event) for event in first.events] == [Sources, Delta, Delta, Finished]
+    assert [type(event) for event in beginning] == [Sources, Delta]
+    assert [type(event) for event in events] == [Delta, Finished]
 
 
-def test_begun_raises_what_fails_before_the_first_words() -> None:
+def test_what_fails_before_the_first_words_is_raised() -> None:
     model = FakeModel(failure=ModelTimeout())
 
     with pytest.raises(ModelTimeout):
-        started(answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model)))
+        beginning_of(answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model)))
 
 
 def test_closing_what_nobody_reads_frees_the_model() -> None:
     model = FakeModel("a", "b")
-    started(answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model))).close()
+    events = answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model))
+    beginning_of(events)
+    events.close()
 
     assert model.was_closed_early
 

@@ -19,8 +19,8 @@ from datafari_rag.core.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ports import Meaning
-from datafari_rag.retrieval import Engines, Searched, browsed, searched
-from tests.fakes import FakeRetriever
+from datafari_rag.retrieval import Searched, browsed, searched
+from tests.fakes import FakeRetriever, searching
 from tests.settings import settings_with
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
@@ -94,8 +94,8 @@ def run(
     retriever: FakeRetriever, embedder: FakeEmbedder, passages: ReadingPassages, ask: Ask = QUESTION, **changes: object
 ) -> Searched:
     settings = settings_with(**changes)
-    engines = Engines(retriever, Meaning(embedder, passages))
-    return searched(searches_for(ask, language="en", rag=settings.rag), ANYBODY, settings=settings, engines=engines)
+    parts = searching(retriever, Meaning(embedder, passages))
+    return searched(searches_for(ask, language="en", rag=settings.rag), ANYBODY, settings=settings, dependencies=parts)
 
 
 def test_texts_are_left_to_the_passages_and_read_once_for_all() -> None:
@@ -189,7 +189,7 @@ def reranked(reranker: OverlapReranker, **changes: Any) -> SearchResult:
     documents = [document("long", 2.0, LONG), document("short", 1.0, SHORT)]
     plan = [replace(one, **changes) for one in searches_for(QUESTION, rag=Settings().rag, language="en")]
     return searched(
-        plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(*documents), reranker=reranker)
+        plan, ANYBODY, settings=Settings(), dependencies=searching(FakeRetriever(*documents), reranker=reranker)
     ).result
 
 
@@ -217,7 +217,9 @@ def test_nothing_is_sent_of_heads_and_snippets(changes: Mapping[str, Any]) -> No
 def test_nothing_is_sent_where_nothing_was_found() -> None:
     reranker = OverlapReranker()
     plan = searches_for(QUESTION, rag=Settings().rag, language="en")
-    found = searched(plan, ANYBODY, settings=Settings(), engines=Engines(FakeRetriever(), reranker=reranker)).result
+    found = searched(
+        plan, ANYBODY, settings=Settings(), dependencies=searching(FakeRetriever(), reranker=reranker)
+    ).result
     assert (found.reranking, reranker.sent) == (None, [])
 
 
@@ -255,7 +257,7 @@ FERRIES = WordyRetriever(
     ],
 )
 def test_a_plain_search_is_relaxed_and_says_so(text: str, relaxation: tuple[object, ...]) -> None:
-    page: Any = browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), engines=Engines(FERRIES))
+    page: Any = browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), dependencies=searching(FERRIES))
     said = page["relaxation"]
     latest = [one["title"] for one in said["latest"]]
 
@@ -267,14 +269,14 @@ def test_a_plain_search_is_relaxed_and_says_so(text: str, relaxation: tuple[obje
 def test_a_search_that_is_not_to_be_relaxed_is_one_search(plain: Browse) -> None:
     retriever = WordyRetriever(Document("a", "ferry"))
 
-    assert "relaxation" not in browsed(plain, ANYBODY, settings=Settings(), engines=Engines(retriever))
+    assert "relaxation" not in browsed(plain, ANYBODY, settings=Settings(), dependencies=searching(retriever))
     assert len(retriever.browsed) == 1
 
 
 def test_a_question_costs_a_bounded_number_of_searches() -> None:
     retriever = WordyRetriever(Document("a", "ferry"))
     text = " ".join(f"unknown{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
-    browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), engines=Engines(retriever))
+    browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), dependencies=searching(retriever))
 
     assert len(retriever.browsed) <= 3 + 6 + 1
 
@@ -304,8 +306,8 @@ def listed(
     retriever: FakeRetriever | None = None,
     **changes: object,
 ) -> Any:
-    engines = Engines(retriever or ListRetriever(), Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR)))
-    return browsed(plain, ANYBODY, settings=settings_with(**changes), engines=engines)
+    parts = searching(retriever or ListRetriever(), Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR)))
+    return browsed(plain, ANYBODY, settings=settings_with(**changes), dependencies=parts)
 
 
 def names(page: Any) -> list[str]:

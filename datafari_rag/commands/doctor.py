@@ -47,8 +47,9 @@ from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
 from datafari_rag.core.settings.table import SecuritySettings, Settings, SolrLimits, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.core.text.language import detect
-from datafari_rag.pipeline import Dependencies, browse, fetch
+from datafari_rag.pipeline import browse, fetch
 from datafari_rag.ports import Ending, Model, TextChunk
+from datafari_rag.retrieval import Dependencies
 
 MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
 VERDICTS: dict[str, Verdict] = {"error": "problem", "warning": "hint", "note": "ok"}

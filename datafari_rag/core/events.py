@@ -103,6 +103,8 @@ class Sources:
     """A shard of the collection did not answer, and the settings tolerate that: there may be better documents."""
     has_few_words: bool = False
     """There is just enough evidence to answer (`rag.evidence.min`): the documents hold few words of the question."""
+    is_in_other_language: bool = False
+    """All documents whose language is known are in another one than the question, whose language is known too."""
     found_by: Retrieval = "words"
     reranking: Reranking | None = None
     skipped: tuple[SkippedDocument, ...] = ()

@@ -48,8 +48,12 @@ def opening_context(sources: Sources) -> Json:
 
 
 def partial(sources: Sources) -> Json:
-    """Return the keys for what readers should know of the documents: a shard did not answer, or they hold few words."""
-    flags = {"partial_results": sources.is_partial, "few_words": sources.has_few_words}
+    """Return the keys for what readers should know of the documents, where it is so (contract §4)."""
+    flags = {
+        "partial_results": sources.is_partial,
+        "few_words": sources.has_few_words,
+        "other_language": sources.is_in_other_language,
+    }
     return {key: True for key, is_so in flags.items() if is_so}
 
 

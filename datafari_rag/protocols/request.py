@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from datafari_rag.core.answer.conversations import NO_SIGNING, Signing
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.errors import NotAllowed, RagError
-from datafari_rag.core.events import Answer, Event
+from datafari_rag.core.events import Answer, Event, Finished, KeptTurn
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import estimate
 
@@ -31,8 +31,8 @@ class ConversationMemory(Protocol):
         """
         ...
 
-    def stored_events(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
-        """Yield the *events* of the answer to *ask*, which is kept where `ask.conversation` says so."""
+    def kept(self, ask: Ask, finished: Finished, conversation_id: str) -> KeptTurn:
+        """Keep the answer to *ask* in the conversation; say where it is kept, or why it is not."""
         ...
 
 

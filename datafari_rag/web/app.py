@@ -7,12 +7,12 @@ included; nothing here proves who sends it.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -35,12 +35,11 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.identity import authority_of, is_known
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import answer_of, internal
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged, failure_response
+from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.openapi import OpenApiView
 from datafari_rag.web.ops import cors, health, request_context
 from datafari_rag.web.ops.cors import missing
-from datafari_rag.web.ops.metrics import FinishedRequest, LastFailures, Metrics
+from datafari_rag.web.ops.metrics import LastFailures, Metrics
 from datafari_rag.web.ops.rate_limits import RateLimits, Streams
 from datafari_rag.web.pages.rendering import static_file
 from datafari_rag.web.request_values import (
@@ -50,36 +49,11 @@ from datafari_rag.web.request_values import (
     URLENCODED,
     CountedRequest,
     bodyless,
-    incoming_from,
-    watch_client,
 )
-from datafari_rag.web.responses import failure, json_response, plain, with_error_headers
-from datafari_rag.web.routes import OPENAI, PAGES, ROUTES, Route
+from datafari_rag.web.routes import OPENAI, PAGES, ROUTES
 from datafari_rag.web.runtime import Service
+from datafari_rag.web.turn import PLAIN, DialectRoute, Route, Turn, WorkerContext, current_turn, internal, run
 from datafari_rag.web.user import Signer
-
-log = logging.getLogger(__name__)
-
-
-def refused(worker: WorkerContext, error: RagError) -> Response:
-    """Return *error* in the form of the current path: its dialect's, a page, or JSON."""
-    row, settings = _row_of(request.path), worker.snapshot().settings
-    if row is not None:
-        worker.metrics.count(FinishedRequest(row.name, error.label), settings)
-        log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
-        return failure_response(worker, row, error, is_of_http=True)
-    status, body = failure(error, settings)
-    return with_error_headers(error, json_response(plain(body), status))
-
-
-def _row_of(path: str) -> DialectRoute | None:
-    bare = path.rstrip("/") or "/"
-    route = next((route for route in (*ROUTES, *PAGES) if bare in route.paths), None)
-    if route is not None:
-        return route.row_for(bodyless())
-    # Clients of OpenAI's API try other paths of it, and read its errors alone.
-    return OPENAI if path == "/v1" or path.startswith("/v1/") else None
-
 
 SNAPSHOT = "datafari_rag.snapshot"
 """Where a request has the one snapshot that it keeps to."""
@@ -112,14 +86,49 @@ class BelowPath:
 MAX_TARGET_BYTES = 65_536
 """Longest path and query that is taken (contract §2)."""
 
-OPEN_PATHS = frozenset(path for route in ROUTES for path in route.paths)
-"""What pages of other sites may call, where `server.cors.origins` names them."""
-
 UNCOUNTED = frozenset({"static", "openapi", "/health/live", "/health/ready", "/metrics", "page:GET:/widget.json"})
 """Endpoints outside the limit of an address, as every preflight is: files, and what probes read."""
 
 
-def admit(request: Request, worker: WorkerContext) -> None:
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a request to one path has to pass, known when the application is built."""
+
+    route: Route | None = None
+    is_open: bool = False
+    """Whether pages of other sites may call the path, where `server.cors.origins` names them."""
+    is_counted: bool = False
+    """Whether it counts against the limit of its address."""
+    methods: frozenset[str] = frozenset()
+
+    def row_for(self, incoming: Incoming) -> DialectRoute:
+        """Return what writes the failures of *incoming*."""
+        if self.route is not None:
+            return self.route.row_for(incoming)
+        # Clients of OpenAI's API try other paths of it, and read its errors alone.
+        return OPENAI if f"{incoming.path}/".startswith("/v1/") else PLAIN
+
+
+UNKNOWN = Gate()
+"""The gate of paths that are none of ours."""
+
+
+def gates_of(urls: Map) -> Mapping[str, Gate]:
+    """Return the gates of all paths in *urls*, by the rule of the path."""
+    routes = {path: route for route in (*ROUTES, *PAGES) for path in route.paths}
+    open_paths = {path for route in ROUTES for path in route.paths}
+    return {
+        rule.rule: Gate(
+            routes.get(rule.rule),
+            is_open=rule.rule in open_paths,
+            is_counted=rule.endpoint not in UNCOUNTED,
+            methods=frozenset(rule.methods or ()),
+        )
+        for rule in urls.iter_rules()
+    }
+
+
+def admit(request: Request, turn: Turn, gate: Gate) -> None:
     """
     Pass *request* on to its path, and limit what may be read of its body.
 
@@ -131,10 +140,10 @@ def admit(request: Request, worker: WorkerContext) -> None:
         UnsupportedMediaType: its body is compressed.
         BodyTooLarge: its body is announced as larger than its path takes.
     """
-    settings = worker.snapshot().settings
+    settings = turn.settings
     if settings.server.hosts and not is_known(_hosts_of(request), settings.server.hosts):
         raise UnknownHost
-    if cors.is_foreign(request, settings.server, OPEN_PATHS):
+    if cors.is_foreign(request, settings.server, is_open=gate.is_open):
         raise NotAllowed(
             "Pages of other web sites are not allowed to send this request.",
             log=f"origin refused by server.cors.origins and the path: {request.headers.get('Origin')!r:.200}",
@@ -144,18 +153,21 @@ def admit(request: Request, worker: WorkerContext) -> None:
         raise BadRequest("The request line is longer than 64 KiB.")
     if query.count("&") >= MAX_PAIRS:
         raise TooManyValues.of("the query", MAX_PAIRS)
-    if request.url_rule is not None and request.endpoint not in UNCOUNTED and not cors.is_preflight(request):
-        forwarded = {"x-forwarded-for": request.headers.get("X-Forwarded-For", "")}
-        worker.limits.check_address(settings, forwarded, request.remote_addr or "")
+    if request.url_rule is not None and gate.is_counted and not cors.is_preflight(request):
+        turn.worker.limits.check_address(settings, turn.incoming.headers, turn.peer)
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("This service does not accept compressed bodies.")
-    is_form = request.mimetype == URLENCODED
-    largest = min(settings.server.limits.body_bytes, FORM_BYTES) if is_form else settings.server.limits.body_bytes
-    request.max_content_length = largest
+    limits = [settings.server.limits.body_bytes]
+    if gate.route is not None and gate.route.max_bytes is not None:
+        limits.append(gate.route.max_bytes)
+    if request.mimetype == URLENCODED:
+        limits.append(FORM_BYTES)
+    request.max_content_length = largest = min(limits)
     request.max_form_memory_size = min(settings.server.limits.body_bytes, FORM_BYTES)
     request.max_form_parts = MAX_PARTS
     if (request.content_length or 0) > largest:
         raise BodyTooLarge
+    turn.is_admitted = True
 
 
 def _hosts_of(request: Request) -> list[str]:
@@ -212,86 +224,78 @@ def register(app: Flask, service: Service, signer: Signer | None = None) -> Work
     limits = RateLimits(Path(shared) if shared else None, clock=service.clock)
     failures = LastFailures(Path(shared) if shared else None, service.clock)
     metrics = Metrics(failures.note)
+    streams = Streams(metrics.set_open_streams)
     worker = WorkerContext(
-        service,
-        metrics,
-        limits,
-        Streams(metrics.set_open_streams),
-        lambda: g.request_id,
-        service.clock,
-        signer=signer or Signer(),
-        failures=failures,
-        came_at=lambda: g.get("came_at"),
+        service, metrics, limits, streams, service.clock, signer=signer or Signer(), failures=failures
     )
     for route in (*ROUTES, *PAGES):
+        view = route.view or _view(route)
         for path in route.paths:
-            view = _view(worker, route) if route.view is None else _plain_view(worker, route.view)
-            app.add_url_rule(path, f"{route.name}:{path}", view, methods=list(route.methods))
+            app.add_url_rule(path, f"{route.name}:{path}", _for_turn(view), methods=list(route.methods))
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
-        app.add_url_rule(path, path, _plain_view(worker, probe), methods=["GET"])
-    app.add_url_rule("/static/<name>", "static", lambda name: static_file(worker, name), methods=["GET"])
-    app.add_url_rule("/openapi.json", "openapi", _plain_view(worker, OpenApiView(app.url_map)), methods=["GET"])
-    _add_edges(app, worker)
+        app.add_url_rule(path, path, _for_turn(probe), methods=["GET"])
+    app.add_url_rule("/static/<name>", "static", lambda name: static_file(name), methods=["GET"])
+    app.add_url_rule("/openapi.json", "openapi", _for_turn(OpenApiView(app.url_map)), methods=["GET"])
+    _add_edges(app, worker, gates_of(app.url_map))
     below = BelowPath(app.wsgi_app, app.url_map, service)
     app.wsgi_app = below  # type: ignore[method-assign] # as Flask's documentation has it
     return worker
 
 
-def _view(worker: WorkerContext, route: Route) -> Callable[..., Response]:
-    def read() -> Incoming:
-        if not route.takes:
-            return bodyless()
-        incoming = incoming_from(request, takes=route.takes, now_s=worker.now())
-        watch_client(request)
-        return incoming
-
-    def work(exchange: Exchange) -> Response:
-        return (exchange.row.work or answer_of)(exchange)
-
-    def view(**_in_path: str) -> Response:
-        return exchanged(Exchange(worker, route.row_for(bodyless())), read, work, row_for=route.row_for)
-
-    return view
+def _view(route: Route) -> Callable[[Turn], Response]:
+    return lambda turn: run(turn, turn_of_row, route=route)
 
 
-def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[..., Response]:
+def turn_of_row(turn: Turn) -> Response:
+    """Return what the row of *turn* answers: its own work, else an answer to a question. Raises: RagError."""
+    return (turn.row.work or answer_of)(turn)
+
+
+def _for_turn(view: Callable[[Turn], Response]) -> Callable[..., Response]:
     # What the path holds is read from the request, where a view wants it.
-    return lambda **_in_path: view(worker)
+    return lambda **_in_path: view(current_turn())
 
 
-def _add_edges(app: Flask, worker: WorkerContext) -> None:
+def _add_edges(app: Flask, worker: WorkerContext, gates: Mapping[str, Gate]) -> None:
+    def gate_of_request() -> Gate:
+        rule = request.url_rule.rule if request.url_rule is not None else request.path.rstrip("/") or "/"
+        return gates.get(rule, UNKNOWN)
+
     @app.before_request
     def begin() -> Response | None:
-        request_id = request.headers.get("X-Request-ID", "")
-        g.snapshot = request.environ[SNAPSHOT]
-        g.came_at = g.snapshot.dependencies.clock()
-        g.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else uuid.uuid4().hex
-        request_context.begin(g.request_id, request.headers, request.url_rule.rule if request.url_rule else "none")
+        request_id, rule = request.headers.get("X-Request-ID", ""), request.url_rule
+        request_id = request_id if _REQUEST_ID.fullmatch(request_id) else uuid.uuid4().hex
+        turn = Turn(worker, request.environ[SNAPSHOT], bodyless(request, worker.now()), request_id)
+        request_context.begin(request_id, request.headers, rule.rule if rule else "none")
+        gate = gate_of_request()
+        turn.row = gate.row_for(turn.incoming)
+        g.turn = turn
         try:
-            admit(request, worker)
+            admit(request, turn, gate)
         except RagError as error:
-            return refused(worker, error)
-        return cors.preflight(request, worker.snapshot().settings.server, OPEN_PATHS)
+            return turn.failed(error)
+        return cors.preflight(request, turn.settings.server, methods=gate.methods, is_open=gate.is_open)
 
     @app.after_request
     def end(response: Response) -> Response:
-        response.headers["X-Request-ID"] = g.get("request_id", "")
-        cors.allow(request, response.headers, worker.snapshot().settings.server, OPEN_PATHS)
-        is_page = response.mimetype == "text/html"
+        turn, is_page = current_turn(), response.mimetype == "text/html"
+        response.headers["X-Request-ID"] = turn.id
+        cors.allow(request, response.headers, turn.settings.server, is_open=gate_of_request().is_open)
         response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response
 
     @app.errorhandler(RagError)
     def failed(error: RagError) -> Response:
-        return refused(worker, error)
+        return current_turn().failed(error)
 
     @app.errorhandler(HTTPException)
     def wrong(error: HTTPException) -> Response:
-        response = refused(worker, _BY_STATUS.get(error.code or 500, BadRequest)())
+        response = current_turn().failed(_BY_STATUS.get(error.code or 500, BadRequest)())
         if isinstance(error, WrongMethod) and error.valid_methods:
             response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
         return response
 
     @app.errorhandler(Exception)
     def broken(defect: Exception) -> Response:
-        return refused(worker, internal(defect, g.get("request_id", uuid.uuid4().hex)))
+        turn = current_turn()
+        return turn.failed(internal(defect, turn.id))

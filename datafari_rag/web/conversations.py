@@ -8,9 +8,8 @@ store that fails costs the conversation, and never the answer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Response, request
@@ -27,7 +26,7 @@ from datafari_rag.core.answer.conversations import (
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound
-from datafari_rag.core.events import Event, Finished, KeptTurn
+from datafari_rag.core.events import Finished, KeptTurn
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import fields_of
 from datafari_rag.pipeline import browse
@@ -35,10 +34,9 @@ from datafari_rag.protocols import ai_conversations as conversations
 from datafari_rag.protocols.ai_conversations import OpenedConversation
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.request import Incoming, Questionless
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.request_values import bodyless, incoming_from
 from datafari_rag.web.responses import NDJSON, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.turn import DialectRoute, Route, Turn
 from datafari_rag.web.user import RightsOfRequest
 
 log = logging.getLogger(__name__)
@@ -79,15 +77,8 @@ class Talk:
         self._turns = readable_turns(last, documents_of(documents_behind(last), self._user(), self._snapshot))
         return tuple(message for turn in self._turns for message in turn.messages)
 
-    def stored_events(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
-        """Yield *events*; a good answer is kept, and its last event says where, or why not."""
-        with closing(events):
-            for event in events:
-                if isinstance(event, Finished) and ask.conversation is not None:
-                    event = replace(event, turn=self._keep(ask, event, ask.conversation))
-                yield event
-
-    def _keep(self, ask: Ask, finished: Finished, conversation_id: str) -> KeptTurn:
+    def kept(self, ask: Ask, finished: Finished, conversation_id: str) -> KeptTurn:
+        """Keep a good answer to *ask*; say where it is kept, or why it is not."""
         title = title_from(ask.question)
         earlier = documents_behind(self._turns)
         sources = tuple(extract.document.id for extract in finished.extracts)
@@ -137,13 +128,6 @@ def documents_of(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> M
     return documents
 
 
-PATHS = tuple(f"{prefix}/rest/v2.0/users/conversations" for prefix in ("/Datafari", ""))
-
-MAX_BODY_BYTES = 10_000
-
-CONVERSATIONS = DialectRoute("conversations", Questionless(conversations.failure), NDJSON)
-
-
 @dataclass(frozen=True, slots=True)
 class ConversationCall:
     """One request of a signed-in *user* about their conversations in *store*."""
@@ -171,27 +155,15 @@ class ConversationCall:
         return conversations.reply(listed, opened, self.snapshot.settings.server.root)
 
 
-def conversations_view(worker: WorkerContext) -> Response:
-    """Return what the method asks for, with rights looked up now."""
-    request.max_content_length = MAX_BODY_BYTES
-    return exchanged(Exchange(worker, CONVERSATIONS), lambda: _incoming(worker), _response)
-
-
-def _response(exchange: Exchange) -> Response:
-    store, name = exchange.snapshot.conversations, exchange.user_name
+def answer_call(turn: Turn) -> Response:
+    """Return what the method asks for, with rights looked up now. Raises: RagError."""
+    store, name = turn.snapshot.conversations, turn.user_name
     if store is None:
         raise NotFound("Conversations are not stored here.")
     if name is None:
         raise NotAuthenticated
-    call = ConversationCall(store, exchange.user(), name, exchange.incoming, exchange.snapshot)
+    call = ConversationCall(store, turn.user(), name, turn.incoming, turn.snapshot)
     return json_response(plain(METHODS[request.method](call)))
-
-
-def _incoming(worker: WorkerContext) -> Incoming:
-    if request.method in ("GET", "HEAD", "DELETE"):
-        return bodyless()
-    # A form: Datafari's page begins a conversation with a body or without one.
-    return incoming_from(request, takes=frozenset({"json", "form"}), now_s=worker.now())
 
 
 def _listed(call: ConversationCall) -> Json:
@@ -232,3 +204,13 @@ METHODS: Mapping[str, Callable[[ConversationCall], Json]] = {
     "DELETE": _deleted,
 }
 """What each method does."""
+
+CONVERSATIONS = Route(
+    "conversations",
+    tuple(f"{prefix}/rest/v2.0/users/conversations" for prefix in ("/Datafari", "")),
+    tuple(METHODS),
+    # A form: Datafari's page begins a conversation with a body or without one.
+    frozenset({"json", "form"}),
+    (DialectRoute("conversations", Questionless(conversations.failure), NDJSON, work=answer_call),),
+    max_bytes=10_000,
+)

@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import IO
 
 import orjson
-from flask import Request, request
+from flask import Request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
@@ -36,9 +36,9 @@ MAX_FIELDS = 1000
 """Most fields of a JSON body, of its context and of the overrides in it."""
 
 
-def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> Incoming:
+def incoming_from(request: Request, bare: Incoming, *, takes: frozenset[str]) -> Incoming:
     """
-    Return the request as plain values; *takes* are the body types of its path ("json", "form", "files").
+    Return *bare* with the body of *request*; *takes* are the body types of its path ("json", "form", "files").
 
     Raises:
         BodyTooLarge: more bytes than are taken were sent.
@@ -46,8 +46,7 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         UnsupportedMediaType: a body of a type this path does not take.
         BadRequest: a body that is not what it says it is.
     """
-    bare = _bare(request, now_s)
-    if request.method == "GET":
+    if request.method in ("GET", "HEAD", "DELETE"):
         return bare
     try:
         return _with_body(request, bare, takes)
@@ -57,11 +56,6 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         raise BadRequest("The request body ended too early.") from error
 
 
-def bodyless() -> Incoming:
-    """Return the current request without a body, for what is decided before or without one."""
-    return _bare(request)
-
-
 def watch_client(request: Request) -> None:
     """Stop this request when its client disconnects, where the server can see that; call it once the body is read."""
     watch = request.environ.get("datafari_rag.watch")
@@ -69,17 +63,12 @@ def watch_client(request: Request) -> None:
         watch()
 
 
-def headers_of(request: Request) -> dict[str, str]:
-    """Return the headers of *request* under lower-case names."""
-    return {name.lower(): value for name, value in request.headers.items()}
-
-
-def _bare(request: Request, now_s: float = 0.0) -> Incoming:
-    params, headers = _params(request.args), headers_of(request)
+def bodyless(request: Request, now_s: float) -> Incoming:
+    """Return *request* as plain values, without its body."""
     return Incoming(
         request.path,
-        params,
-        headers=headers,
+        _params(request.args),
+        headers={name.lower(): value for name, value in request.headers.items()},
         now_s=now_s,
         # Empty for a host that cannot be one.
         base_url=f"{request.scheme}://{request.host}" if normalized(request.host) else "",

@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from flask import Response, request
+from flask import Response
 
 from datafari_rag.protocols import chat, ragapi
 from datafari_rag.protocols.ai import ACTIONS, UNKNOWN, AiAction
 from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming, Questionless
-from datafari_rag.web import conversations as view
+from datafari_rag.web.admin import why
 from datafari_rag.web.admin.page import admin_page
 from datafari_rag.web.admin.revoke import revoke
 from datafari_rag.web.api import documents, grounding
-from datafari_rag.web.api.exchange import SITE, DialectRoute, Exchange, WorkerContext
-from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
+from datafari_rag.web.api.mcp import MCP, MESSAGES, PATH, RESOURCE_PATH, resource_view
 from datafari_rag.web.api.models import MODELS, relay
 from datafari_rag.web.api.search import RETRIEVE, RETRIEVE_PATH, SELECT
+from datafari_rag.web.conversations import CONVERSATIONS
 from datafari_rag.web.pages.demo import choose, progress
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.rendering import failure_page, widget_setup
-from datafari_rag.web.pages.search import FOUND_PAGE, PAGE, TALK_TAKES, search_page
+from datafari_rag.web.pages.search import FOUND_PAGE, PAGE, search_page
 from datafari_rag.web.responses import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE, failure
+from datafari_rag.web.turn import SITE, DialectRoute, Route, Turn
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Some paths, the methods and body types they take, and the rows that may serve them, the first that accepts."""
-
-    name: str
-    paths: tuple[str, ...]
-    methods: tuple[str, ...]
-    takes: frozenset[str]
-    rows: tuple[DialectRoute, ...]
-    view: Callable[[WorkerContext], Response] | None = None
-    """What serves the paths in place of a dialect; its rows then only give failures their shape."""
-
-    def row_for(self, incoming: Incoming) -> DialectRoute:
-        """Return the row that serves *incoming*: the last one takes all."""
-        return next(row for row in self.rows if row.accepts is None or row.accepts(incoming))
-
 
 AI_PATHS = tuple(f"{prefix}/rest/v2.0/ai{end}" for prefix in ("/Datafari", "") for end in ("", "/stream"))
 
@@ -81,8 +63,8 @@ ROUTES = (
     Route("chat-stream", ("/chat/stream",), ("POST",), _JSON, (CHAT,)),
     Route("published", ("/api/chat", "/api/chat/stream"), ("POST",), frozenset({"json", "files"}), (PUBLISHED,)),
     Route("openai", ("/v1/chat/completions",), ("POST",), _JSON, (OPENAI,)),
-    Route("conversations", view.PATHS, tuple(view.METHODS), _JSON, (view.CONVERSATIONS,), view.conversations_view),
-    Route("mcp", (PATH,), ("POST",), _JSON, (MCP,), mcp_view),
+    CONVERSATIONS,
+    MESSAGES,
     Route("mcp-resource", (RESOURCE_PATH, f"{RESOURCE_PATH}{PATH}"), ("GET",), frozenset(), (MCP,), resource_view),
     Route("responses", ("/v1/responses",), ("POST",), _JSON, (RESPONSES,)),
     Route("retrieve", (RETRIEVE_PATH,), ("POST",), _JSON, (RETRIEVE,)),
@@ -93,34 +75,45 @@ ROUTES = (
 )
 
 
-_QUESTIONLESS = Questionless(failure)
+_FORM = frozenset({"form"})
 
 
 def _row(
-    work: Callable[[Exchange], Response],
-    accepts: Callable[[Incoming], bool] | None = None,
-    *,
-    is_shown: bool = True,
+    work: Callable[[Turn], Response], accepts: Callable[[Incoming], bool] | None = None, *, is_shown: bool = True
 ) -> DialectRoute:
+    """Return the row of a page, or of what its script reads: then a failure *is_shown* by JSON alone."""
     page_of = failure_page if is_shown else None
-    return DialectRoute(SITE, _QUESTIONLESS, NDJSON, accepts, work=work, is_question=False, page=page_of)
+    return DialectRoute(SITE, Questionless(failure), NDJSON, accepts, work=work, is_question=False, page=page_of)
 
 
-def _route(path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = frozenset()) -> Route:
-    return Route(f"page:{method}", (path,), (method,), takes, rows)
+def _route(
+    path: str, method: str, *rows: DialectRoute, takes: frozenset[str] = frozenset(), max_bytes: int | None = None
+) -> Route:
+    return Route(f"page:{method}", (path,), (method,), takes, rows, max_bytes=max_bytes)
+
+
+def _is_script(incoming: Incoming) -> bool:
+    return incoming.headers.get("content-type", "").startswith("application/json")
 
 
 PAGES = (
     _route("/", "GET", _row(search_page)),
-    _route("/found", "POST", FOUND_PAGE),
-    _route("/talk", "POST", PAGE, takes=TALK_TAKES),
-    _route("/demo/user", "POST", _row(choose)),
+    _route("/found", "POST", FOUND_PAGE, takes=_FORM),
+    # No form of another site can send JSON, and other sites' scripts are not let in (`web/ops/cors.py`).
+    _route("/talk", "POST", PAGE, takes=_JSON),
+    _route("/demo/user", "POST", _row(choose), takes=_FORM),
     _route("/demo/progress", "GET", _row(progress, is_shown=False)),
     _route(
-        "/feedback", "POST", _row(give, lambda _: request.mimetype == "application/json", is_shown=False), _row(give)
+        "/feedback",
+        "POST",
+        _row(give, _is_script, is_shown=False),
+        _row(give),
+        takes=_JSON | _FORM,
+        max_bytes=200_000,
     ),
     _route("/widget.json", "GET", _row(widget_setup, is_shown=False)),
     _route("/admin", "GET", _row(admin_page)),
-    _route("/admin/revoke", "POST", _row(revoke, is_shown=False)),
+    Route("page:GET", (why.PATH,), ("GET",), frozenset(), (why.WHY,)),
+    _route("/admin/revoke", "POST", _row(revoke, is_shown=False), takes=_JSON, max_bytes=10_000),
 )
-"""Its rows read what their forms send themselves; a failure for a script is JSON, any other one a page."""
+"""A failure for a script is JSON, any other one a page."""

@@ -21,6 +21,7 @@ from datafari_rag.protocols.mcp.replies import progress, succeeded
 from datafari_rag.protocols.mcp.tools import Tool
 from datafari_rag.web.api.mcp import OFFERED, Call, Offered, mcp_view
 from datafari_rag.web.responses import EVENTS, json_response, plain
+from datafari_rag.web.turn import current_turn
 from tests.support.server import listening
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -102,6 +103,6 @@ def fixture_build(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
     conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     conf.chmod(0o600)
     app = create_app(conf)
-    app.view_functions["mcp:/mcp"] = lambda: mcp_view(app.worker, {**OFFERED, **DIAGNOSTIC})
+    app.view_functions["mcp:/mcp"] = lambda: mcp_view(current_turn(), {**OFFERED, **DIAGNOSTIC})
     with listening(app) as port:
         yield f"http://127.0.0.1:{port}/mcp"

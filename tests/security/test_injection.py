@@ -35,8 +35,9 @@ from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.text.folding import is_invisible
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
-from datafari_rag.pipeline import Dependencies, answer, collect
+from datafari_rag.pipeline import answer, collect
 from datafari_rag.ports import Ending, Model, TextChunk
+from datafari_rag.retrieval import Dependencies
 from datafari_rag_trials.stub_model.behaviour import behaviour_for, text_for
 from tests.hostile_texts import ATTACKS, QUESTIONS, pages
 from tests.security.telling import Record, tell

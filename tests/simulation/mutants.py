@@ -28,8 +28,8 @@ from datafari_rag.core.errors import AuthorityError, NotAuthenticated
 from datafari_rag.core.events import Failed
 from datafari_rag.core.solr import parameters
 from datafari_rag.ports import Ending
-from datafari_rag.web.api import exchange
-from datafari_rag.web.ops.rate_limits import RateLimits, StreamPlace, Streams
+from datafari_rag.web import turn
+from datafari_rag.web.ops.rate_limits import RateLimits, Streams
 from tests.simulation.world import Outcome, run
 
 
@@ -300,7 +300,7 @@ def _place_kept() -> Any:
 
 
 def _no_most() -> Any:
-    real = _real(Streams, "opened")
+    real = _real(Streams, "enter")
     return lambda self, limit: real(self, 10_000)
 
 
@@ -366,9 +366,9 @@ MUTANTS: dict[str, Mutant] = {
     "audit: a line is lost on a full disk": Mutant(AuditTrail, "_write", _lost_when_full, 0),
     "audit: each line twice": Mutant(AuditTrail, "_write", _written_twice, 0),
     "audit: a line names the wrong one before it": Mutant(audit_trail, "chained", _head_not_kept, 0),
-    "audit: documents left out": Mutant(exchange, "record_of", _without_documents, 0),
-    "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
-    "streams: any number": Mutant(Streams, "opened", _no_most, 2),
+    "audit: documents left out": Mutant(turn, "record_of", _without_documents, 0),
+    "streams: places are kept": Mutant(Streams, "leave", _place_kept, 0),
+    "streams: any number": Mutant(Streams, "enter", _no_most, 2),
     "streams: a failure is no end": Mutant(pipeline, "speak", _ends_untyped, 2),
     "streams: a failure ends twice": Mutant(pipeline, "speak", _ends_twice, 2),
     "limits: requests of a user are not counted": Mutant(RateLimits, "check_user", _not_counted, 0),

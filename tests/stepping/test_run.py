@@ -16,8 +16,9 @@ from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Source
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import Dependencies, answer, found_for
+from datafari_rag.pipeline import answer, found_for
 from datafari_rag.ports import Ending, TextChunk
+from datafari_rag.retrieval import Dependencies
 from tests.fakes import FakeModel, parts_of
 from tests.settings import settings_with
 from tests.support.clock import Clock

@@ -12,7 +12,8 @@ from flask import Flask
 
 from datafari_rag.bootstrap import TEMPLATES, Application, create_app
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.app import OPEN_PATHS, register
+from datafari_rag.web.app import register
+from datafari_rag.web.routes import ROUTES
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FakeService, fake_snapshot
 from tests.settings import settings_with
@@ -106,7 +107,7 @@ TWO = {
 
 def shown(app: Application, path: str, options: dict[str, Any]) -> tuple[object, ...]:
     """Return what a caller sees that does not change from one request to the next."""
-    origin = {"Origin": ORIGIN} if path in OPEN_PATHS else {}
+    origin = {"Origin": ORIGIN} if any(path in route.paths for route in ROUTES) else {}
     headers = {**origin, "X-Request-ID": "one", **options.get("headers", {})}
     response = sent(app.test_client(), path, {**options, "headers": headers})
     text = response.get_data(as_text=True)

@@ -19,8 +19,8 @@ from datafari_rag.core.events import Delta, Failed, Finished, Progress, SkippedD
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole import EmptyDocument
-from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Ending, TextChunk
+from datafari_rag.retrieval import Dependencies
 from datafari_rag.whole_documents import worked
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 from tests.settings import settings_with

@@ -7,11 +7,10 @@ fails stays a failure.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 
 from datafari_rag.core.errors import NoAnswer, NoDocuments, RagError
-from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources, taken_until
+from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.text.language import sentence_in
 
 _SENTENCES: Mapping[type[RagError], Mapping[str, str]] = {
@@ -31,31 +30,21 @@ def sentence_for(error: RagError, language: str) -> str:
     return own or error.sentence
 
 
-def answered(
-    events: Generator[Event, None, None], softened: tuple[type[RagError], ...], *, language: str
-) -> Generator[Event, None, None]:
+def is_awaited(event: Event) -> bool:
+    """Say whether *event* may still come before such an answer, which has no documents: sources, and blank words."""
+    return isinstance(event, Sources) or (isinstance(event, Delta) and not event.text.strip())
+
+
+def empty_answer(held: Sequence[Event], failed: Failed, language: str) -> list[Event]:
     """
-    Yield *events*, with a failure in *softened* replaced by an answer that explains it.
+    Return the answer that says why *failed* ended it, in place of the events *held*.
 
-    Sources are held back until the first words, since such an answer has none; *language* is used when the line
-    failed before it knew the answer's. Closing the generator closes *events*.
+    *language* is used when the line failed before it knew the answer's.
     """
-    with closing(events):
-        first_events = taken_until(
-            events,
-            lambda event: not (isinstance(event, Sources) or (isinstance(event, Delta) and not event.text.strip())),
-        )
-        last = first_events[-1] if first_events else None
-        if isinstance(last, Failed) and isinstance(last.error, softened):
-            sources = _sources(first_events, language)
-            text = sentence_for(last.error, sources.language)
-            yield Sources((), sources.thoughts, sources.language, sources.timings_ms)
-            yield Delta(text)
-            yield Finished(text, facts=last.facts, timings_ms=sources.timings_ms)
-            return
-        yield from first_events
-        yield from events
-
-
-def _sources(events: list[Event], language: str) -> Sources:
-    return next((event for event in events if isinstance(event, Sources)), Sources((), language=language))
+    known = next((event for event in held if isinstance(event, Sources)), Sources((), language=language))
+    text = sentence_for(failed.error, known.language)
+    return [
+        Sources((), known.thoughts, known.language, known.timings_ms),
+        Delta(text),
+        Finished(text, facts=failed.facts, timings_ms=known.timings_ms),
+    ]

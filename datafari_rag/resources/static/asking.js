@@ -144,9 +144,10 @@ function take(line, answer) {
 }
 
 /** Notes what readers should know of the documents. @param {any} data @param {Answer} answer */
-function note({ partial_results, few_words }, answer) {
+function note({ partial_results, few_words, other_language }, answer) {
   if (partial_results) answer.content.partial_results = true;
   if (few_words) answer.content.few_words = true;
+  if (other_language) answer.content.other_language = true;
 }
 
 /** Notes how far work on whole documents is, what it leaves out, and that no model writes. @param {any} data @param {Answer} answer */

@@ -136,6 +136,7 @@ export class Card {
     const said = [isFallback && this.words.fallback, isExtractive && this.words.extractive].filter(Boolean).join(" ");
     if (said) this.prose.before(element("p", { class: "note" }, said));
     if (answer.content.few_words) this.prose.before(element("p", { class: "warn" }, this.words.few_words));
+    if (answer.content.other_language) this.prose.before(element("p", { class: "warn" }, this.words.other_language));
     if (answer.content.partial_results) this.prose.before(element("p", { class: "warn" }, this.words.partial));
     const { support } = answer.content;
     const dropped = support?.dropped ?? 0;

@@ -8,7 +8,7 @@
  * @typedef {{checked: number, verified: number, quoted: number, near: number, dropped: number, replaced: string | null}} Support
  * @typedef {{title: string, description: unknown, props: Record<string, any> | null}} Thought
  * @typedef {{message: string, documents: Source[], citations: Citation[], thoughts?: Thought[],
- *   finish_reason?: string, partial_results?: boolean, few_words?: boolean, support?: Support, spent?: Spent}} Content
+ *   finish_reason?: string, partial_results?: boolean, few_words?: boolean, other_language?: boolean, support?: Support, spent?: Spent}} Content
  * @typedef {{searches: number, modelCalls: number, inputTokens: number, outputTokens: number}} Spent
  * @typedef {{content: Content, model: string, id: string, followups?: string[] | null,
  *   firstMs?: number, wholeMs?: number, progress?: {done: string, total: string} | undefined, skipped?: Skipped[]}} Answer

@@ -10,10 +10,10 @@ from flask import Response
 from datafari_rag.core.errors import NotAllowed
 from datafari_rag.core.messages import translated
 from datafari_rag.core.settings.table import HIDDEN, ROWS, without_password
-from datafari_rag.web.api.exchange import Exchange, WorkerContext
 from datafari_rag.web.ops.health import parts_of
 from datafari_rag.web.pages.messages import part_names, title_and_hint
 from datafari_rag.web.pages.rendering import Translate, compressed, page, reader_of
+from datafari_rag.web.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,17 @@ class ShownSetting:
     is_changed: bool
 
 
-def admin_page(exchange: Exchange) -> Response:
+def admin_page(turn: Turn) -> Response:
     """Return the page. Raises: NotAllowed: this reader is no administrator."""
-    worker = exchange.worker
-    reader = reader_of(worker)
+    reader = reader_of(turn)
     if not reader.is_admin:
         raise NotAllowed
-    snapshot = worker.snapshot()
     values = {
-        "snapshot": snapshot,
-        "settings": tuple(settings_in(snapshot.written)),
-        "state": tuple(state_of(worker, reader.translate)),
+        "snapshot": turn.snapshot,
+        "settings": tuple(settings_in(turn.snapshot.written)),
+        "state": tuple(state_of(turn, reader.translate)),
     }
-    return compressed(page(worker, reader, "admin.html", values))
+    return compressed(page(turn, reader, "admin.html", values))
 
 
 def settings_in(written: Mapping[str, str]) -> Iterator[ShownSetting]:
@@ -59,11 +57,11 @@ def settings_in(written: Mapping[str, str]) -> Iterator[ShownSetting]:
         yield ShownSetting(row.key, shown if row.key in written else row.default_text, row.default_text, is_changed)
 
 
-def state_of(worker: WorkerContext, translate: Translate) -> Iterator[PartStatus]:
+def state_of(turn: Turn, translate: Translate) -> Iterator[PartStatus]:
     """Yield every part with its state, in the order of readiness."""
     names = part_names(translate)
-    for part in parts_of(worker, worker.service.problems()):
-        what, problem, failure = str(part["what"]), part["problem"], worker.failures.latest(str(part["what"]))
+    for part in parts_of(turn, turn.worker.service.problems()):
+        what, problem, failure = str(part["what"]), part["problem"], turn.worker.failures.latest(str(part["what"]))
         idle = "" if part["ok"] else translate("not used for a while after repeated failures")
         text = translated(problem, translate) if isinstance(problem, str) else idle
         last = "" if failure is None else f"{title_and_hint(failure['label'], translate)[0]} ({failure['at']})"

@@ -19,10 +19,10 @@ from datafari_rag.core.text.structure import header_above, is_in_table
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import PagePicture
 from datafari_rag.protocols.request import Incoming, Questionless
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, wants_json
 from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.rendering import PageReader, failure_page, page, reader_of
 from datafari_rag.web.responses import NDJSON, failure, json_response, plain
+from datafari_rag.web.turn import DialectRoute, Turn, wants_json
 
 log = logging.getLogger(__name__)
 
@@ -36,16 +36,16 @@ Span = tuple[int, int] | None
 """Where the passage to mark begins and ends in the text, None for none."""
 
 
-def opened(exchange: Exchange) -> Response:
+def opened(turn: Turn) -> Response:
     """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
-    document, span = _read(exchange)
+    document, span = _read(turn)
     if not wants_json():
-        return _as_page(exchange, document, span)
+        return _as_page(turn, document, span)
     start, end = span or (None, None)
     body = {
         "id": document.id,
         "title": title_of(document),
-        "url": target_of(document, exchange.settings.server.root),
+        "url": target_of(document, turn.settings.server.root),
         "field": document.field,
         "text": document.text,
         "start": start,
@@ -55,37 +55,37 @@ def opened(exchange: Exchange) -> Response:
     return json_response(plain(body))
 
 
-def picture(exchange: Exchange) -> Response:
+def picture(turn: Turn) -> Response:
     """Return a page of the document's file as PNG. Raises: NotFound, Overloaded: there is none, or not now."""
-    document, span = _read(exchange)
-    width = _number(exchange.incoming, "width")
-    drawn = _drawn(exchange, document, span, MAX_WIDTH if width is None else min(max(1, width), MAX_WIDTH))
+    document, span = _read(turn)
+    width = _number(turn.incoming, "width")
+    drawn = _drawn(turn, document, span, MAX_WIDTH if width is None else min(max(1, width), MAX_WIDTH))
     response = Response(drawn.png, mimetype="image/png")
     # Pages of other sites ask for it as `server.cors.origins` says, and cannot embed it.
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     return response
 
 
-def _drawn(exchange: Exchange, document: Document, span: Span, width: int) -> PagePicture:
-    draw, number = exchange.snapshot.dependencies.draw_page, _number(exchange.incoming, "page")
+def _drawn(turn: Turn, document: Document, span: Span, width: int) -> PagePicture:
+    draw, number = turn.snapshot.dependencies.draw_page, _number(turn.incoming, "page")
     if draw is None or document.file is None or number is None:
         raise NotFound
-    exchange.charge()
+    turn.charge()
     return draw(document, number, span, width)
 
 
-def _read(exchange: Exchange) -> tuple[Document, Span]:
+def _read(turn: Turn) -> tuple[Document, Span]:
     """Return the document with the passage to mark. Raises: NotFound: also where it is hidden."""
-    incoming = exchange.incoming
+    incoming = turn.incoming
     document_id, field = incoming.param("id"), incoming.param("field") or "exactContent"
     if not document_id:
         raise NotFound
-    snapshot = exchange.snapshot
+    snapshot = turn.snapshot
     document = fetch(
         document_id,
         # Snippets are stored nowhere: what they were cut from is opened.
         STORED["highlighting"] if field == HIGHLIGHTING else field,
-        exchange.user(),
+        turn.user(),
         settings=snapshot.settings,
         dependencies=snapshot.dependencies,
         index=incoming.param("index"),
@@ -93,7 +93,7 @@ def _read(exchange: Exchange) -> tuple[Document, Span]:
     if document is None:
         raise NotFound
     span = None if field == HIGHLIGHTING else _span(incoming, len(document.text))
-    exchange.extracts = (Extract(1, document.id, document, (Passage(*(span or (0, len(document.text)))),), ""),)
+    turn.extracts = (Extract(1, document.id, document, (Passage(*(span or (0, len(document.text)))),), ""),)
     return document, span
 
 
@@ -126,11 +126,11 @@ def _address(incoming: Incoming, page: int | None = None, path: str = PATH) -> s
     return f"{path}?{urlencode(given, errors='replace')}"
 
 
-def _as_page(exchange: Exchange, document: Document, span: Span) -> Response:
-    incoming, reader = exchange.incoming, reader_of(exchange.worker)
+def _as_page(turn: Turn, document: Document, span: Span) -> Response:
+    incoming, reader = turn.incoming, reader_of(turn)
     where, number = _where(document, span), _number(incoming, "page")
     # A citation names the page of whatever has one: what was not made of a file here needs no excuse.
-    shown = None if document.file is None or number is None else _shown(exchange, document, span, number)
+    shown = None if document.file is None or number is None else _shown(turn, document, span, number)
     is_paged = document.file is not None and number is None and where is not None
     values = {
         "shown": shown,
@@ -144,17 +144,17 @@ def _as_page(exchange: Exchange, document: Document, span: Span) -> Response:
         "summary": _summary(document, reader),
         "date": (document.last_modified or "")[:10],
     }
-    return page(exchange.worker, reader, "document.html", values)
+    return page(turn, reader, "document.html", values)
 
 
-def _shown(exchange: Exchange, document: Document, span: Span, number: int) -> Mapping[str, object] | None:
+def _shown(turn: Turn, document: Document, span: Span, number: int) -> Mapping[str, object] | None:
     """Return what the view of a page needs; None where it cannot be shown, and the text is."""
     try:
-        drawn = _drawn(exchange, document, span, TRIED_WIDTH)
+        drawn = _drawn(turn, document, span, TRIED_WIDTH)
     except (NotFound, Overloaded, TooManyRequests) as error:
         log.info("no page is shown: %s", error.log or error.label)
         return None
-    incoming = exchange.incoming
+    incoming = turn.incoming
     return {
         "address": _address(incoming, number, PICTURE_PATH),
         "number": number,

@@ -18,9 +18,9 @@ from datafari_rag.ports import compared_units
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import GroundingResult
 from datafari_rag.protocols.request import Questionless
-from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.responses import NDJSON, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.turn import DialectRoute, Turn
 
 UNITS_OF_WORK = 100_000
 """So many units of comparing are one unit of the caller's limit."""
@@ -28,22 +28,22 @@ UNITS_OF_WORK = 100_000
 PATH = "/grounding/check"
 
 
-def checked(exchange: Exchange) -> Response:
+def checked(turn: Turn) -> Response:
     """Return what is proved of the text that was sent."""
-    snapshot = exchange.snapshot
-    if exchange.user_name is None and snapshot.settings.security.anonymous == "refuse":
+    snapshot = turn.snapshot
+    if turn.user_name is None and snapshot.settings.security.anonymous == "refuse":
         raise NotAuthenticated
-    task = grounding.parse(exchange.incoming)
-    exchange.require_settings()
-    exchange.charge()
+    task = grounding.parse(turn.incoming)
+    turn.require_settings()
+    turn.charge()
     # Facts are the sender's own: the sender's rights are looked up only where documents are read.
-    user = exchange.user() if task.ids else ANONYMOUS
+    user = turn.user() if task.ids else ANONYMOUS
     read, missing = documents_for(task.ids, user, snapshot)
     documents = [*task.facts, *read]
-    exchange.charge(work_units(task.candidate, documents) - 1)
+    turn.charge(work_units(task.candidate, documents) - 1)
     result = replace(found_for(task.candidate, documents, snapshot), missing=missing)
     if task.ids:
-        exchange.extracts = result.check.extracts
+        turn.extracts = result.check.extracts
     return json_response(plain(grounding.reply(task, result, snapshot.settings.server.root)))
 
 

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from flask import Response, g, request
+from flask import Response, request
 
 from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.documents import Document, Extract, Passage
@@ -35,12 +35,11 @@ from datafari_rag.protocols.mcp.tools import (
 from datafari_rag.protocols.records import distinct
 from datafari_rag.protocols.request import Incoming, Questionless
 from datafari_rag.web.api.answers import answer_of
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.grounding import documents_for, found_for, work_units
 from datafari_rag.web.ops import request_context
-from datafari_rag.web.request_values import incoming_from, watch_client
 from datafari_rag.web.responses import EVENTS, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.turn import DialectRoute, Route, Turn, run
 
 RESULT_TOKENS = 2_000
 """Most tokens of one result of a tool: what an agent can read of several calls beside its own work."""
@@ -57,16 +56,16 @@ NAME = "mcp"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: the *message* of an *exchange*; the addresses of our own pages begin with *origin*."""
+    """One call of a tool: the *message* of a *turn*; the addresses of our own pages begin with *origin*."""
 
-    exchange: Exchange
+    turn: Turn
     message: RpcRequest
     origin: str
 
     @property
     def snapshot(self) -> ServiceSnapshot:
         """The settings and parts that this call keeps to."""
-        return self.exchange.snapshot
+        return self.turn.snapshot
 
     def room(self) -> Room:
         """Return how large the result may be."""
@@ -93,22 +92,22 @@ class Offered:
 
 def answer(call: Call) -> Response:
     """Return the answer to a question, as a stream where the client wants to see progress."""
-    arguments, exchange = call.message.params.get("arguments"), call.exchange
+    arguments, turn = call.message.params.get("arguments"), call.turn
     # No model is wanted; what is wrong with the arguments the dialect says.
     if isinstance(arguments, Mapping) and arguments.get("effort") == "minimal":
         dependencies = call.snapshot.dependencies
         model = call.snapshot.extractive or dependencies.model
-        exchange.snapshot = replace(call.snapshot, dependencies=replace(dependencies, model=model))
-    exchange.row = DialectRoute(NAME, AnswerCall(call.message, call.room()), EVENTS)
-    return answer_of(exchange)
+        turn.snapshot = replace(call.snapshot, dependencies=replace(dependencies, model=model))
+    turn.row = DialectRoute(NAME, AnswerCall(call.message, call.room()), EVENTS)
+    return answer_of(turn)
 
 
 def _work(tool: Tool) -> Offered:
     """Return *tool* as work on whole documents: streamed from its first step on, where the client wants that."""
 
     def run(call: Call) -> Response:
-        call.exchange.row = DialectRoute(NAME, AnswerCall(call.message, call.room(), tool), EVENTS, begins_at_once=True)
-        return answer_of(call.exchange)
+        call.turn.row = DialectRoute(NAME, AnswerCall(call.message, call.room(), tool), EVENTS, begins_at_once=True)
+        return answer_of(call.turn)
 
     return Offered(tool, run)
 
@@ -124,7 +123,7 @@ def _search(call: Call) -> ToolOutcome:
         documents=arguments.basket,
     )
     try:
-        sources = sources_for(ask, call.exchange.user(), settings=settings, dependencies=call.snapshot.dependencies)
+        sources = sources_for(ask, call.turn.user(), settings=settings, dependencies=call.snapshot.dependencies)
     except NoDocuments:
         sources = Sources(())
     return ToolOutcome(replies.search_result(sources, call.room()), sources.extracts, question=ask.question)
@@ -132,7 +131,7 @@ def _search(call: Call) -> ToolOutcome:
 
 def _fetch(call: Call) -> ToolOutcome:
     arguments, settings = call.message.arguments(FetchArguments), call.snapshot.settings
-    field, user = arguments.field_by(settings.rag), call.exchange.user()
+    field, user = arguments.field_by(settings.rag), call.turn.user()
     document = fetch(arguments.id, field, user, settings=settings, dependencies=call.snapshot.dependencies)
     if document is None:
         # One sentence for what is not there and for what is not theirs, without the id.
@@ -144,9 +143,9 @@ def _fetch(call: Call) -> ToolOutcome:
 
 def _check(call: Call) -> ToolOutcome:
     arguments = call.message.arguments(CheckArguments)
-    call.exchange.charge()
-    documents, missing = documents_for(distinct(arguments.document_ids), call.exchange.user(), call.snapshot)
-    call.exchange.charge(work_units(arguments.text, documents) - 1)
+    call.turn.charge()
+    documents, missing = documents_for(distinct(arguments.document_ids), call.turn.user(), call.snapshot)
+    call.turn.charge(work_units(arguments.text, documents) - 1)
     result = found_for(arguments.text, documents, call.snapshot)
     checked = replies.check_result(arguments.text, result.check.stated, result.documents, missing, call.room())
     return ToolOutcome(checked, result.check.extracts, result.documents)
@@ -156,10 +155,10 @@ def _run(tool: Tool, work: Callable[[Call], ToolOutcome]) -> Offered:
     """Return *tool* with *work*, whose result is one JSON object."""
 
     def run(call: Call) -> Response:
-        call.exchange.require_settings()
+        call.turn.require_settings()
         outcome = work(call)
-        call.exchange.question, call.exchange.extracts = outcome.question, outcome.read
-        call.exchange.finish("ok", log_also=f"tool={tool.name}")
+        call.turn.question, call.turn.extracts = outcome.question, outcome.read
+        call.turn.finish(log_also=f"tool={tool.name}")
         links = replies.links(outcome.linked, call.room())
         return json_response(plain(succeeded(call.message, tool_result(outcome.structured, links))))
 
@@ -189,33 +188,37 @@ MCP = _without_question(None)
 PATH = "/mcp"
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 
-_JSON = frozenset({"json"})
 _NO_AUDIENCE = (
     "/mcp accepts only tokens issued for it, and no audience is configured: "
     "set security.jwt.audience or server.public_url."
 )
 
 
-def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) -> Response:
+def mcp_view(turn: Turn, offered: Mapping[str, Offered] = OFFERED) -> Response:
     """Return the reply to one message; *offered* are the tools."""
-    snapshot = worker.snapshot()
+    settings = turn.settings
 
     def read() -> Incoming:
-        _check_origin(snapshot.settings.server)
+        _check_origin(settings.server)
         try:
-            return incoming_from(request, takes=_JSON, now_s=worker.now())
+            return turn.body_of(MESSAGES.takes)
         except BadRequest as error:
             if type(error) is not BadRequest:
                 raise
             raise Rejected(messages.PARSE_ERROR, error.reason) from error
 
     def identity() -> Identity:
-        if snapshot.agent_identity is None:
+        if turn.snapshot.agent_identity is None:
             raise BadSetting(_NO_AUDIENCE)
-        return snapshot.agent_identity
+        return turn.snapshot.agent_identity
 
-    response = exchanged(Exchange(worker, MCP), read, lambda exchange: _answered(exchange, offered), by=identity)
-    settings = snapshot.settings
+    response = run(
+        turn,
+        lambda turn: _answered(turn, offered),
+        route=MESSAGES,
+        read=read,
+        by=identity,
+    )
     if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
         parts = [f'resource_metadata="{origin_of(settings.server)}{RESOURCE_PATH}{PATH}"']
         if "Authorization" in request.headers:
@@ -224,9 +227,12 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
     return response
 
 
-def resource_view(worker: WorkerContext) -> Response:
+MESSAGES = Route("mcp", (PATH,), ("POST",), frozenset({"json"}), (MCP,), mcp_view)
+
+
+def resource_view(turn: Turn) -> Response:
     """Return where a client gets a token for `/mcp` (RFC 9728). Raises: NotFound: no token is taken here."""
-    settings = worker.snapshot().settings
+    settings = turn.settings
     if not _takes_tokens(settings):
         raise NotFound
     about: dict[str, object] = {
@@ -244,38 +250,37 @@ def origin_of(server: ServerSettings) -> str:
     return server.public_url.rstrip("/") or f"{request.scheme}://{request.host}"
 
 
-def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
-    incoming = exchange.incoming
-    if exchange.user_name is None and exchange.settings.security.anonymous == "refuse":
+def _answered(turn: Turn, offered: Mapping[str, Offered]) -> Response:
+    incoming = turn.incoming
+    if turn.user_name is None and turn.settings.security.anonymous == "refuse":
         raise NotAuthenticated
     message = messages.message_of(incoming.body, incoming.headers)
     if isinstance(message, Notification):
-        exchange.finish("listed")
+        turn.outcome = "listed"
         return Response(status=202)
-    watch_client(request)
     # The trace that `_meta` names, if any, is continued (MCP, "OpenTelemetry trace context").
     named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := message.meta.get(key), str)}
     if "traceparent" in named:
-        request_context.begin(g.request_id, named)
+        request_context.begin(turn.id, named)
         # Where spans are made, the server has put this there.
         if (join := request.environ.get("datafari_rag.join_trace")) is not None:
             join(named)
     # From here on a failure is the reply to this message.
-    exchange.row = _without_question(message)
-    return _replied(exchange, message, offered)
+    turn.row = _without_question(message)
+    return _replied(turn, message, offered)
 
 
-def _replied(exchange: Exchange, message: RpcRequest, offered: Mapping[str, Offered]) -> Response:
+def _replied(turn: Turn, message: RpcRequest, offered: Mapping[str, Offered]) -> Response:
     if message.method != "tools/call":
         listed = [row.tool for row in offered.values()]
-        result = replies.listing(message, listed, exchange.user_name)
-        exchange.finish("listed")
+        result = replies.listing(message, listed, turn.user_name)
+        turn.outcome = "listed"
         return json_response(plain(succeeded(message, result)))
     name = message.params.get("name")
     if not isinstance(name, str) or name not in offered:
         raise replies.unknown_tool(message)
-    exchange.take(replace(exchange.row, is_question=True))
-    return offered[name].run(Call(exchange, message, origin_of(exchange.settings.server)))
+    turn.take(replace(turn.row, is_question=True))
+    return offered[name].run(Call(turn, message, origin_of(turn.settings.server)))
 
 
 def _check_origin(server: ServerSettings) -> None:

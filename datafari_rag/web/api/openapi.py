@@ -29,8 +29,8 @@ from datafari_rag.protocols.openai.chat_completions import CompletionRequest
 from datafari_rag.protocols.openai.responses import ResponseRequest
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.protocols.retrieval import RetrieveRequest
-from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.responses import json_response, plain
+from datafari_rag.web.turn import Turn
 
 Json = dict[str, Any]
 
@@ -50,9 +50,9 @@ class OpenApiView:
         self._rules = rules
         self._made: tuple[Settings, bytes] | None = None
 
-    def __call__(self, worker: WorkerContext) -> Response:
+    def __call__(self, turn: Turn) -> Response:
         """Return the description under the settings of now."""
-        settings, made = worker.snapshot().settings, self._made
+        settings, made = turn.settings, self._made
         if made is None or made[0] is not settings:
             made = self._made = (settings, plain(description(self._rules, settings)))
         return json_response(made[1])

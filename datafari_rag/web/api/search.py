@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from flask import Response
 
 from datafari_rag.core.errors import NoDocuments
@@ -9,24 +12,22 @@ from datafari_rag.core.events import Sources
 from datafari_rag.pipeline import browse, sources_for
 from datafari_rag.protocols import retrieval, solr_select
 from datafari_rag.protocols.request import Incoming, Questionless
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.responses import NDJSON, add_ignored, json_response, plain, size_of
+from datafari_rag.web.turn import DialectRoute, Turn
 
 
-def searched(worker: WorkerContext, incoming: Incoming) -> Response:
-    """Return Solr's own JSON for a plain search as the user who asks."""
-    return exchanged(Exchange(worker, SELECT), lambda: incoming, search_of)
+def hits_for(turn: Turn, incoming: Incoming) -> Mapping[str, Any]:
+    """Return what a plain search of *incoming* finds, as Solr has it. Raises: RagError."""
+    search, ignored = solr_select.parse(incoming, turn.settings)
+    turn.note_ignored(ignored)
+    turn.charge()
+    reply = browse(search, turn.user(), settings=turn.settings, dependencies=turn.snapshot.dependencies)
+    return solr_select.reply(reply, search, turn.settings.solr, size_of, turn.settings.server.root)
 
 
-def search_of(exchange: Exchange) -> Response:
+def search_of(turn: Turn) -> Response:
     """Return what was found. Raises: RagError."""
-    search, ignored = solr_select.parse(exchange.incoming, exchange.settings)
-    exchange.note_ignored(ignored)
-    exchange.charge()
-    snapshot = exchange.snapshot
-    reply = browse(search, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    settings = snapshot.settings
-    return json_response(plain(solr_select.reply(reply, search, settings.solr, size_of, settings.server.root)))
+    return json_response(plain(hits_for(turn, turn.incoming)))
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)
@@ -34,19 +35,19 @@ SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=
 RETRIEVE_PATH = "/retrieve"
 
 
-def retrieved(exchange: Exchange) -> Response:
+def retrieved(turn: Turn) -> Response:
     """Return the passages that an answer to the question would be made of. Raises: RagError."""
-    record, ask = retrieval.parse(exchange.incoming, exchange.settings)
-    exchange.question = ask.question
-    exchange.note_ignored(ask.ignored)
-    exchange.require_settings()
-    user, snapshot = exchange.user(), exchange.snapshot
+    record, ask = retrieval.parse(turn.incoming, turn.settings)
+    turn.question = ask.question
+    turn.note_ignored(ask.ignored)
+    turn.require_settings()
+    user = turn.user()
     try:
-        sources = sources_for(ask, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
+        sources = sources_for(ask, user, settings=turn.settings, dependencies=turn.snapshot.dependencies)
     except NoDocuments:
         sources = Sources(())
-    exchange.extracts = sources.extracts
-    response = json_response(plain(retrieval.reply(record, sources, snapshot.settings, is_admin=user.is_admin)))
+    turn.extracts = sources.extracts
+    response = json_response(plain(retrieval.reply(record, sources, turn.settings, is_admin=user.is_admin)))
     add_ignored(response, ask.ignored)
     return response
 

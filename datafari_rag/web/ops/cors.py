@@ -8,7 +8,7 @@ service knows them; any origin (`*`) may not. Every response has the headers tha
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 from flask import Request, Response
@@ -49,26 +49,25 @@ def is_preflight(request: Request) -> bool:
     return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
 
 
-def preflight(request: Request, server: ServerSettings, paths: Collection[str]) -> Response | None:
+def preflight(request: Request, server: ServerSettings, *, methods: frozenset[str], is_open: bool) -> Response | None:
     """Return the answer to a browser's preflight request, None for other requests."""
     if not is_preflight(request):
         return None
     response = Response(status=204)
-    if _origin(request, server, paths) is None:
+    if _origin(request, server, is_open=is_open) is None:
         log.warning("origin refused by server.cors.origins and the path: %.200r", request.headers.get("Origin"))
     else:
-        methods = (request.url_rule.methods or set()) if request.url_rule is not None else set()
         response.headers["Access-Control-Allow-Methods"] = ", ".join(sorted(methods - {"HEAD", "OPTIONS"}))
         response.headers.update(ALLOWED)
     return response
 
 
-def allow(request: Request, headers: ResponseHeaders, server: ServerSettings, paths: Collection[str]) -> None:
+def allow(request: Request, headers: ResponseHeaders, server: ServerSettings, *, is_open: bool) -> None:
     """Add to *headers* that the page which sent *request* may read the answer, where that is so."""
-    if not server.cors_origins or not _is_open(request, paths):
+    if not server.cors_origins or not is_open:
         return
     headers.setdefault("Vary", "Origin")
-    origin = _origin(request, server, paths)
+    origin = _origin(request, server, is_open=is_open)
     if origin is None:
         return
     headers.setdefault("Access-Control-Allow-Origin", origin)
@@ -77,14 +76,14 @@ def allow(request: Request, headers: ResponseHeaders, server: ServerSettings, pa
         headers.setdefault("Access-Control-Allow-Credentials", "true")
 
 
-def is_foreign(request: Request, server: ServerSettings, paths: Collection[str]) -> bool:
+def is_foreign(request: Request, server: ServerSettings, *, is_open: bool) -> bool:
     """
     Say whether a browser sent *request* for a page of another site that may not call this service as its reader.
 
     A form, or a script without a preflight, may be sent from any page, with the reader's cookies. What the
     browser says of it is believed (Fetch Metadata, else `Origin`); programs that are no browsers say nothing.
     """
-    if request.method in READING or _may_call(request, server, paths):
+    if request.method in READING or _may_call(request, server, is_open=is_open):
         return False
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
@@ -94,33 +93,27 @@ def is_foreign(request: Request, server: ServerSettings, paths: Collection[str])
     if origin == "null":
         # The service's pages send no referrer, and so no origin with their forms, which have a form token; with what
         # their scripts send, which may have none, browsers name the origin.
-        return request.mimetype not in FORMS or _is_open(request, paths)
+        return request.mimetype not in FORMS or is_open
     named = authority_of(origin)
     # A page cannot set the second header without a preflight; a proxy sets it where it changes the first.
     own = [request.host, *request.headers.get("X-Forwarded-Host", "").split(",")]
     return named is None or not any(is_same(named, host.strip()) for host in own)
 
 
-def _may_call(request: Request, server: ServerSettings, paths: Collection[str]) -> bool:
+def _may_call(request: Request, server: ServerSettings, *, is_open: bool) -> bool:
     """Say whether the page that sent *request* may call this path; where any may, none may bring cookies."""
-    origin = _origin(request, server, paths)
+    origin = _origin(request, server, is_open=is_open)
     return origin is not None and (origin != "*" or "Cookie" not in request.headers)
 
 
-def _origin(request: Request, server: ServerSettings, paths: Collection[str]) -> str | None:
+def _origin(request: Request, server: ServerSettings, *, is_open: bool) -> str | None:
     """Return what Access-Control-Allow-Origin says for *request*, None when its page may not read the answer."""
-    if not _is_open(request, paths):
+    if not is_open:
         return None
     if server.cors_origins == ("*",):
         return "*"
     origin = request.headers.get("Origin", "")
     return origin if origin.lower() in server.cors_origins else None
-
-
-def _is_open(request: Request, paths: Collection[str]) -> bool:
-    """Say whether *request* is for one of *paths*, of which some have a place for a name."""
-    rule = request.url_rule
-    return request.path.rstrip("/") in paths or (rule is not None and rule.rule in paths)
 
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"

@@ -9,9 +9,8 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.exchange import WorkerContext
-from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response
+from datafari_rag.web.turn import Turn
 from datafari_rag.web.user import is_admin
 
 PARTS = ("settings", "search", "rights", "model", "audit")
@@ -24,23 +23,23 @@ UNWELL = "Not working correctly; details are shown to this machine and to admini
 """What a stranger reads in place of a problem, which may name hosts, files and settings."""
 
 
-def live(worker: WorkerContext) -> Response:
+def live(turn: Turn) -> Response:
     """Answer 200 while this process lives, whatever Solr or the model do."""
     return json_response(b'{"status":"live"}')
 
 
-def ready(worker: WorkerContext) -> Response:
+def ready(turn: Turn) -> Response:
     """
     Answer 200 when a question would be answered now, else 503; the body lists what is wrong, and each part.
 
     A settings file that was rejected is no reason for 503: the settings before it answer. Only this machine and
     administrators read in which words, and where the model is.
     """
-    problems, rejected = list(worker.service.problems()), worker.service.rejected_settings()
-    if worker.streams.is_closing:
+    problems, rejected = list(turn.worker.service.problems()), turn.worker.service.rejected_settings()
+    if turn.worker.streams.is_closing:
         problems.append({"what": "server", "problem": "This worker is stopping."})
-    parts = parts_of(worker, problems)
-    if not _may_see_more(worker):
+    parts = parts_of(turn, problems)
+    if not _may_see_more(turn):
         problems, parts = [_blurred(problem) for problem in problems], [_blurred(part) for part in parts]
         rejected = UNWELL if rejected else None
     body = {
@@ -52,38 +51,38 @@ def ready(worker: WorkerContext) -> Response:
     return json_response(orjson.dumps(body), 503 if problems else 200)
 
 
-def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+def parts_of(turn: Turn, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """
     Return what is known of each of `PARTS`; *problems* are the service's own of this moment.
 
     The search by meaning, stored conversations and usage are further parts where they are configured.
     The service is ready without them too, so they are never a problem.
     """
-    snapshot = worker.snapshot()
+    snapshot = turn.snapshot
     configured = {
         "meaning": snapshot.dependencies.meaning,
         "conversations": snapshot.conversations,
         "usage": snapshot.usage,
     }
     further = [what for what, part in configured.items() if part is not None]
-    all_problems = [*problems, *worker.service.weaknesses()]
-    return [_part(worker, what, all_problems) for what in (*PARTS, *further)]
+    all_problems = [*problems, *turn.worker.service.weaknesses()]
+    return [_part(turn, what, all_problems) for what in (*PARTS, *further)]
 
 
-def metrics(worker: WorkerContext) -> Response:
+def metrics(turn: Turn) -> Response:
     """Answer Prometheus' text over all workers."""
-    text = worker.metrics.exposition(is_rejected=worker.service.rejected_settings() is not None)
+    text = turn.worker.metrics.exposition(is_rejected=turn.worker.service.rejected_settings() is not None)
     return Response(text, mimetype="text/plain; version=0.0.4")
 
 
-def _may_see_more(worker: WorkerContext) -> bool:
+def _may_see_more(turn: Turn) -> bool:
     """Say whether this is a request of the machine itself, or of an administrator."""
-    snapshot, peer = worker.snapshot(), request.remote_addr or ""
+    snapshot, peer = turn.snapshot, turn.peer
     is_direct = not any(name in request.headers for name in FORWARDED)
     try:
         if is_direct and ip_address(peer).is_loopback:
             return True
-        return is_admin(snapshot.identity.identify(headers_of(request), peer).name, snapshot.settings.security)
+        return is_admin(snapshot.identity.identify(turn.incoming.headers, peer).name, snapshot.settings.security)
     except (RagError, ValueError):
         return False
 
@@ -97,18 +96,16 @@ def _blurred(part: Mapping[str, object]) -> Mapping[str, object]:
     return public
 
 
-def _part(worker: WorkerContext, what: str, problems: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
+def _part(turn: Turn, what: str, problems: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
     """
     Return what is known of one part: its problem now, and the last failure of an answer by it in any worker.
 
     The model is never called for this: that would cost money, or wake it. Its breaker has the last known state.
     """
     problem = next((row["problem"] for row in problems if row.get("what") == what), None)
-    part = {"what": what, "ok": problem is None, "problem": problem, "last_error": worker.failures.latest(what)}
+    part = {"what": what, "ok": problem is None, "problem": problem, "last_error": turn.worker.failures.latest(what)}
     if what == "model":
-        breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(
-            worker.snapshot().dependencies.model, "breakers", list
-        )
+        breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(turn.snapshot.dependencies.model, "breakers", list)
         endpoints = [{"host": host, "breaker": "open" if is_open else "closed"} for host, is_open in breakers()]
         is_ok = not endpoints or any(endpoint["breaker"] == "closed" for endpoint in endpoints)
         part |= {"ok": is_ok, "endpoints": endpoints}

@@ -8,7 +8,8 @@ believed only from this machine (`adapters/identity`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,16 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.documents import first_value
-from datafari_rag.core.errors import NotAllowed, NotFound
+from datafari_rag.core.errors import NotAllowed, NotFound, RagError
 from datafari_rag.core.query.proposals import ExampleTopic, topics_of
 from datafari_rag.core.settings.addresses import EMBEDDED, PROGRESS
 from datafari_rag.core.settings.table import SolrSettings
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.exchange import Exchange, WorkerContext
-from datafari_rag.web.api.search import searched
+from datafari_rag.web.api.search import hits_for
 from datafari_rag.web.pages.messages import Translate
-from datafari_rag.web.pages.rendering import DEMO_USERS, reader_of
-from datafari_rag.web.request_values import headers_of
+from datafari_rag.web.pages.rendering import DEMO_USERS
 from datafari_rag.web.responses import json_response, plain
+from datafari_rag.web.turn import Turn
 from datafari_rag.web.user import TOKEN_FIELD
 
 QUESTIONS = (
@@ -41,30 +41,21 @@ PURPOSE = "demo user"
 LIFE_S = 12 * 3600
 
 
-def choose(exchange: Exchange) -> Response:
-    """Set or clear the cookie, and go back to the page that was open. Raises: RagError."""
-    worker = exchange.worker
-    name = _chosen(worker)
-    response = Response(
-        status=303, headers={"Location": _own_address(request.form.get("here", ""), request.script_root)}
-    )
-    if name is None:
-        response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
-        return response
-    response.set_cookie(COOKIE, worker.signer.signed(PURPOSE, name), max_age=LIFE_S, httponly=True, samesite="Strict")
-    return response
-
-
-def _chosen(worker: WorkerContext) -> str | None:
-    """Return the chosen user, None for the anonymous user. Raises: NotFound, NotAllowed, or as `reader_of`."""
-    if worker.snapshot().settings.security.identity != "demo":
+def choose(turn: Turn) -> Response:
+    """Set or clear the cookie, and go back to the page that was open. Raises: NotFound, NotAllowed."""
+    if turn.settings.security.identity != "demo":
         raise NotFound
-    headers = headers_of(request)
-    reader = reader_of(worker)
-    if not worker.signer.is_own_form(reader.name or "", request.form.get(TOKEN_FIELD), headers):
+    signer, incoming = turn.worker.signer, turn.incoming
+    if not signer.is_own_form(turn.user_name or "", incoming.param(TOKEN_FIELD), incoming.headers):
         raise NotAllowed
-    name = request.form.get("user", "")
-    return name if name in DEMO_USERS else None
+    here = _own_address(incoming.param("here") or "", request.script_root)
+    response = Response(status=303, headers={"Location": here})
+    name = incoming.param("user")
+    if name in DEMO_USERS:
+        response.set_cookie(COOKIE, signer.signed(PURPOSE, name), max_age=LIFE_S, httponly=True, samesite="Strict")
+    else:
+        response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
+    return response
 
 
 def _own_address(text: str, root: str) -> str:
@@ -88,22 +79,23 @@ UNKNOWN: Mapping[str, Any] = {
 """What is known before the watcher has said anything."""
 
 
-def progress(exchange: Exchange) -> Response:
+def progress(turn: Turn) -> Response:
     """Return how far the watcher is. Raises: NotFound: there is none."""
-    path = _progress_file(exchange.settings.solr)
+    path = _progress_file(turn.settings.solr)
     if path is None:
         raise NotFound
     return json_response(plain(_progress(path)))
 
 
-def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, object]:
+def folder_values(turn: Turn, translate: Translate) -> dict[str, object]:
     """Return what the first page shows of the folder; nothing where no folder is served."""
-    path = _progress_file(worker.snapshot().settings.solr)
+    path = _progress_file(turn.settings.solr)
     if path is None:
         return {}
     parameters = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}
-    reply = searched(worker, Incoming("/", parameters, headers=headers_of(request)))
-    rows = orjson.loads(reply.get_data()).get("response", {}).get("docs", [])
+    rows: Sequence[Mapping[str, Any]] = ()
+    with suppress(RagError):
+        rows = hits_for(turn, Incoming("/", parameters, headers=turn.incoming.headers))["response"]["docs"]
     topics = topics_of((first_value(row, "title") or "", first_value(row, "preview_content") or "") for row in rows)
     examples = [_question(topic, translate) for topic in topics]
     return {"examples": examples, "progress": _progress(path), "is_empty": not rows}

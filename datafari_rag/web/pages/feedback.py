@@ -11,43 +11,42 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import orjson
-from flask import Response, request
+from flask import Response
 
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.core.query.dates import iso_at
-from datafari_rag.web.api.exchange import Exchange
 from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.rendering import Translate, page, reader_of
-from datafari_rag.web.request_values import headers_of, whole_body
 from datafari_rag.web.responses import json_response, plain
+from datafari_rag.web.turn import Turn
 from datafari_rag.web.user import TOKEN_FIELD, TOKEN_HEADER
 
 MAX_IDS = 100
 MAX_ID_CHARS = 1000
 MAX_TEXT_CHARS = 20_000
-MAX_BODY_BYTES = 200_000
 
 FeedbackBody = Mapping[str, object]
 
 
-def give(exchange: Exchange) -> Response:
+def give(turn: Turn) -> Response:
     """Keep one thumb, a unit of work; scripts are answered in JSON, a plain form with a page. Raises: RagError."""
-    worker, settings = exchange.worker, exchange.settings
+    settings, incoming = turn.settings, turn.incoming
     if not settings.feedback.file:
         raise NotFound
-    headers = headers_of(request)
-    request.max_content_length = MAX_BODY_BYTES
-    reader = reader_of(worker)
-    exchange.charge()
-    body = _body()
-    token = headers.get(TOKEN_HEADER) or str(body.get(TOKEN_FIELD, ""))
-    if not worker.signer.is_own_form(reader.name or "", token, headers):
+    reader = reader_of(turn)
+    turn.charge()
+    several = {"documents", "cited"}
+    form = {name: list(values) if name in several else values[0] for name, values in incoming.form.items()}
+    body = form if incoming.body is None else incoming.body
+    if not isinstance(body, dict):
+        raise BadRequest("The body must be a JSON object.")
+    token = incoming.headers.get(TOKEN_HEADER) or str(body.get(TOKEN_FIELD, ""))
+    if not turn.worker.signer.is_own_form(reader.name or "", token, incoming.headers):
         raise NotAllowed
     record = record_of(body, reader.translate)
-    append(Path(settings.feedback.file), {"at": iso_at(worker.now()), **record})
-    is_script = request.mimetype == "application/json"
-    return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
+    append(Path(settings.feedback.file), {"at": iso_at(turn.now_s), **record})
+    is_form = incoming.body is None
+    return page(turn, reader, "thanks.html", {}) if is_form else json_response(b'{"kept":true}')
 
 
 def record_of(body: FeedbackBody, translate: Translate = str) -> dict[str, object]:
@@ -91,19 +90,6 @@ def append(path: Path, record: Mapping[str, object]) -> None:
             raise
     finally:
         os.close(handle)
-
-
-def _body() -> FeedbackBody:
-    if request.mimetype != "application/json":
-        several = {"documents", "cited"}
-        return {name: values if name in several else values[0] for name, values in request.form.lists()}
-    try:
-        body = orjson.loads(whole_body(request))
-    except orjson.JSONDecodeError as error:
-        raise BadRequest("The request body is not valid JSON.") from error
-    if not isinstance(body, dict):
-        raise BadRequest("The body must be a JSON object.")
-    return body
 
 
 def _ids(value: object) -> Sequence[str]:

@@ -163,6 +163,11 @@ def replaced(_: Translate) -> str:
     return _("The documents support nothing of what the model wrote: it is not shown.")
 
 
+def other_language(_: Translate) -> str:
+    """Return the sentence about an answer whose documents are all in another language."""
+    return _("The documents are in another language than your question. Try it in theirs too.")
+
+
 def script_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the page's scripts, by the name they have there."""
     return {name: words for part in script_parts(_) for name, words in part.items()}
@@ -212,6 +217,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "close": _("Close"),
         "extractive": _("No language model was used: these are the documents' own words."),
         "few_words": _("The documents contain few of the words in your question."),
+        "other_language": other_language(_),
         "partial": _("A part of the collection did not answer: documents may be missing here."),
         "fallback": _("The usual language model did not answer; a fallback model did."),
         "model": _("Model: {said}"),

@@ -17,10 +17,10 @@ from werkzeug.urls import iri_to_uri
 
 from datafari_rag import resources
 from datafari_rag.core.errors import NotFound, RagError, TooManyRequests, UnknownHost
-from datafari_rag.web.api.exchange import Exchange, WorkerContext, sender_of
 from datafari_rag.web.pages.messages import script_words, title_and_hint
 from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.turn import Turn
 from datafari_rag.web.user import is_admin
 
 DEMO_USERS = ("alice", "bob", "admin")
@@ -61,24 +61,24 @@ class PageReader:
     translate: Translate
 
 
-def reader_of(worker: WorkerContext) -> PageReader:
+def reader_of(turn: Turn) -> PageReader:
     """
     Return who sent this request.
 
     Raises:
         NotAuthenticated: a credential was given and is not valid.
     """
-    snapshot = worker.snapshot()
-    return _reader(sender_of(worker).identified.name, snapshot)
+    snapshot = turn.snapshot
+    return _reader(turn.rights().identified.name, snapshot)
 
 
-def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
+def reader_of_failure(turn: Turn, error: RagError) -> PageReader:
     """Return the reader of *error*: anonymous if their identity is unknown, or if another site may read the page."""
-    snapshot = worker.snapshot()
+    snapshot = turn.snapshot
     if isinstance(error, UnknownHost | TooManyRequests):
         return _reader(None, snapshot)
     try:
-        return _reader(sender_of(worker).identified.name, snapshot)
+        return _reader(turn.rights().identified.name, snapshot)
     except RagError:
         return _reader(None, snapshot)
 
@@ -94,17 +94,15 @@ WITH_PARAMETERS = frozenset({"/", "/documents"})
 """Pages whose parameters say what they show; no other repeats anything of its address."""
 
 
-def page(
-    worker: WorkerContext, reader: PageReader, template: str, values: Mapping[str, object], *, status: int = 200
-) -> Response:
+def page(turn: Turn, reader: PageReader, template: str, values: Mapping[str, object], *, status: int = 200) -> Response:
     """Return *template* as a page for *reader*."""
-    has_users = worker.snapshot().settings.security.identity == "demo"
+    has_users = turn.snapshot.settings.security.identity == "demo"
     body = render_template(
         template,
         _=reader.translate,
         reader=reader,
         users=DEMO_USERS if has_users else (),
-        form_token=worker.signer.form_token(reader.name or ""),
+        form_token=turn.worker.signer.form_token(reader.name or ""),
         root=request.script_root,
         here=request.script_root + _path_shown(),
         languages=[(code, _with(PARAMETER, code)) for code in LANGUAGES],
@@ -122,12 +120,12 @@ def _path_shown() -> str:
     return request.full_path if has_parameters else request.path
 
 
-def failure_page(worker: WorkerContext, error: RagError) -> Response:
+def failure_page(turn: Turn, error: RagError) -> Response:
     """Return the page of one failure, in the reader's language."""
-    reader = reader_of_failure(worker, error)
+    reader = reader_of_failure(turn, error)
     title, hint = title_and_hint(error.label, reader.translate)
     values = {"code": error.code, "title": title, "hint": hint, "reason": error.reason}
-    return page(worker, reader, "failure.html", values, status=error.code)
+    return page(turn, reader, "failure.html", values, status=error.code)
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +159,7 @@ def static_files() -> Mapping[str, tuple[bytes, bytes]]:
     return {name: (body, packed(body)) for name, body in bodies.items()}
 
 
-def static_file(worker: WorkerContext, name: str) -> Response:
+def static_file(name: str) -> Response:
     """Return the file *name* of the package; no other name is ever looked for on the disk. Raises: NotFound."""
     if name not in static_files():
         raise NotFound
@@ -181,7 +179,7 @@ def static_file(worker: WorkerContext, name: str) -> Response:
     return response
 
 
-def widget_setup(exchange: Exchange) -> Response:
+def widget_setup(turn: Turn) -> Response:
     """Return the words that the widget needs first, in the page's language."""
     response = json_response(plain({"words": script_words(translator(language_of(request)))}))
     response.headers["Access-Control-Allow-Origin"] = "*"

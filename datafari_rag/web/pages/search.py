@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,19 +18,22 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS, EFFORTS
+from datafari_rag.core.errors import NotAllowed, RagError
+from datafari_rag.core.events import Finished
+from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.proof.labels import file_name
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.text.folding import without_invisible
-from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import answered
-from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext
-from datafari_rag.web.api.search import SELECT, search_of, searched
+from datafari_rag.protocols.request import Incoming, PassThrough
+from datafari_rag.web.api.answers import context_of, parsed, whole_answer
+from datafari_rag.web.api.search import SELECT, hits_for
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo import QUESTIONS, folder_values
 from datafari_rag.web.pages.messages import (
     badge_counts,
     field_names,
     legend,
+    other_language,
     relaxed_words,
     replaced,
     script_words,
@@ -53,8 +57,8 @@ from datafari_rag.web.pages.results import (
     parameters_for,
     quote_of,
 )
-from datafari_rag.web.request_values import headers_of
-from datafari_rag.web.responses import NDJSON
+from datafari_rag.web.responses import NDJSON, plain
+from datafari_rag.web.turn import DialectRoute, Turn
 from datafari_rag.whole_documents import TOGETHER
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
@@ -62,54 +66,47 @@ PAGE = DialectRoute("page", search_dialect, NDJSON)
 SCRIPT_COOKIE = "datafari_rag_script"
 """Set by our script: its browser needs no answer in the page."""
 
-TALK_TAKES = frozenset({"json"})
-"""No form of another site can send it, and other sites' scripts are not let in (`web/ops/cors.py`)."""
-
 Arguments = Mapping[str, Sequence[str]]
 
 
-def search_page(exchange: Exchange) -> Response:
+def search_page(turn: Turn) -> Response:
     """
     Return the page for the question in the address, the first page when there is none. Raises: RagError.
 
     The days of the form of results become a filter of the address, which scripts and links know.
     """
-    worker = exchange.worker
-    reader = reader_of(worker)
-    arguments = _arguments()
-    if (address := dated(dict(request.args.lists()))) is not None:
+    reader, arguments = reader_of(turn), _arguments(turn)
+    if (address := dated(turn.incoming.query)) is not None:
         return Response(status=303, headers={"Location": request.script_root + address})
     question = arguments.get("q", [""])[0]
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
-    content = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
-    of_folder = {} if question else folder_values(worker, reader.translate)
-    return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **of_folder, **content})
+    content = {} if not question or is_scripted else _answer_and_hits(turn, reader, arguments)
+    of_folder = {} if question else folder_values(turn, reader.translate)
+    return page(turn, reader, "search.html", {**_frame(turn, reader, arguments), **of_folder, **content})
 
 
-def found_part(exchange: Exchange) -> Response:
+def found_part(turn: Turn) -> Response:
     """Return the results alone, of the documents that the form names where it names any. Raises: RagError."""
-    worker, arguments = exchange.worker, _arguments()
-    reader = reader_of(worker)
-    chosen = tuple(request.form.getlist("documents"))
-    exchange.incoming = _incoming(_parameters(worker, arguments) | ({"documents": chosen} if chosen else {}))
-    content = _hits(worker, orjson.loads(search_of(exchange).get_data()), reader, arguments)
-    return page(worker, reader, "found.html", {"field_names": field_names(reader.translate), **content})
+    arguments, reader = _arguments(turn), reader_of(turn)
+    chosen = tuple(turn.incoming.form.get("documents", ()))
+    content = _hits(turn, reader, arguments, {"documents": chosen} if chosen else {})
+    return page(turn, reader, "found.html", {"field_names": field_names(reader.translate), **content})
 
 
 FOUND_PAGE = replace(SELECT, work=found_part, page=failure_page)
 
 
-def _arguments() -> Arguments:
-    return {name: values for name, values in request.args.lists() if any(value.strip() for value in values)}
+def _arguments(turn: Turn) -> Arguments:
+    return {name: values for name, values in turn.incoming.query.items() if any(value.strip() for value in values)}
 
 
-def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
+def _frame(turn: Turn, reader: PageReader, arguments: Arguments) -> dict[str, object]:
     """Return what the page has with and without an answer."""
-    settings = worker.snapshot().settings
+    settings = turn.settings
     setup = {
         "words": script_words(reader.translate),
         "user": reader.name or "",
-        "token": worker.signer.form_token(reader.name or ""),
+        "token": turn.worker.signer.form_token(reader.name or ""),
         "hasFeedback": bool(settings.feedback.file),
         "most": TOGETHER,
     }
@@ -130,34 +127,31 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
     }
 
 
-def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
-    reply = orjson.loads(searched(worker, _incoming(_parameters(worker, arguments))).get_data())
-    # What the answer says of a failure is enough.
-    hits = {} if "error" in reply else _hits(worker, reply, reader, arguments)
+def _answer_and_hits(turn: Turn, reader: PageReader, arguments: Arguments) -> dict[str, object]:
+    """Return the answer with the plain results below it; of a failure of both, what the answer says is enough."""
+    hits: Mapping[str, object] = {}
+    with suppress(RagError):
+        hits = _hits(turn, reader, arguments, {})
     parameters = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
-    return hits | _answer(worker, answered(worker, PAGE, _incoming(parameters)), reader)
+    turn.incoming = replace(turn.incoming, query=parameters)
+    try:
+        turn.take(PAGE)
+        ask = parsed(turn)
+        if isinstance(ask, PassThrough):
+            raise NotAllowed
+        whole = whole_answer(turn, ask)
+    except RagError as error:
+        turn.finish(error)
+        title, hint = title_and_hint(error.label, reader.translate)
+        failure = {"label": error.label, "title": title, "hint": hint, "reason": error.reason}
+        said = orjson.dumps(search_dialect.failure(error, turn.settings)[1]).decode()
+        return {**hits, "failure": failure, "answer_json": said}
+    return {**hits, **_answer(turn, search_dialect.content_of(whole, context_of(turn, ask)), whole.finished, reader)}
 
 
-def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
-    return Incoming("/", parameters, headers=headers_of(request))
-
-
-def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> dict[str, object]:
-    body: Mapping[str, Any] = orjson.loads(response.get_data())
-    if "error" in body:
-        error = body["error"]
-        title, hint = title_and_hint(error["label"], reader.translate)
-        failure = {"label": error["label"], "title": title, "hint": hint, "reason": error["reason"]}
-        return {"failure": failure, "answer_json": orjson.dumps(body).decode()}
-    content = body["content"]
-    words = statuses(reader.translate)
-    marks = PlacedCitations(content["citations"], content["documents"], words, request.script_root)
-    reply = {
-        "content": content,
-        "model": response.headers.get("X-RAG-Model", ""),
-        "id": worker.new_id(),
-    }
-    citations = content["citations"]
+def _answer(turn: Turn, content: Mapping[str, Any], finished: Finished, reader: PageReader) -> dict[str, object]:
+    marks = PlacedCitations(content["citations"], content["documents"], statuses(reader.translate), request.script_root)
+    model, citations = header_value(finished.facts), content["citations"]
     return {
         "answer": html_of(content["message"], marks),
         "sources": _sources(content, marks),
@@ -166,13 +160,14 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
             "cited": len({citation["document_id"] for citation in citations if citation["document_id"] is not None}),
         },
         "badges": _counted(citations, badge_counts(reader.translate)),
-        "request_id": reply["id"],
-        "is_extractive": reply["model"].startswith(BUILTIN_MODEL),
+        "request_id": turn.id,
+        "is_extractive": model.startswith(BUILTIN_MODEL),
         "has_few_words": content.get("few_words", False),
+        "other_language": other_language(reader.translate) if content.get("other_language") else "",
         "is_partial": content.get("partial_results", False),
         "support": content.get("support"),
         "replaced": replaced(reader.translate),
-        "answer_json": orjson.dumps(reply).decode(),
+        "answer_json": plain({"content": content, "model": model, "id": turn.id}).decode(),
     }
 
 
@@ -204,19 +199,18 @@ def _sources(content: Mapping[str, Any], marks: PlacedCitations) -> list[dict[st
     return sources
 
 
-def _parameters(worker: WorkerContext, arguments: Arguments) -> dict[str, tuple[str, ...]]:
-    return parameters_for(arguments, worker.snapshot().settings.solr.facets)
-
-
 def _hits(
-    worker: WorkerContext, reply: Mapping[str, Any], reader: PageReader, arguments: Arguments
+    turn: Turn, reader: PageReader, arguments: Arguments, more: Mapping[str, tuple[str, ...]]
 ) -> dict[str, object]:
+    """Return the plain results for *arguments*, with *more* parameters of the search. Raises: RagError."""
+    facets = turn.settings.solr.facets
+    reply = hits_for(turn, Incoming("/", {**parameters_for(arguments, facets), **more}, headers=turn.incoming.headers))
     total, start = int(reply["response"]["numFound"]), int(reply["response"]["start"])
     return {
         "hits": hits_of(reply),
         "choices": choices_of(reply, arguments),
         "active": active_filters(arguments, field_names(reader.translate)),
-        "days": days_of(arguments) if "last_modified" in worker.snapshot().settings.solr.facets else None,
+        "days": days_of(arguments) if "last_modified" in facets else None,
         "kept": [(name, one) for name, values in arguments.items() if name != "start" for one in values],
         "total": total,
         "notes": notes_of(reply, relaxed_words(reader.translate)),

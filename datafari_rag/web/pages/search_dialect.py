@@ -8,8 +8,9 @@ filter and no ids of documents that are not cited.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any, cast
 
 from datafari_rag.core.ask import Ask, effort_of
 from datafari_rag.core.errors import RagError
@@ -48,7 +49,12 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
 
 def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
     """Return the content of the answer's envelope."""
-    return {"content": ragapi.reply(answer, context)["content"]}
+    return {"content": content_of(answer, context)}
+
+
+def content_of(answer: Answer, context: ReplyContext) -> Mapping[str, Any]:
+    """Return what the page shows of *answer*."""
+    return cast("Mapping[str, Any]", ragapi.reply(answer, context)["content"])
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:

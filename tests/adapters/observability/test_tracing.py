@@ -21,8 +21,9 @@ from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import Dependencies, answer
+from datafari_rag.pipeline import answer
 from datafari_rag.ports import Ending, TextChunk
+from datafari_rag.retrieval import Dependencies
 from datafari_rag.web.ops.request_context import begin, carrying, outgoing
 from tests.fakes import FakeCounter
 

@@ -20,9 +20,9 @@ from datafari_rag.core.search_request import Browse, Search, Step
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.pipeline import found_for
 from datafari_rag.ports import Meaning
-from datafari_rag.retrieval import Engines, browsed
+from datafari_rag.retrieval import browsed
 from tests.adapters.embedded.test_passages import random_acl
-from tests.fakes import FakeModel, FakeRetriever, parts_of
+from tests.fakes import FakeModel, FakeRetriever, parts_of, searching
 from tests.passages_in_solr import MODEL, TwoCollections, WordEmbedder, asked, question
 from tests.real_solr import CHUNKS, Collection
 from tests.security.corpora import TOKENS, may_see
@@ -162,16 +162,16 @@ def test_a_list_has_documents_that_meaning_alone_finds_as_far_as_their_rights_go
         def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
             return super().embed([text.replace("vessel", "ferry leaves") for text in texts], purpose)
 
-    engines = Engines(retriever_for(solr.settings), Meaning(Embedder(), solr.passages()))
+    parts = searching(retriever_for(solr.settings), Meaning(Embedder(), solr.passages()))
     plain = Browse("vessel", fields=("title",), wants_highlighting=True, facet_fields=("source",))
-    page: Any = browsed(replace(plain, fields=("id",)), ANYBODY, settings=solr.settings, engines=engines)
+    page: Any = browsed(replace(plain, fields=("id",)), ANYBODY, settings=solr.settings, dependencies=parts)
     assert {row["id"] for row in page["response"]["docs"]} == {"w1", "w2", "near"}
     assert page["response"]["numFound"] == 3 and page["meaning"] == {"added": 1}
     assert page["facet_counts"]["facet_fields"]["source"] == []
-    shown: Any = browsed(plain, ANYBODY, settings=solr.settings, engines=engines)
+    shown: Any = browsed(plain, ANYBODY, settings=solr.settings, dependencies=parts)
     assert [row.keys() for row in shown["response"]["docs"]] == [{"title"}] * 3
     narrowed = replace(plain, restrictions=(Restriction("source", "y"),))
-    assert "meaning" not in browsed(narrowed, ANYBODY, settings=solr.settings, engines=engines)
+    assert "meaning" not in browsed(narrowed, ANYBODY, settings=solr.settings, dependencies=parts)
 
 
 def test_a_right_that_was_given_counts_after_the_next_run_and_costs_no_vector(solr: TwoCollections) -> None:

@@ -6,7 +6,7 @@ from datafari_rag.adapters.model.chain import ExtractiveModel
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.pipeline import Dependencies
+from datafari_rag.retrieval import Dependencies
 from datafari_rag_trials.evaluation.measures import UNFOUND
 from datafari_rag_trials.evaluation.questions import LeakReader, Question
 from datafari_rag_trials.evaluation.trial import TrialSetup, tried

@@ -22,7 +22,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import RequestRates
 from datafari_rag.protocols.chat import SENTENCES
-from datafari_rag.web.api import exchange
+from datafari_rag.web.turn import Turn
 from tests.fakes import FakeModel, app_of, fake_snapshot
 from tests.settings import settings_with
 
@@ -256,14 +256,14 @@ class Recorder:
         line = fake_snapshot(settings=KNOWN, model=FakeModel("It takes off at 15h50 [1]."))
         self.client: FlaskClient = app_of(line).test_client()
         self.failed: list[RagError] = []
-        spelled = exchange.failure_response
+        spelled = Turn.failed
 
-        def noted(worker: Any, row: Any, error: RagError, **how: Any) -> Response:
+        def noted(turn: Turn, error: RagError) -> Response:
             self.failed.append(error)
-            return spelled(worker, row, error, **how)
+            return spelled(turn, error)
 
         # Most dialects show neither label nor field; what they are made of is the same for all.
-        patch.setattr(exchange, "failure_response", noted)
+        patch.setattr(Turn, "failed", noted)
 
     def sent(self, path: str, body: bytes | None = None) -> tuple[str, str]:
         """Return the outcome of a request, and the body of its response."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -15,21 +14,22 @@ from werkzeug.test import EnvironBuilder, TestResponse
 
 from datafari_rag.core.access import Filter, User
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
-from datafari_rag.core.events import Delta, Event, ModelFacts, Sources
+from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NotAuthenticated
+from datafari_rag.core.events import Delta, Event, ModelFacts
+from datafari_rag.core.model.prompt import Prompt
+from datafari_rag.core.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import RequestRates, ServerLimits
-from datafari_rag.ports import Ending
+from datafari_rag.ports import Ending, TextChunk
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.request import ReplyContext
-from datafari_rag.web.api.answers import answered, begun_in
-from datafari_rag.web.api.exchange import DialectRoute
+from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.grounding import work_units
 from datafari_rag.web.app import SNAPSHOT
-from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import NDJSON
-from datafari_rag.web.routes import PAGES, ROUTES, SELECT_PATHS
+from datafari_rag.web.routes import PAGES, ROUTES
 from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.turn import DialectRoute, Route, current_turn, run
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.settings import settings_with
 from tests.web.api.test_mcp import BOTH, META, FakeTrail
@@ -239,18 +239,18 @@ def test_a_thousand_requests_refused_for_a_bad_setting_leave_nothing_behind() ->
 
 
 @pytest.mark.parametrize(
-    ("method", "path"),
+    ("method", "path", "takes"),
     [
-        (method, path)
+        (method, path, route.takes)
         for route in (*ROUTES, *PAGES)
         if route.name != "mcp-resource"  # tells a client how to sign in (RFC 9728)
         for path in route.paths
         for method in route.methods
     ],
 )
-def test_nothing_is_outside_of_what_every_request_passes_through(method: str, path: str) -> None:
+def test_nothing_is_outside_of_what_every_request_passes_through(method: str, path: str, takes: frozenset[str]) -> None:
     client = client_of(fake_snapshot(identity=FakeIdentity(NotAuthenticated())))
-    body: dict[str, str] | None = None if path in SELECT_PATHS else {}
+    body: dict[str, str] | None = None if takes == {"form"} else {}
     response = client.open(path, method=method, json=body, headers={"X-Forwarded-User": "root"})
     assert response.status_code == 401 and response.headers["WWW-Authenticate"].startswith("Bearer")
     assert counted(client, 'datafari_rag_ignored_parameters_total{kind="identity"}') == 1
@@ -279,7 +279,8 @@ def test_a_defect_of_a_dialect_is_the_last_event_of_its_stream_and_no_text_is_lo
     row = DialectRoute("broken", BrokenDialect(), NDJSON)
     with app.test_request_context(DOORS[1].path, environ_base={SNAPSHOT: line}), caplog.at_level(logging.DEBUG):
         app.preprocess_request()
-        lines = answered(app.extensions["worker"], row, bodyless()).get_data(as_text=True).splitlines()
+        route = Route("broken", (), (), frozenset(), (row,))
+        lines = run(current_turn(), answer_of, route=route).get_data(as_text=True).splitlines()
 
     assert "internal" in lines[-2] and json.loads(lines[-1])["data"]["status"] == "ERROR"
     assert "incident" in caplog.text and "15h50" not in caplog.text
@@ -324,18 +325,37 @@ def test_whoever_finds_no_place_to_begin_is_refused_on_streams_too(door: Door) -
         assert b"overloaded" in door.send(app.test_client()).get_data()
 
 
+@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
+def test_a_silent_model_is_an_answer_without_documents_and_one_that_breaks_off_is_a_failure(path: str) -> None:
+    def said(model: FakeModel) -> tuple[str, str]:
+        trail = FakeTrail()
+        text = client_of(replace(fake_snapshot(model=model), audit=trail)).post(path, json=CHAT).get_data(as_text=True)
+        return text, str(trail.records[-1]["outcome"])
+
+    text, outcome = said(FakeModel(" "))
+    assert NoAnswer.sentence in text and outcome == "ok" and FLIGHT.text not in text
+    text, outcome = said(FakeModel("It flies. ", failure=ModelUnavailable()))
+    assert NoAnswer.sentence not in text and outcome == "modelUnavailable"
+    text, outcome = said(FakeModel("It flies [1]."))
+    assert "It flies" in text and outcome == "ok"
+
+
 def test_a_place_is_held_until_the_documents_are_known() -> None:
-    held: list[str] = []
+    busy: list[int] = []
 
-    @contextmanager
-    def place() -> Iterator[None]:
-        held.append("held")
-        yield
-        held.append("given back")
+    class Watching(FakeModel):
+        def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+            busy.append(app.extensions["worker"].starts._busy)
+            yield from super().generate(prompt, is_streamed=is_streamed)
 
-    events: list[Event] = [Sources(()), Delta("x")]
-    seen = [(type(event), len(held)) for event in begun_in(place, (one for one in events))]
-    assert seen == [(Sources, 1), (Delta, 2)]
+    class Searching(FakeRetriever):
+        def search(self, search: Search, access: Filter) -> SearchResult:
+            busy.append(app.extensions["worker"].starts._busy)
+            return super().search(search, access)
+
+    app = app_of(fake_snapshot(Searching(FLIGHT), Watching("It flies [1].")))
+    DOORS[0].send(app.test_client())
+    assert busy == [1, 0]
 
 
 @pytest.mark.parametrize("name", ["select", "select by form", "grounding", "mcp check"])

@@ -43,8 +43,9 @@ from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
-from datafari_rag.pipeline import Dependencies, answer, collect, found_for
+from datafari_rag.pipeline import answer, collect, found_for
 from datafari_rag.ports import Retriever
+from datafari_rag.retrieval import Dependencies
 from datafari_rag_trials.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
 from datafari_rag_trials.evaluation.questions import LeakReader, Question
 
