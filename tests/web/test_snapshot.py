@@ -15,27 +15,23 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.app import register
 from datafari_rag.web.routes import ROUTES
 from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag_trials.conformance.doors import DOORS
 from tests.fakes import FakeService, fake_snapshot
 from tests.settings import settings_with
 from tests.support.server import Asked, Reply, serving
 
 QUESTION = "What is the default of the setting for files?"
-BODY = {"messages": [{"role": "user", "content": QUESTION}]}
 ORIGIN = "https://intranet.example"
 
 PATHS: dict[str, tuple[str, dict[str, Any]]] = {
-    "ragapi": ("/search/select", {"query_string": {"action": "rag", "q": QUESTION}}),
-    "ragapi, streamed": ("/search/select", {"query_string": {"action": "rag", "q": QUESTION, "stream": "true"}}),
+    **{
+        str(door): (one.path, {"query_string": one.query, "json": one.json, "headers": one.headers or {}})
+        for door in DOORS
+        for one in [door.asked(QUESTION, {})]
+    },
     "plain search": ("/search/select", {"query_string": {"q": QUESTION}}),
-    "choices": ("/ask", {"json": {**BODY, "stream": False}}),
-    "choices, streamed": ("/chat", {"json": {**BODY, "stream": True}}),
-    "chat": ("/chat/stream", {"json": BODY}),
-    "published": ("/api/chat", {"json": BODY}),
-    "published, streamed": ("/api/chat/stream", {"json": BODY}),
-    "openai": ("/v1/chat/completions", {"json": {**BODY, "index_name": "default"}}),
-    "openai, streamed": ("/v1/chat/completions", {"json": {**BODY, "index_name": "default", "stream": True}}),
     "page with an answer": ("/", {"query_string": {"q": QUESTION, "answer": "page"}}),
-    "talk": ("/talk", {"json": BODY}),
+    "talk": ("/talk", {"json": {"messages": [{"role": "user", "content": QUESTION}]}}),
     "document": ("/documents", {"query_string": {"id": "doc-1"}}),
     "document as JSON": ("/documents", {"query_string": {"id": "doc-1"}, "headers": {"Accept": "application/json"}}),
 }
@@ -71,7 +67,7 @@ class Changing(FakeService):
 
 
 def sent(client: Any, path: str, options: dict[str, Any]) -> Any:
-    method = "POST" if "json" in options or "data" in options else "GET"
+    method = "GET" if options.get("json", options.get("data")) is None else "POST"
     response = client.open(path, **{"method": method, **options})
     response.get_data()
     return response
@@ -167,7 +163,7 @@ def test_a_changed_setting_of_the_audit_leaves_neither_a_thread_nor_a_file_open(
     for number in range(4):
         keep_audit_in(tmp_path / f"audit{number}")
         app.reload()
-        sent(app.test_client(), *PATHS["ragapi"])
+        sent(app.test_client(), *PATHS["ragapi whole"])
         assert [path.suffix for path in (tmp_path / f"audit{number}").glob("*.jsonl")] == [".jsonl"]
     assert len(list(Path("/proc/self/task").iterdir())) <= before
     assert [path for number in range(4) for path in opened_below(tmp_path / f"audit{number}")] == []
@@ -179,13 +175,13 @@ def test_what_a_full_disk_kept_from_the_audit_is_written_after_other_settings_ca
     conf.write_text("\n".join(lines), "utf-8")
     app = create_app(conf)
     folder.write_text("no folder can be made here")
-    sent(app.test_client(), *PATHS["ragapi"])
+    sent(app.test_client(), *PATHS["ragapi whole"])
 
     conf.write_text("\n".join([*lines, "rag.maxFiles=3"]), "utf-8")
     app.reload()
     app.runtime.snapshot()
     folder.unlink()
-    sent(app.test_client(), *PATHS["ragapi"])
+    sent(app.test_client(), *PATHS["ragapi whole"])
 
     (chain,) = folder.glob("*.jsonl")
     assert len(chain.read_bytes().splitlines()) == 2
