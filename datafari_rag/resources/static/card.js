@@ -3,7 +3,7 @@
 import { Failure } from "./asking.js";
 import { counted, element, filled, own } from "./element.js";
 import { madeOf } from "./made.js";
-import { linkTo, Marks, proseInto, saidOf, SHAPES, straight } from "./prose.js";
+import { linkTo, Marks, proseInto, saidOf, SHAPES, states, straight } from "./prose.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 /** @typedef {import("./types.js").Citation} Citation */
@@ -150,7 +150,7 @@ export class Card {
     const cited = new Set(citations.map((one) => one.document_id).filter(Boolean)).size;
     const used = filled(counted(this.words.used, documents.length), { used: documents.length, cited });
     // As many as there are badges: what states nothing has none.
-    const shapes = citations.filter((one) => one.claim !== "").map((one) => own(SHAPES, one.status) ?? "?");
+    const shapes = citations.filter(states).map((one) => own(SHAPES, one.status) ?? "?");
     const kinds = Object.entries(/** @type {Record<string, string>} */ (this.words.badges));
     const numbers = kinds.map(([shape, told]) => [shapes.filter((one) => one === shape).length, told]);
     const badges = numbers.filter(([number]) => number).map(([number, told]) => filled(String(told), { number }));
@@ -162,7 +162,7 @@ export class Card {
     const { documents, citations } = /** @type {Answer} */ (this.answer).content;
     const items = documents.map((document) => {
       const mine = citations.filter((one) => document.id !== null && one.document_id === document.id);
-      const once = [...new Map(mine.map((one) => [`${one.start} ${one.end} ${one.status}`, one])).values()];
+      const once = [...new Map(mine.filter(states).map((one) => [`${one.start} ${one.end} ${one.status}`, one])).values()];
       const title = document.id
         ? element("a", { ...linkTo({ document_id: document.id }, this.acts.base), dir: "auto" }, document.title)
         : element("span", { dir: "auto" }, document.title);
@@ -173,7 +173,7 @@ export class Card {
       const dated = date && element("time", { class: "fine", datetime: date }, date);
       const name = fileName(document.url);
       const named = name && name !== document.title ? element("span", { class: "fine", dir: "auto" }, ` ${name}`) : null;
-      return element("li", {}, title, named, dated && " ", dated || null, !once.length && element("span", { class: "fine" }, ` ${this.words.not_cited}`), ...proofs, more);
+      return element("li", {}, title, named, dated && " ", dated || null, !mine.length && element("span", { class: "fine" }, ` ${this.words.not_cited}`), ...proofs, more);
     });
     return element("div", {}, element("h3", { class: "sources-title" }, this.words.sources), element("ol", { class: "sources" }, ...items));
   }

@@ -20,6 +20,9 @@ export function saidOf(citation, words) {
   return [own(words, citation.status) ?? citation.status, ...differing].join(". ");
 }
 
+/** Whether a badge has a status: what states nothing has a number alone. @param {Citation} citation */
+export const states = (citation) => citation.claim !== "" || citation.document_id === null;
+
 /** Stands for each half of a mark while Markdown is read: a mark is never part of code, of a link or of a list. */
 const MASK = "\ufffc";
 const BLOCK = /^\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)$/s;
@@ -116,12 +119,11 @@ export class Marks {
 
   /** @param {Citation} citation */
   badge(citation) {
-    // What states nothing has a number and no status.
-    const states = citation.claim !== "" || citation.document_id === null;
-    const shape = states && element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, citation.status) ?? "?");
+    const isProved = states(citation);
+    const shape = isProved && element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, citation.status) ?? "?");
     const title = straight(citation.label);
-    const said = element("span", { class: "said" }, ` ${states ? `${title}: ${saidOf(citation, this.words)}` : title}`);
-    const kind = `badge ${states ? citation.status : "plain"}`;
+    const said = element("span", { class: "said" }, ` ${isProved ? `${title}: ${saidOf(citation, this.words)}` : title}`);
+    const kind = `badge ${isProved ? citation.status : "plain"}`;
     if (citation.document_id === null) return element("span", { class: kind, tabindex: "0" }, shape, said);
     const number = String(this.place(citation.document_id) || "");
     const badge = element("a", { class: kind, ...linkTo(citation, this.base) }, number, shape, said);

@@ -155,6 +155,7 @@ def badge_counts(_: Translate) -> Mapping[str, str]:
         "✓": _("{number} word for word"),
         "○": _("{number} to compare"),
         "–": _("{number} could not be checked"),
+        "?": _("{number} of unknown source"),
     }
 
 

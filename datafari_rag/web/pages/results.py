@@ -233,6 +233,12 @@ Json = Mapping[str, Any]
 SHAPES = {"verified": "✓", "quoted": "○", "near": "○", "unsupported": "–", "unknown": "?"}
 """The sign next to a badge's number, so that the status is never shown by colour alone."""
 
+
+def states(citation: Json) -> bool:
+    """Say whether the badge of *citation* has a status: what states nothing has a number alone."""
+    return bool(citation["claim"]) or citation["document_id"] is None
+
+
 MAX_LINES = 5000
 """So many lines are read as Markdown, as in `static/prose.js`; what is behind them is one of words."""
 
@@ -291,11 +297,10 @@ class PlacedCitations:
 
     def _badge(self, citation: Json) -> Markup:
         label, is_unknown = without_directions(str(citation["label"])), citation["document_id"] is None
-        # What states nothing has a number and no status.
-        states = bool(citation["claim"]) or is_unknown
-        status = str(citation["status"]) if states else "plain"
-        shape = _element("span", escape(SHAPES[status]), ' aria-hidden="true" class="shape"') if states else Markup()
-        said = f" {label}: {self.said(citation)}" if states else f" {label}"
+        is_proved = states(citation)
+        status = str(citation["status"]) if is_proved else "plain"
+        shape = _element("span", escape(SHAPES[status]), ' aria-hidden="true" class="shape"') if is_proved else Markup()
+        said = f" {label}: {self.said(citation)}" if is_proved else f" {label}"
         number = escape(self.place(citation["document_id"]) or "")
         inner = _joined((number, shape, _element("span", escape(said), ' class="said"')))
         if is_unknown:

@@ -56,6 +56,7 @@ from datafari_rag.web.pages.results import (
     notes_of,
     parameters_for,
     quote_of,
+    states,
 )
 from datafari_rag.web.responses import NDJSON, plain
 from datafari_rag.web.turn import DialectRoute, Turn
@@ -173,7 +174,7 @@ def _answer(turn: Turn, content: Mapping[str, Any], finished: Finished, reader: 
 
 def _counted(citations: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> list[str]:
     """Return how many badges of each shape an answer has, in words; what states nothing has none."""
-    shapes = Counter(SHAPES[citation["status"]] for citation in citations if citation["claim"])
+    shapes = Counter(SHAPES[citation["status"]] for citation in citations if states(citation))
     return [told.format(number=shapes[shape]) for shape, told in words.items() if shapes[shape]]
 
 
@@ -184,7 +185,13 @@ def _sources(content: Mapping[str, Any], marks: PlacedCitations) -> list[dict[st
         mine = [citation for citation in content["citations"] if citation["document_id"] == document["id"]]
         once = {(citation["start"], citation["end"], citation["status"]): citation for citation in mine}
         cited = [
-            {**citation, "said": marks.said(citation), "marked": quote_of(citation), "address": address_of(citation)}
+            {
+                **citation,
+                "states": states(citation),
+                "said": marks.said(citation),
+                "marked": quote_of(citation),
+                "address": address_of(citation),
+            }
             for citation in once.values()
         ]
         address = address_of({"document_id": document["id"]})
