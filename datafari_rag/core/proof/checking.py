@@ -56,15 +56,13 @@ class CheckedSentence:
     """
     A sentence of a text from *start* to *end*: its *status*, None where it states nothing that needs proof.
 
-    *places* are those that give the status, the best documents first; *share* is how much of its content words they
-    have. *claim* is its text without marks.
+    *places* are those that give the status, the best documents first. *claim* is its text without marks.
     """
 
     start: int
     end: int
     status: str | None
     places: tuple[Citation, ...] = ()
-    share: float = 0.0
     claim: str = ""
 
 
@@ -101,14 +99,20 @@ class Proof:
         """Return what the documents prove of *text*; without *with_marks* every sentence is looked for in all."""
         marks = marks_in(text, self._labels, [source.text for source in self._sources])
         language = (self._language or detect(text)).partition("-")[0].lower()
-        sentences, by_mark = [], dict[Mark, list[Citation]]()
+        sentences, of_mark = list[CheckedSentence](), dict[Mark, tuple[str, Mapping[int, Finding]]]()
         for claim in claims_in(text, marks):
             named = sorted({place for mark in claim.marks for place in mark.places}) if with_marks else []
-            findings = self._findings(claim, language, named or range(len(self._sources)))
-            sentences.append(self._checked(claim, findings))
-            by_mark |= {mark: self._citations(mark, claim, findings) for mark in claim.marks}
-        nowhere = Claim(0, 0, "", "", (), states=False)
-        citations = [one for mark in marks for one in by_mark.get(mark) or self._citations(mark, nowhere, None)]
+            found = self._findings(claim, language, named or range(len(self._sources)))
+            each = [UNSUPPORTED, *(one.status for one in (found or {}).values())]
+            status = None if found is None else min(each, key=STATUSES.index)
+            found = found or {}
+            best = [place for place, one in found.items() if one.status == status and one.place]
+            best = sorted(best, key=lambda place: -found[place].share)[:MAX_PLACES]
+            span = claim.start, claim.end
+            places = tuple(self._citation(place, found[place], claim.text, span) for place in best)
+            sentences.append(CheckedSentence(*span, status, places, claim.text))
+            of_mark |= dict.fromkeys(claim.marks, (claim.text if found else "", found))
+        citations = [one for mark in marks for one in self._citations(mark, *of_mark.get(mark, ("", {})))]
         return TextCheck(tuple(sentences), tuple(source.extract for source in self._sources), tuple(citations))
 
     def _findings(self, claim: Claim, language: str, places: Sequence[int]) -> Mapping[int, Finding] | None:
@@ -118,7 +122,7 @@ class Proof:
             return None
         self._left -= 1
         if self.is_over:
-            return {}
+            return dict.fromkeys(places, NOTHING)
         whole = Sentence(claim.full, language) if claim.full else sentence
         quotation = sentence.quotation(language)
         found: dict[int, Finding] = {}
@@ -135,30 +139,20 @@ class Proof:
         statuses = {finding.status for finding in found.values()}
         if sentence.asks and VERIFIED not in statuses:
             return None
-        if claim.marks or statuses == {UNSUPPORTED}:
+        if claim.marks or len(found) == 1:
             for place, finding in found.items():
                 if finding.status == UNSUPPORTED:
                     found[place] = nearest(sentence, self._sources[place], self._work)
         return found
 
-    def _checked(self, claim: Claim, findings: Mapping[int, Finding] | None) -> CheckedSentence:
-        if findings is None:
-            return CheckedSentence(claim.start, claim.end, None, claim=claim.text)
-        best = sorted(findings, key=lambda place: (STATUSES.index(findings[place].status), -findings[place].share))
-        first = findings[best[0]] if best else NOTHING
-        chosen = [at for at in best if findings[at].status == first.status and findings[at].place][:MAX_PLACES]
-        places = tuple(self._citation(at, findings[at], claim, (claim.start, claim.end)) for at in chosen)
-        return CheckedSentence(claim.start, claim.end, first.status, places, first.share, claim.text)
-
-    def _citations(self, mark: Mark, claim: Claim, findings: Mapping[int, Finding] | None) -> list[Citation]:
+    def _citations(self, mark: Mark, claim: str, found: Mapping[int, Finding]) -> list[Citation]:
         """Return one citation for each document that *mark* names, or an unknown one."""
-        said = claim if findings is not None else replace(claim, text="")
-        span, found = (mark.start, mark.end), findings or {}
+        span = mark.start, mark.end
         if mark.places:
-            return [self._citation(place, found.get(place, NOTHING), said, span) for place in mark.places]
-        return [Citation(mark.inside.strip(), UNKNOWN, answer_start=span[0], answer_end=span[1], claim=said.text)]
+            return [self._citation(place, found.get(place, NOTHING), claim, span) for place in mark.places]
+        return [Citation(mark.inside.strip(), UNKNOWN, answer_start=span[0], answer_end=span[1], claim=claim)]
 
-    def _citation(self, place: int, finding: Finding, claim: Claim, span: tuple[int, int]) -> Citation:
+    def _citation(self, place: int, finding: Finding, claim: str, span: tuple[int, int]) -> Citation:
         """Return *finding* as a citation at *span* of the answer, with its place in the stored text."""
         source = self._sources[place]
         document, words = source.extract.document, finding.place
@@ -171,7 +165,7 @@ class Proof:
             document.id,
             answer_start=span[0],
             answer_end=span[1],
-            claim=claim.text,
+            claim=claim,
             url=document.url if document.url and is_target(document.url) else None,
             title=None if document.title is None else without_invisible(document.title),
             field=document.field if words else None,

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import heapq
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import combinations
 from operator import itemgetter
 
 from datafari_rag.core.proof.sources import Block, Source, Work, is_prose
-from datafari_rag.core.proof.words import is_denying, joined, line_of, root, rough_roots, word_lists
+from datafari_rag.core.proof.words import Words, is_denying, plain, rough_roots, word_lists
 from datafari_rag.core.text.statements import asks
-from datafari_rag.core.text.tokens import Token, tokens
-from datafari_rag.core.text.words import FUNCTION_WORDS, Remembered
+from datafari_rag.core.text.tokens import VARIANT
+from datafari_rag.core.text.words import FUNCTION_WORDS
 
 VERIFIED, QUOTED, NEAR, UNSUPPORTED = "verified", "quoted", "near", "unsupported"
 STATUSES = (VERIFIED, QUOTED, NEAR, UNSUPPORTED)
@@ -33,13 +34,13 @@ NEAR_SHARE = 0.7
 """How much of a sentence's content words a near place has (docs/grounding.md)."""
 
 ROUGH_SHARE = 0.6
-"""How much of a sentence a place has at the least, counted roughly, where it is compared."""
+"""How much of a sentence a place has at the least, as its words are looked for, where it is compared."""
 
 MAX_BLOCKS, MAX_LOOKED = 8, 4
 """Blocks of a document that are looked into for a sentence, and their places that are compared with it."""
 
-MAX_LISTED = 30
-"""Missing words that are named, and added ones."""
+STATEMENTS_A_STEP = 8
+"""Statements that are looked at in the time in which a word is read."""
 
 MAX_BESIDE = 3
 """A sentence with more content words beside its quotation is judged as a whole."""
@@ -50,10 +51,6 @@ QUOTATION = re.compile(
         rf"{opening}[^{opening}{closing}]{{1,{MAX_QUOTATION_CHARS}}}[{closing}]"
         for opening, closing in (("“", "”"), ("„", "“”"), ("«", "»"), ("「", "」"), ("『", "』"), ('"', '"'))
     )
-)
-
-_STOP_ROOTS: Remembered[str, frozenset[str]] = Remembered(
-    lambda language: rough_roots(" ".join(FUNCTION_WORDS[language])), 64
 )
 
 Span = tuple[int, int]
@@ -82,32 +79,34 @@ class Finding:
 NOTHING = Finding()
 
 
-class Sentence:
+class Sentence(Words):
     """A sentence as it is compared: its words, and those that a near place must have."""
 
     def __init__(self, text: str, language: str) -> None:
         """Read *text*; *language* decides stop words alone, and may be empty."""
-        self.text, self.tokens, self.asks = text, tokens(text), asks(text)
-        self.line, self.stop = line_of(text, self.tokens), FUNCTION_WORDS[language]
-        self.raws = [text[token.start : token.end] for token in self.tokens]
+        super().__init__(text)
+        self.text, self.asks, self.stop = text, asks(text), FUNCTION_WORDS[language]
         counted, is_loud = word_lists().counted, text.isupper()
-        self.roots, needed = Counter[str](), set[str]()
-        self.content = self.denials = 0
-        for token, raw in zip(self.tokens, self.raws, strict=True):
-            key = token.key
-            is_name = raw[0].isupper()
+        self.content, needed, content, raws, named = 0, set[str](), list[str](), list[str](), list[str]()
+        for at, (token, raw, own) in enumerate(zip(self.tokens, self.raws, self.roots, strict=True)):
+            key, is_name = token.key, raw[0].isupper()
+            is_counted = key in counted
             # In May, which a dog may; by IT.
-            is_capital = is_name and (key in counted or (len(raw) > 1 and raw.isupper() and not is_loud))
-            self.denials += is_denying(token)
-            if not root(token) or (key in self.stop and not is_capital):
+            is_capital = is_name and (is_counted or (len(raw) > 1 and raw.isupper() and not is_loud))
+            if not own or (key in self.stop and not is_capital):
                 continue
             self.content += 1
+            raws.append(raw)
             if not is_denying(token):
-                self.roots[root(token)] += 1
-            if key in counted or any(map(str.isdigit, key)) or (is_name and token is not self.tokens[0]):
-                needed.add(root(token))
-        self.needed = frozenset(needed)
-        self.rough = rough_roots(text) - _STOP_ROOTS[language] or rough_roots(text)
+                content.append(own)
+            if is_counted or (is_name and at) or any(map(str.isdigit, key)):
+                needed.add(own)
+                named.append(raw)
+        self.weights, self.needed = Counter(content), frozenset(needed)
+        self.rough = rough_roots(plain(unicodedata.normalize("NFKC", " ".join(raws) or text)))
+        spelled = filter(lambda word: VARIANT not in word, map(plain, named))
+        # U.S. and US are the same, and read here as other words.
+        self.rough_needed = frozenset(one for one in rough_roots(" ".join(spelled)) if len(one) > 2 or one.isdigit())
 
     @property
     def states(self) -> bool:
@@ -130,17 +129,15 @@ def judged(sentence: Sentence, source: Source, work: Work) -> Finding:
 
     The place of an unsupported one is `nearest`'s.
     """
-    least = ROUGH_SHARE * len(sentence.rough)
     best = NOTHING
-    if len(sentence.rough & source.roots) < least:
-        return best
-    hits = [(len(sentence.rough & block.roots), -at) for at, block in enumerate(source.blocks)]
-    close = [source.blocks[-at] for found, at in heapq.nlargest(MAX_BLOCKS, hits) if found >= least]
-    places = [place for block in close for place in _places(sentence, block, least)] if work.take(len(hits)) else []
-    for place in heapq.nlargest(MAX_LOOKED, places, key=itemgetter(0)):
-        _, block, number = place
-        around = [number, *(each for each in (number - 1, number + 1) if 0 <= each < len(block.statements))]
-        if not work.take(sum(len(block.rough[each]) for each in around)):
+    for hits, block, number in _places(sentence, source, ROUGH_SHARE * len(sentence.rough), work)[:MAX_LOOKED]:
+        if best is not NOTHING and hits < len(sentence.rough):
+            break  # Nothing that is left has all of its words.
+        each, count = block.rough_of_each, len(block.statements)
+        own = each[number] & sentence.rough
+        beside = [at for at in (number - 1, number + 1) if 0 <= at < count and not each[at] & sentence.rough <= own]
+        around = [number, *beside]
+        if not work.take(sum(len(each[at]) for at in around)):
             break
         finding = _word_for_word(sentence, block, around) or _near(sentence, block, around)
         best = min(best, finding, key=lambda one: STATUSES.index(one.status))
@@ -151,25 +148,36 @@ def judged(sentence: Sentence, source: Source, work: Work) -> Finding:
 
 def nearest(sentence: Sentence, source: Source, work: Work) -> Finding:
     """Return as unsupported the statement of *source* that is most like *sentence*; without a place where none is."""
-    block = max(source.blocks, key=lambda each: len(sentence.rough & each.roots), default=None)
-    places = _places(sentence, block, 1) if block and work.take(len(source.blocks)) else []
+    places = _places(sentence, source, 1, work, is_compared=False)
     if not places:
         return NOTHING
-    (hits, *_), block, number = max(places, key=itemgetter(0))
-    one = block.statements[number]
-    return Finding(place=(one.start, one.end), share=hits / len(sentence.rough))
+    _, block, number = places[0]
+    return Finding(place=_place(block, number, number))
 
 
-def _places(sentence: Sentence, block: Block, least: float) -> list[tuple[tuple[int, int, int], Block, int]]:
-    """Return the statements of *block* around which *least* roots of the sentence stand, each behind its rank."""
-    found = [sentence.rough & roots for roots in block.rough]
+def _places(
+    sentence: Sentence, source: Source, least: float, work: Work, *, is_compared: bool = True
+) -> list[tuple[int, Block, int]]:
+    """
+    Return the statements around which *least* of the sentence's rough roots stand, those with the most first.
+
+    Each is behind how many it has. If they are compared with it, the needed ones are among them.
+    """
+    rough = sentence.rough
+    needed = sentence.rough_needed if is_compared and VARIANT not in source.small else frozenset()
+    if len(rough & source.rough) < least or not needed <= source.rough or not work.take(len(source.blocks)):
+        return []
+    hits = [(len(rough & block.rough), -at) for at, block in enumerate(source.blocks) if needed <= block.rough]
     places = []
-    for number, own in enumerate(found):
-        hits = len(own.union(*found[max(0, number - 1) : number + 2]))
-        if hits >= least:
-            # Of neighbours the one that has most of the words itself comes first, and says little else.
-            places.append(((hits, len(own), -len(block.rough[number])), block, number))
-    return places
+    for found, at in heapq.nlargest(MAX_BLOCKS if is_compared else 1, hits):
+        block = source.blocks[-at]
+        each = block.rough_of_each if found >= least and work.take(len(block.statements) // STATEMENTS_A_STEP) else []
+        for number, own in enumerate(each):
+            there = own.union(*each[max(0, number - 1) : number + 2])
+            if len(there & rough) >= least:
+                # Of neighbours the one that has most of the words itself comes first, and says little else.
+                places.append(((len(there & rough), len(own & rough), -len(own)), block, number))
+    return [(rank[0], block, number) for rank, block, number in sorted(places, key=itemgetter(0), reverse=True)]
 
 
 def _place(block: Block, first: int, last: int) -> Span:
@@ -189,18 +197,19 @@ def _word_for_word(sentence: Sentence, block: Block, around: Sequence[int]) -> F
     """Return the proof by the words of one of the statements *around* or of a run from it, None where there is none."""
     line, statements = sentence.line, block.statements
     for number in around:
-        one, words = statements[number], block.words(number)
-        is_whole = line == words.full_line and not one.is_part and one.is_question == sentence.asks
-        if is_whole and _has_capitals_of(sentence, words.raws):
+        one, (_, full) = statements[number], block.words(number)
+        is_whole = line == full.line and not one.is_part and one.is_question == sentence.asks
+        if is_whole and _has_capitals_of(sentence, full.raws):
             return _proof(VERIFIED, block, number, number)
     if sentence.asks:
         return None
     for first in around:
-        words, last = block.words(first), first
+        words, last = block.words(first)[0], first
         said, raws = words.line, words.raws
         while len(said) < len(line) and line.startswith(said) and last + 1 < len(statements):
             last += 1
-            said, raws = joined([said, block.words(last).line]), [*raws, *block.words(last).raws]
+            words = block.words(last)[0]
+            said, raws = said + words.line[1:], raws + words.raws
         is_whole = said == line and last > first and is_prose(block.text, statements[first : last + 1])
         if is_whole and _has_capitals_of(sentence, raws):
             return _proof(VERIFIED, block, first, last)
@@ -216,9 +225,9 @@ def _has_capitals_of(sentence: Sentence, raws: Sequence[str]) -> bool:
 
 def _quoted(sentence: Sentence, block: Block, number: int) -> Finding | None:
     """Return the proof that the words are a stretch of a statement, None where they are not."""
-    one, words = block.statements[number], block.words(number)
+    one, (words, full) = block.statements[number], block.words(number)
     at = words.line.find(sentence.line)
-    if one.is_question or (at < 0 and sentence.line not in words.full_line):
+    if one.is_question or (at < 0 and sentence.line not in full.line):
         return None
     proof = _proof(QUOTED, block, number, number)
     first = len(words.line[: at + 1].replace("-", " ").split())
@@ -228,32 +237,23 @@ def _quoted(sentence: Sentence, block: Block, number: int) -> Finding | None:
 
 def _near(sentence: Sentence, block: Block, around: Sequence[int]) -> Finding:
     """Return how near the statements *around* the first of them are; the nearest of them says what was added."""
-    roots = {each: block.words(each).roots for each in around}
+    wanted = sentence.weights.keys()
+    roots = {
+        each: frozenset(() if block.statements[each].is_question else block.words(each)[1].roots) for each in around
+    }
     there = frozenset[str]().union(*roots.values())
-    closest = max(around, key=lambda each: len(roots[each] & sentence.roots.keys()))
-    found = sum(weight for word, weight in sentence.roots.items() if word in there)
-    share = found / max(1, sentence.roots.total())
-    words = block.words(closest).tokens
+    share = sum(weight for word, weight in sentence.weights.items() if word in there) / max(1, sentence.weights.total())
+    if share < NEAR_SHARE or not sentence.needed <= there:
+        return NOTHING
+    closest = max(around, key=lambda each: len(roots[each] & wanted))
+    words = block.words(closest)[0]
     # In a script without blanks a denial makes other pairs of signs: something is always missing.
     has_pairs = 2 * sum(len(token.stem) > len(token.key) for token in sentence.tokens) > len(sentence.tokens)
-    is_unlike = (has_pairs or share == 1) and sum(map(is_denying, words)) != sentence.denials
-    if share < NEAR_SHARE or not sentence.needed <= there or is_unlike:
+    if (has_pairs or share == 1) and words.denials != sentence.denials:
         return NOTHING
     # Only as much is shown as has the words.
     order = sorted(around)
     runs = sorted((order[low:high] for low, high in combinations(range(len(order) + 1), 2)), key=len)
-    run = next(
-        run for run in runs if there & sentence.roots.keys() <= frozenset[str]().union(*(roots[each] for each in run))
-    )
-    one = block.statements[closest]
-    missing = _lacking(sentence.text, sentence.tokens, there, sentence.stop)
-    own = frozenset(map(root, sentence.tokens))
-    added = _lacking(block.text[one.start : one.end], words, own, sentence.stop)
+    run = next(run for run in runs if there & wanted <= frozenset[str]().union(*(roots[each] for each in run)))
+    missing, added = sentence.lacking(there, sentence.stop), words.lacking(sentence.roots, sentence.stop)
     return Finding(NEAR, _place(block, run[0], run[-1]), None, _context(block, run[0]), missing, added, share)
-
-
-def _lacking(text: str, words: Sequence[Token], there: frozenset[str], stop: frozenset[str]) -> tuple[str, ...]:
-    """Return the *words* of *text* that are not *there*, without stop words but for those that deny."""
-    lacking = (token for token in words if root(token) and root(token) not in there)
-    named = (text[token.start : token.end] for token in lacking if token.key not in stop or is_denying(token))
-    return tuple(islice(dict.fromkeys(named), MAX_LISTED))

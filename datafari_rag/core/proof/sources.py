@@ -1,5 +1,5 @@
 """
-One document as it is looked into: blocks that begin anew, with their words, and the statements of those that matter.
+One document as it is looked into: blocks that begin anew, where words stand in them, and the statements of a few.
 
 Only what stands around the parts that the model saw is read. What a statement would be beyond an edge that is no edge
 of the stored text is not known: there it is a part.
@@ -8,16 +8,17 @@ of the stored text is not known: there it is a part.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 from datafari_rag.core.documents import HIGHLIGHTING, NO_ORIGINS, Extract
-from datafari_rag.core.proof.words import joined, line_of, root, rough_roots
+from datafari_rag.core.proof.words import Words, plain, rough_roots
 from datafari_rag.core.text.statements import EMPTY_LINE, STOPS, Statement, statements, texts_of
 from datafari_rag.core.text.structure import is_row
-from datafari_rag.core.text.tokens import Token, tokens
+from datafari_rag.core.text.tokens import VARIANT
 
 WHOLE_CHARS, REACH_CHARS = 40_000, 2_000
 """A longer text is read only this far around what the model saw."""
@@ -25,33 +26,18 @@ WHOLE_CHARS, REACH_CHARS = 40_000, 2_000
 BLOCK_CHARS = 300
 """The least characters of a block; statements of one block alone are compared together."""
 
+LONG_LINE_CHARS = 300
+"""A line of so many characters is a paragraph of its own."""
+
 MAX_WORK = 2_000_000
-"""Statements looked at and words read for one text: some seconds."""
+"""Words read and blocks looked at for one text: some seconds."""
 
 PREVIEW = "preview_content"
 """The field of documents whose text is the beginning of the stored one."""
 
 _JOINT = re.compile(r"\s…\s")
-_ANEW = re.compile(r"(?<!\s)(?P<gap>\s*\n)(?=#|[^\W_]++[^\w.)])")
-"""Behind an empty line, or a long line with a full stop, a word, which is no item, begins what no line introduces."""
-
-LONG_LINE_CHARS = 300
-"""A line of so many characters is a paragraph of its own."""
-
-
-class Words(NamedTuple):
-    """
-    The words of a statement: its *tokens*, their places counted from its start, and the *line* of their keys.
-
-    *full_line*, *raws* (the words as they are written) and *roots* are those of the statement with what introduces it;
-    a question has no roots.
-    """
-
-    tokens: list[Token]
-    line: str
-    full_line: str
-    raws: list[str]
-    roots: frozenset[str]
+_LINE = re.compile(r"\n(?=#|[^\W_]++[^\w.)])")
+"""A line that begins with a word, which is no item."""
 
 
 class Work:
@@ -79,11 +65,11 @@ class Region(NamedTuple):
 class Block:
     """The statements of a region, which are compared together."""
 
-    def __init__(self, text: str, region: Region) -> None:
-        """Read the words alone."""
-        self.text, self.region = text, region
-        self.roots = rough_roots(text[region.start : region.end])
-        self._words: dict[int, Words] = {}
+    def __init__(self, text: str, small: str, region: Region) -> None:
+        """Read the *region* of *text*, which is *small* in `plain` letters."""
+        self.text, self.region, self._small = text, region, small
+        self.rough = self._roots(region)
+        self._words: dict[int, tuple[Words, Words]] = {}
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -98,22 +84,26 @@ class Block:
         return found
 
     @cached_property
-    def rough(self) -> list[frozenset[str]]:
+    def rough_of_each(self) -> list[frozenset[str]]:
         """Return the rough roots of each statement with what introduces it."""
-        return [rough_roots(" ".join(texts_of(self.text, one))) for one in self.statements]
+        return [
+            frozenset[str]().union(*map(self._roots, (*one.above, one))) if one.above else self._roots(one)
+            for one in self.statements
+        ]
 
-    def words(self, number: int) -> Words:
-        """Return the words of a statement."""
+    def _roots(self, one: Region | Statement) -> frozenset[str]:
+        small = self._small[one.start : one.end]
+        if VARIANT in small:
+            # What one sign stands for, as in a ligature, moves what follows it.
+            small = plain(unicodedata.normalize("NFKC", self.text[one.start : one.end]))
+        return rough_roots(small)
+
+    def words(self, number: int) -> tuple[Words, Words]:
+        """Return the words of a statement, and those with what introduces it."""
         if number not in self._words:
             one = self.statements[number]
-            texts = [self.text[one.start : one.end], *(texts_of(self.text, one) if one.above else ())]
-            own, *each = map(tokens, texts)
-            line, *lines = map(line_of, texts, (own, *each))
-            said = [(text, token) for text, found in zip(texts[1:], each, strict=True) for token in found]
-            said = said or [(texts[0], token) for token in own]
-            roots = frozenset(() if one.is_question else (root(token) for _, token in said))
-            raws = [text[token.start : token.end] for text, token in said]
-            self._words[number] = Words(own, line, joined(lines) if lines else line, raws, roots)
+            own = Words(self.text[one.start : one.end])
+            self._words[number] = own, Words(*texts_of(self.text, one)) if one.above else own
         return self._words[number]
 
 
@@ -133,28 +123,31 @@ class Source:
         self.text = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
 
     @cached_property
-    def blocks(self) -> Sequence[Block]:
-        """Return the blocks in order."""
-        return [block for region in self._regions() for block in _blocks(self.text, region)]
+    def small(self) -> str:
+        """Return the text as rough roots are read from it."""
+        return plain(self.text)
 
     @cached_property
-    def roots(self) -> frozenset[str]:
-        """Return the rough roots of all blocks."""
-        return frozenset[str]().union(*(block.roots for block in self.blocks))
+    def blocks(self) -> Sequence[Block]:
+        """Return the blocks in order."""
+        return [Block(self.text, self.small, part) for region in self._regions() for part in _parts(self.text, region)]
 
     @cached_property
     def statements(self) -> list[Statement]:
         """Return the statements of all blocks."""
         return [one for block in self.blocks for one in block.statements]
 
+    @cached_property
+    def rough(self) -> frozenset[str]:
+        """Return the rough roots of all blocks."""
+        return frozenset[str]().union(*(block.rough for block in self.blocks))
+
     def _regions(self) -> Iterator[Region]:
         """Yield what is read, in order: of the parts of the stored text all, or what is near what the model saw."""
         text, document = self.text, self.extract.document
         if document.field == HIGHLIGHTING:
             edges = [0, *(edge for joint in _JOINT.finditer(text) for edge in joint.span()), len(text)]
-            yield from (
-                Region(*edge, is_begun=False, is_ended=False) for edge in zip(edges[::2], edges[1::2], strict=True)
-            )
+            yield from (Region(*edge, False, False) for edge in zip(edges[::2], edges[1::2], strict=True))
             return
         parts = [Region(run.start, run.start + run.length, run.stored == 0, False) for run in document.origins.runs]
         if document.origins is NO_ORIGINS:
@@ -174,15 +167,19 @@ class Source:
                 yield Region(low, high, part.is_begun and low == part.start, part.is_ended and high == part.end)
 
 
-def _blocks(text: str, region: Region) -> Iterator[Block]:
-    """Yield the blocks of *region*: each but the last has at least `BLOCK_CHARS` characters."""
+def _parts(text: str, region: Region) -> Iterator[Region]:
+    """
+    Yield the blocks of *region*: each but the last has at least `BLOCK_CHARS` characters.
+
+    Behind an empty line, or a long line with a full stop, a word begins what no line introduces.
+    """
     start, is_begun = region.start, region.is_begun
-    for match in _ANEW.finditer(text, region.start, region.end):
+    for match in _LINE.finditer(text, region.start, region.end):
         end = match.end()
-        is_empty = match["gap"].count("\n") > 1
-        line = "" if is_empty else text[text.rfind("\n", start, end - 1) + 1 : end - 1]
-        is_wrapped = not is_empty and (len(line) < LONG_LINE_CHARS or line[-1] not in STOPS or is_row(line))
-        if end - start >= BLOCK_CHARS and not (is_wrapped or text[end].islower()):
-            yield Block(text, Region(start, end, is_begun, is_ended=True))
+        if end - start < BLOCK_CHARS or text[end].islower():
+            continue
+        line = text[text.rfind("\n", start, end - 1) + 1 : end - 1].rstrip()
+        if not line or (len(line) >= LONG_LINE_CHARS and line[-1] in STOPS and not is_row(line)):
+            yield Region(start, end, is_begun, is_ended=True)
             start, is_begun = end, True
-    yield Block(text, Region(start, region.end, is_begun, region.is_ended))
+    yield Region(start, region.end, is_begun, region.is_ended)
