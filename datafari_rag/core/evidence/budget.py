@@ -69,10 +69,10 @@ def answering_for(
     """Return what `evidence_for` returns, nothing where there is less evidence than `rag.evidence.min` wants."""
     least = least_evidence(settings.rag)
     ask = replace(ask, question_language=language)
-    candidates = _candidates(ask, documents, settings.rag)
+    candidates = _candidates(ask, documents)
     weighed = weigh(ask.search_text or ask.question, candidates, language=language)
     if least <= 0:
-        return _evidence(ask, documents, weighed, settings=settings, count=count)
+        return _evidence(ask, candidates, weighed, settings=settings, count=count)
     by_words = weighed
     if any(document.reranked for document in candidates):
         # What words and vectors found is the evidence: a bad reranker may spoil the order, not hide what is there.
@@ -82,7 +82,7 @@ def answering_for(
     if evidence < least:
         stopped = [Candidate(doc.id, rank, doc.score, NO_EVIDENCE) for rank, doc in enumerate(candidates, 1)]
         return Selected((), tuple(stopped), evidence=evidence)
-    return replace(_evidence(ask, documents, weighed, settings=settings, count=count), evidence=evidence)
+    return replace(_evidence(ask, candidates, weighed, settings=settings, count=count), evidence=evidence)
 
 
 def evidence_for(
@@ -95,21 +95,22 @@ def evidence_for(
     or the window with the answer's space kept free, is cut or left out, the weakest first.
     """
     ask = replace(ask, question_language=language)
-    candidates = _candidates(ask, documents, settings.rag)
+    candidates = _candidates(ask, documents)
     weighed = weigh(ask.search_text or ask.question, candidates, language=language)
-    return _evidence(ask, documents, weighed, settings=settings, count=count)
+    return _evidence(ask, candidates, weighed, settings=settings, count=count)
 
 
 def _evidence(
-    ask: Ask, documents: Sequence[Document], weighed: Weighed, *, settings: Settings, count: Count
+    ask: Ask, candidates: Sequence[Document], weighed: Weighed, *, settings: Settings, count: Count
 ) -> Selected:
-    rag, candidates = settings.rag, _candidates(ask, documents, settings.rag)
+    rag = settings.rag
     if ask.token_budget is not None:
         most = ask.token_budget.max_documents
         shown = candidates
         if most:
             # One question has the same documents everywhere (contract §1): nodes are taken out of what others show.
             plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
+            documents = candidates[len(ask.attachments) :]
             looked_at = documents[: max(most, rag.search.candidates)]
             elsewhere = evidence_for(
                 plain, looked_at, language=ask.question_language or "en", settings=settings, count=count
@@ -167,7 +168,7 @@ def _max_documents(ask: Ask, rag: RagSettings) -> int:
     return most + len(ask.attachments)
 
 
-def _candidates(ask: Ask, documents: Sequence[Document], rag: RagSettings) -> list[Document]:
+def _candidates(ask: Ask, documents: Sequence[Document]) -> list[Document]:
     best = max((document.score for document in documents), default=0.0)
     files = [
         Document(id=f"attachment:{rank}", text=file.text, title=file.name, score=best + 1.0)

@@ -90,24 +90,6 @@ def choose(weighed: Weighed, limit: Limit) -> Selection:
     return Selection(chosen, _verdicts(weighed.order, chosen, rejected))
 
 
-def head(documents: Sequence[Document], limit: Limit) -> Selection:
-    """Return the beginnings of *documents*, each its equal share of *limit*, cut at a sentence end."""
-    best = list(documents[: limit.max_documents] if limit.max_documents else documents)
-    chosen: list[tuple[Document, tuple[Passage, ...]]] = []
-    room = limit.max_chars
-    for number, document in enumerate(best):
-        end = cut_at(document.text, min(len(document.text), room // (len(best) - number)))
-        if document.text[:end].strip():
-            chosen.append((document, (Passage(0, end, document.score),)))
-            room -= end
-    names = {id(document) for document, _ in chosen}
-    out = [
-        Candidate(d.id, rank, d.score, CHOSEN if id(d) in names else BUDGET if rank <= len(best) else RANK)
-        for rank, d in enumerate(documents, 1)
-    ]
-    return Selection(tuple(chosen), tuple(out))
-
-
 def nodes(
     question: str, documents: Sequence[Document], *, language: str, node_size: int, size_of: Callable[[str], int]
 ) -> tuple[tuple[Document, Passage], ...]:

@@ -2,15 +2,14 @@
 An index of vectors as values: a request to it, its pieces and passages, and the stamp that says what made them.
 
 Pure, and linear in the text. A piece is a few sentences, list items or rows: a place in the stored text, so that what
-is found in it can be cited. Title and heading are only its context, for the model that makes the vector. Where units
-end and which of them are headings is handed in, so that a better reader of structure can take the place of this one.
+is found in it can be cited. Title and heading are only its context, for the model that makes the vector.
 """
 
 from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -43,11 +42,6 @@ characters: a unit for each line of one character takes four times as long.
 
 MAX_TITLE_CHARS = 150
 
-Units = Callable[[str], Sequence[tuple[int, int]]]
-"""Cuts a text into units that stay whole where they can: (start, end) in order, none overlapping."""
-
-IsHeading = Callable[[str, int, int], bool]
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -69,15 +63,15 @@ def units_of(text: str) -> list[tuple[int, int]]:
     return units if len(units) <= most else blocks(text, BLOCK_CHARS)
 
 
-def pieces_of(text: str, *, units: Units = units_of, heading: IsHeading = is_heading) -> list[Piece]:
+def pieces_of(text: str) -> list[Piece]:
     """Return all of *text* but white space between units in pieces, in order, at most `MAX_PIECES`."""
     # Two pieces that follow each other are longer than one, or there is a heading between them.
     most = max(PIECE_CHARS, 4 * len(text) // MAX_PIECES + 1)
     least = max(LEAST_CHARS, 2 * len(text) // MAX_PIECES + 1)
     pieces: list[Piece] = []
     above = ""
-    for start, end in _bounded(text, units(text), most):
-        is_title = heading(text, start, end)
+    for start, end in _bounded(text, units_of(text), most):
+        is_title = is_heading(text, start, end)
         last = pieces[-1] if pieces else None
         is_full = last is not None and (end - last.start > most or (is_title and last.end - last.start >= least))
         if last is None or is_full:

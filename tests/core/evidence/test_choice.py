@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from datafari_rag.core.documents import Document, Passage
-from datafari_rag.core.evidence.choice import BUDGET, CHOSEN, DUPLICATE, RANK, Limit, Selection, head, nodes, select
+from datafari_rag.core.evidence.choice import BUDGET, CHOSEN, DUPLICATE, RANK, Limit, Selection, nodes, select
 from datafari_rag.core.evidence.extracts import extracts_for
 
 QUESTION = "What is the fare of the island ferry?"
@@ -121,21 +121,6 @@ def words(text: str) -> int:
 def test_a_large_document_is_answered_from_its_middle() -> None:
     text = FILLER * 4000 + FARE + " " + FILLER * 4000
     assert FARE in texts(chosen(document("a", text), max_chars=500))[0]
-
-
-def test_head_takes_the_beginnings_in_equal_shares() -> None:
-    made = [padded(str(number), FARE) for number in range(4)]
-    selection = head(made, Limit(600, 3))
-    assert [one.id for one, _ in selection.chosen] == ["0", "1", "2"]
-    assert all(passages[0].start == 0 for _, passages in selection.chosen)
-    assert sum(map(len, texts(selection))) <= 600
-    assert [one.verdict for one in selection.candidates] == [CHOSEN, CHOSEN, CHOSEN, RANK]
-
-
-def test_head_leaves_out_what_is_empty() -> None:
-    selection = head([document("a", " "), padded("b", FARE)], Limit(200, 0))
-    assert [one.id for one, _ in selection.chosen] == ["b"]
-    assert selection.candidates[0].verdict == BUDGET
 
 
 def test_nodes_are_bounded_ranked_and_do_not_overlap() -> None:

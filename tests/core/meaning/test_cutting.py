@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.meaning.near_search import LEAST_CHARS, MAX_PIECES, PIECE_CHARS, Piece, context_of, pieces_of
+from datafari_rag.core.meaning.near_search import MAX_PIECES, PIECE_CHARS, Piece, context_of, pieces_of
 
 SENTENCE = "Employees may take parental leave after the birth of a child, for up to six months in all. "
 
@@ -91,12 +91,6 @@ def test_pieces_hold_every_word_once_in_order_and_none_is_too_long(text: str) ->
     assert all(0 < p.end - p.start <= PIECE_CHARS for p in found)
 
 
-def test_another_reader_of_structure_can_be_handed_in() -> None:
-    text = "a" * 250 + "b" * 100
-    found = pieces_of(text, units=lambda text: [(0, 250), (250, 350)], heading=lambda text, start, end: start == 250)
-    assert found == [Piece(0, 250), Piece(250, 350)] and LEAST_CHARS < 250
-
-
 def test_the_context_is_title_heading_and_words_and_no_heading_twice() -> None:
     text = f"Sick leave\n\n{SENTENCE * 8}"
     first, second = pieces_of(text)[:2]
@@ -109,6 +103,6 @@ def test_the_context_is_title_heading_and_words_and_no_heading_twice() -> None:
 
 def test_white_space_in_a_unit_makes_no_piece() -> None:
     text = "a" + " " * 2000 + "b"
-    found = pieces_of(text, units=lambda text: [(0, len(text))])
+    found = pieces_of(text)
     assert [text[piece.start : piece.end].strip() for piece in found if piece.end - piece.start == 1] == ["a", "b"]
     assert all(text[piece.start : piece.end].strip() for piece in found)

@@ -32,10 +32,10 @@ from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import model_for, retriever_for
 from datafari_rag.core.access import ANONYMOUS, Filter, User, is_visible
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.documents import Citation, Document, Extract
+from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import NoAnswer, NoDocuments, RagError
 from datafari_rag.core.events import Answer, Failed, Sources
-from datafari_rag.core.evidence.choice import Limit, Selection, choose, head
+from datafari_rag.core.evidence.choice import Chosen, Limit, choose
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.evidence.gate import evidence_of, signals_in
 from datafari_rag.core.evidence.scoring import Weighed, weigh
@@ -43,6 +43,7 @@ from datafari_rag.core.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.sizes import cut_at
 from datafari_rag.pipeline import answer, collect, found_for
 from datafari_rag.ports import Retriever
 from datafari_rag.retrieval import Dependencies
@@ -291,9 +292,9 @@ def _hits(
     """
     most = setup.settings.rag.max_files
     order = sorted((result.document for result in weighed.order), key=lambda document: (-document.score, document.id))
-    hits = {"passages": _at_budgets(question, most, partial(choose, weighed), setup)}
+    hits = {"passages": _at_budgets(question, most, lambda limit: choose(weighed, limit).chosen, setup)}
     if setup.baselines:
-        hits["head"] = _at_budgets(question, most, partial(head, order), setup)
+        hits["head"] = _at_budgets(question, most, partial(_heads, order), setup)
         rag = structs.replace(setup.settings.rag, solr_field="highlighting", evidence_min=0.0)
         snippets = structs.replace(setup.settings, rag=rag)
         extracts = _extracts(Ask(question.text), setup.asks, snippets, dependencies)
@@ -302,18 +303,27 @@ def _hits(
 
 
 def _at_budgets(
-    question: Question, most: int, choose_within: Callable[[Limit], Selection], setup: TrialSetup
+    question: Question, most: int, choose_within: Callable[[Limit], Chosen], setup: TrialSetup
 ) -> tuple[bool, ...]:
     return tuple(
         holds(
-            [
-                e.text
-                for e in extracts_for(choose_within(Limit(budget, most)).chosen, is_cleaned=setup.settings.rag.clean)
-            ],
+            [e.text for e in extracts_for(choose_within(Limit(budget, most)), is_cleaned=setup.settings.rag.clean)],
             question.answers,
         )
         for budget in BUDGETS
     )
+
+
+def _heads(documents: Sequence[Document], limit: Limit) -> Chosen:
+    """Return the beginnings of the first *documents*, each its equal share of *limit*, cut at a sentence end."""
+    best, room = documents[: limit.max_documents], limit.max_chars
+    chosen: list[tuple[Document, tuple[Passage, ...]]] = []
+    for number, document in enumerate(best):
+        end = cut_at(document.text, min(len(document.text), room // (len(best) - number)))
+        if document.text[:end].strip():
+            chosen.append((document, (Passage(0, end, document.score),)))
+            room -= end
+    return tuple(chosen)
 
 
 def _extracts(ask: Ask, user: User, settings: Settings, dependencies: Dependencies) -> tuple[Extract, ...]:
