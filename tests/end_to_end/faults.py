@@ -24,6 +24,9 @@ from tests.support.wire import Wire, wire_to
 PATIENCE_S = 1.0
 """The limit of Solr and the authority; a fault may take it once to connect and once to wait, and no longer."""
 
+TOO_SLOW_S = 4 * PATIENCE_S
+"""Longer than the time to connect and the limit together, which an answer has that comes in one piece."""
+
 MODEL_PATIENCE_S = 2.0
 """The limit of the model, which is asked last."""
 
