@@ -235,7 +235,8 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
         if settings.rag.enable_logs:
             log_steps(reply, tried, selected)
     else:
-        failure = _nothing_in(reply, selected, dependencies.retriever.probe() if user.is_admin else None)
+        problem = dependencies.retriever.probe() if user.is_admin else None
+        failure = _nothing_in(reply, selected, problem, is_in_other_language=_are_foreign(reply.documents, asked_in))
     extracts = () if prompt is None else prompt.extracts
     trace = Trace(
         ask=ask,
@@ -250,7 +251,6 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
         found_by=reply.by,
         reranking=reply.reranking,
     )
-    spoken = {extract.document.language for extract in extracts} - {None, ""}
     sources = Sources(
         extracts,
         thoughts_for(trace, is_admin=user.is_admin),
@@ -258,7 +258,7 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
         stopwatch.ms,
         is_partial=reply.is_partial,
         has_few_words=prompt is not None and selected.evidence is not None and selected.evidence < FEW,
-        is_in_other_language=bool(asked_in and spoken) and asked_in not in spoken,
+        is_in_other_language=_are_foreign([extract.document for extract in extracts], asked_in),
         found_by=reply.by,
         reranking=reply.reranking,
         skipped=result.skipped,
@@ -266,14 +266,23 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
     return Prepared(sources, prompt, failure, steps.activity, selected.candidates)
 
 
-def _nothing_in(result: SearchResult, selected: Selected, problem: str | None) -> RagError:
+def _are_foreign(documents: Sequence[Document], asked_in: str) -> bool:
+    """Say whether the languages of question and documents are known, and none of *documents* is in the question's."""
+    spoken = {document.language for document in documents} - {None, ""}
+    return bool(asked_in and spoken) and asked_in not in spoken
+
+
+def _nothing_in(
+    result: SearchResult, selected: Selected, problem: str | None, *, is_in_other_language: bool
+) -> RagError:
     """Return why there is nothing to answer from; *problem* is what an administrator has to know of the search."""
     # The contents of a missing shard are unknown: "nothing was found" would be a guess.
     if result.is_partial:
         return SearchUnavailable(log="a part of the collection did not answer")
     if selected.is_without_room:
         return NoRoomForDocuments()
-    return NoDocuments(f"{NoDocuments.sentence} {problem}" if problem else None)
+    hint = "What was found is in another language than the question." if is_in_other_language else None
+    return NoDocuments(" ".join(filter(None, (NoDocuments.sentence, hint, problem))))
 
 
 class _CountedOnce:

@@ -233,6 +233,20 @@ def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | No
     assert "bad" not in retriever.searches[0][0].question
 
 
+@pytest.mark.parametrize(("spoken", "is_other"), [(("fr",), True), (("fr", "en"), False), ((None,), False)])
+def test_documents_in_another_language_than_the_question_are_told(
+    spoken: tuple[str | None, ...], is_other: bool
+) -> None:
+    documents = [replace(FLIGHT, id=str(number), language=code) for number, code in enumerate(spoken)]
+    ask = replace(ASK, question_language="en")
+
+    sources = events_of(ask, retriever=FakeRetriever(*documents))[0]
+    assert isinstance(sources, Sources) and sources.is_in_other_language is is_other
+    strict = settings_with(rag_evidence_min=0.99)
+    failed = events_of(ask, retriever=FakeRetriever(*documents), settings=strict)[-1]
+    assert isinstance(failed, Failed) and ("another language" in failed.error.reason) is is_other
+
+
 def test_the_beginning_ends_with_the_first_words_and_the_rest_stays_to_be_read() -> None:
     model = FakeModel("a", "b")
     events = answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model))

@@ -26,7 +26,7 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
     return {
         "noDocuments": (
             _("No document answers this question"),
-            _("Try other words, or fewer of them, or remove a filter."),
+            _("Try other words, or fewer of them, or the language of the documents, or remove a filter."),
         ),
         "noQuery": (_("Write a question first"), _("A few words are enough.")),
         "queryTooLong": (_("This question is too long"), _("A question can have at most 4000 characters.")),
