@@ -284,6 +284,14 @@ def _add_edges(app: Flask, worker: WorkerContext, gates: Mapping[str, Gate]) -> 
         response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response
 
+    @app.teardown_request
+    def leave(error: BaseException | None) -> None:
+        # A caller who leaves while the answer is made ends its greenlet here: what is held for it is given back.
+        if error is not None:
+            turn = current_turn()
+            turn.outcome = "aborted"
+            turn.finish()
+
     @app.errorhandler(RagError)
     def failed(error: RagError) -> Response:
         return current_turn().failed(error)

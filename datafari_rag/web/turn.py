@@ -223,8 +223,9 @@ class Turn:
 
     def open_stream(self) -> None:
         """Take one of the places for open streams until the request is over. Raises: Overloaded."""
-        self.worker.streams.enter(self.settings.server.limits.streams)
-        self._has_place = True
+        if not self._has_place:
+            self.worker.streams.enter(self.settings.server.limits.streams)
+            self._has_place = True
 
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""

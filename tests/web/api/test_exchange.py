@@ -340,6 +340,25 @@ def test_a_silent_model_is_an_answer_without_documents_and_one_that_breaks_off_i
     assert "It flies" in text and outcome == "ok"
 
 
+class Left(BaseException):
+    """What the server ends a request with whose caller left."""
+
+
+@pytest.mark.parametrize("door", [one for one in DOORS if one.name in ("select rag", "openai stream", "ai stream")])
+def test_a_caller_who_leaves_during_the_search_leaves_one_line_and_no_place(door: Door) -> None:
+    class Leaving(FakeRetriever):
+        def search(self, search: Search, access: Filter) -> SearchResult:
+            raise Left
+
+    trail = FakeTrail()
+    app = app_of(replace(fake_snapshot(Leaving(FLIGHT)), audit=trail))
+    with pytest.raises(Left):
+        door.send(app.test_client(), **{"X-User": "ann"}).get_data()
+    gc.collect()
+    assert [(record["outcome"], record["question"]) for record in trail.records] == [("aborted", QUESTION)]
+    assert (app.extensions["worker"].streams.open, app.extensions["worker"].starts._busy) == (0, 0)
+
+
 def test_a_place_is_held_until_the_documents_are_known() -> None:
     busy: list[int] = []
 
