@@ -231,7 +231,7 @@ CACHE = re.compile(r"(functools\.)?(lru_)?cache\b")
 
 
 def test_what_is_kept_for_ever_depends_on_nothing_that_a_request_says() -> None:
-    """What texts are made of is kept by `core.text.words.Remembered`, which bounds how many and how long they are."""
+    """What texts are made of is kept by `core.text.language.Remembered`, which bounds how many and how long."""
     kept = [
         name
         for path in MODULES

@@ -13,7 +13,7 @@ from datafari_rag.adapters.http import TIMEOUTS, UNREADABLE, Client, Fault, Requ
 from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.meaning.spread import PAIRS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.text.cleaning import encodable
 
 MAX_REPLY_BYTES = 1_000_000
 """Some servers send the texts back."""

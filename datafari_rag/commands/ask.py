@@ -30,7 +30,7 @@ from datafari_rag.core.ask import (
 from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.text.folding import clean
+from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.whole import SENTENCES
 from datafari_rag.pipeline import answer, collect
 from datafari_rag.protocols import ragapi

@@ -25,7 +25,7 @@ from datafari_rag.core.proof.judging import UNSUPPORTED
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.reference import as_properties
 from datafari_rag.core.settings.table import SolrSettings
-from datafari_rag.core.text.folding import clean
+from datafari_rag.core.text.cleaning import clean
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import GroundingResult, GroundingTask
 from datafari_rag.protocols.request import Incoming

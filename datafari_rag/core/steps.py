@@ -20,8 +20,8 @@ from datafari_rag.core.evidence.matching import hits_in, terms_of
 from datafari_rag.core.evidence.scoring import Ranked, Weighed, rare_among, weigh
 from datafari_rag.core.model.prompt import Prompt
 from datafari_rag.core.query.plan import content_words
-from datafari_rag.core.text.folding import visible
-from datafari_rag.core.text.words import is_empty_word
+from datafari_rag.core.text.cleaning import visible
+from datafari_rag.core.text.language import is_empty_word
 
 PASSAGE_CHARS = 1500
 """How much of the best passages of one document is read for names."""

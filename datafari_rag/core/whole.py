@@ -29,11 +29,11 @@ from datafari_rag.core.proof.judging import NEAR, QUOTED, UNSUPPORTED, VERIFIED
 from datafari_rag.core.proof.labels import MAX_TITLE_CHARS, DocumentLabels
 from datafari_rag.core.proof.links import is_target
 from datafari_rag.core.proof.marks import marks_in
-from datafari_rag.core.text.folding import clean, lowered, without_invisible
+from datafari_rag.core.text.cleaning import clean, without_invisible
+from datafari_rag.core.text.language import ASKING_WORDS
 from datafari_rag.core.text.sentences import MAX_CHARS, spans_or_blocks
 from datafari_rag.core.text.structure import is_row
-from datafari_rag.core.text.tokens import pieces_of
-from datafari_rag.core.text.words import STEMS, is_empty_word, is_unspaced
+from datafari_rag.core.text.tokens import is_content, tokens
 
 SENTENCES: Mapping[SummaryLength, int] = {"short": 3, "medium": 6, "long": 12}
 """How many sentences a summary of each length has, about."""
@@ -114,7 +114,6 @@ sentences: what has a word or less in each says nothing sentence by sentence.
 CANDIDATES = 30
 """So many of the best sentences are compared for each one that is chosen."""
 
-_WORD = re.compile(r"[^\W_]+")
 _ENDS = frozenset(".!?…。！？\"'»”’")
 _BACK = re.compile(
     r"(?:this|these|those|that|it|they|he|she|such|but|however|therefore|thus|also|and|or|so|then|otherwise"
@@ -145,12 +144,11 @@ def weigh(text: str, *, title: str, language: str) -> WeighedText:
     """Return every sentence of *text* with how well it stands for the whole."""
     most = max(SHORT_TEXT_SENTENCES, len(text) // LEAST_MEAN_CHARS)
     bounds = spans_or_blocks(text, most=most, block_chars=USUAL_CHARS[0])
-    memo: dict[str, tuple[str, ...]] = {}
-    stems = [_stems(text[start:end], language, memo) for start, end in bounds]
+    stems = [_stems(text[start:end], language) for start, end in bounds]
     shared = Counter(word for some in stems for word in some)
     total = len(bounds)
     weights = {word: math.log(1 + count) * math.log(1 + total / count) for word, count in shared.items()}
-    named = _stems(title[:MAX_TITLE_CHARS], language, memo)
+    named = _stems(title[:MAX_TITLE_CHARS], language)
     sentences = []
     for place, ((start, end), some) in enumerate(zip(bounds, stems, strict=True)):
         score = 0.0
@@ -216,15 +214,13 @@ def words_at(text: str, passage: Passage) -> str:
     return " ".join(clean(text[passage.start : passage.end], is_full=False)[0].split())
 
 
-def _stems(text: str, language: str, memo: dict[str, tuple[str, ...]]) -> frozenset[str]:
-    """Return the stems of the words that say something; *memo* has those that were made."""
-    stems: set[str] = set()
-    for word in _WORD.findall(lowered(text)):
-        if word not in memo:
-            is_little = not is_unspaced(word) and (len(word) < 2 or is_empty_word(word, language))
-            memo[word] = pieces_of(word) if is_unspaced(word) else () if is_little else (STEMS[word, language],)
-        stems.update(memo[word])
-    return frozenset(stems)
+def _stems(text: str, language: str) -> frozenset[str]:
+    """Return the stems of the words that say something."""
+    return frozenset(
+        token.stem
+        for token in tokens(text, language)
+        if len(token.stem) > 1 and is_content(token, language) and token.key not in ASKING_WORDS[language]
+    )
 
 
 def _shape(sentence: str) -> float:

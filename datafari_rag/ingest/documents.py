@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
 from datafari_rag.core.documents import PLACES_FIELD
-from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.text.cleaning import encodable
 from datafari_rag.core.text.language import SAMPLE_CHARS, detect
 from datafari_rag.core.text.structure import without_names
 from datafari_rag.ingest.parsers.parsed import MAX_TITLE_CHARS, Parsed

@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, inspect
 
 from datafari_rag.core.ask import MAX_DOCUMENTS, MAX_ID_CHARS, MAX_QUESTION_CHARS
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
-from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.core.text.cleaning import is_unicode
 
 Json = dict[str, Any]
 Record = TypeVar("Record")

@@ -13,7 +13,7 @@ from datafari_rag.core.query.plan import ReplyRoom
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.search_request import Browse, Fields
 from datafari_rag.core.settings.table import Settings, SolrSettings, fields_of
-from datafari_rag.core.text.folding import is_unicode, without_invisible
+from datafari_rag.core.text.cleaning import is_unicode, without_invisible
 from datafari_rag.core.text.language import detect
 from datafari_rag.protocols.request import Incoming
 

@@ -27,7 +27,7 @@ from datafari_rag.core.query import dates, filter_queries, plan, proposals, sele
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import SearchChoice, Settings
 from datafari_rag.core.solr import parameters
-from datafari_rag.core.text import folding, language, sentences, sizes, statements, structure, tokens, words
+from datafari_rag.core.text import cleaning, language, sentences, sizes, statements, structure, tokens
 from datafari_rag.protocols import ai, chat, grounding, ragapi, solr_select
 from datafari_rag.protocols import ai_conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
@@ -171,7 +171,7 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 READERS: dict[str, Reader] = {
     "core.model.servers.without_refused": lambda text: servers.without_refused(ServerNeeds(), refusal_of(text)),
     "core.model.servers.words_of": lambda text: servers.words_of(refusal_of(text), [text], ["secret"]),
-    "core.text.folding.visible": folding.visible,
+    "core.text.cleaning.visible": cleaning.visible,
     "core.answer.output_filter.Followups": lambda text: fed(output_filter.Followups(), text, len(text)),
     "core.answer.output_filter.Followups, by characters": lambda text: fed(output_filter.Followups(), text, 1),
     "core.answer.output_filter.OutputFilter": lambda text: fed(new_voice(), text, len(text)),
@@ -319,7 +319,7 @@ READERS: dict[str, Reader] = {
         [Document("a", text), Document("b", text)], text[:400], "en"
     ),
     "core.solr.parameters.numbered": parameters.numbered,
-    "core.text.folding.unescaped": folding.unescaped,
+    "core.text.cleaning.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
     "core.text.structure.cells_of": lambda text: structure.cells_of(text, 0, len(text)),
     "core.text.structure.has_tables": lambda text: structure.has_tables(text, 0, len(text)),
@@ -327,31 +327,25 @@ READERS: dict[str, Reader] = {
     "core.text.structure.is_in_table": lambda text: structure.is_in_table(text, 0, len(text)),
     "core.text.structure.row_lines": lambda text: structure.row_lines(text, are_neighbours=True),
     "core.text.structure.tables_in": structure.tables_in,
-    "core.text.folding.clean": lambda text: folding.clean(text, is_full=True),
-    "core.text.folding.clean, controls alone": lambda text: folding.clean(text, is_full=False),
-    "core.text.folding.without_directions": folding.without_directions,
-    "core.text.folding.is_unicode": folding.is_unicode,
-    "core.text.folding.encodable": folding.encodable,
-    "core.text.folding.without_invisible": folding.without_invisible,
-    "core.text.folding.aligned": folding.aligned,
-    "core.text.folding.fold": folding.fold,
-    "core.text.folding.folded": folding.folded,
+    "core.text.cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
+    "core.text.cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
+    "core.text.cleaning.without_directions": cleaning.without_directions,
+    "core.text.cleaning.is_unicode": cleaning.is_unicode,
+    "core.text.cleaning.encodable": cleaning.encodable,
+    "core.text.cleaning.without_invisible": cleaning.without_invisible,
     "core.text.language.detect": language.detect,
     "core.text.language.language_code": language.language_code,
-    "core.text.folding.lowered": folding.lowered,
+    "core.text.cleaning.lowered": cleaning.lowered,
     "core.text.sentences.blocks": lambda text: sentences.blocks(text, 350),
     "core.text.sentences.bounds_around": lambda text: [
         sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)
     ],
     "core.text.sentences.spans": sentences.spans,
-    "core.text.words.is_empty_word": lambda text: words.is_empty_word(text, "en"),
+    "core.text.language.is_empty_word": lambda text: language.is_empty_word(text, "en"),
     "core.text.sizes.estimate": sizes.estimate,
-    "core.text.tokens.with_forms": lambda text: tokens.with_forms(folding.lowered(text)),
+    "core.text.tokens.with_forms": lambda text: tokens.with_forms(cleaning.lowered(text)),
     "core.text.tokens.tokens": lambda text: tokens.tokens(text, "en"),
     "core.text.tokens.sought_in": lambda text: tokens.sought_in(text[:MAX_QUESTION_CHARS], "en"),
-    "core.text.words.words_of": lambda text: [
-        words.words_of(text[:MAX_QUESTION_CHARS], code) for code in ("en", "fr", "it")
-    ],
     "core.text.sizes.between_characters": lambda text: sizes.between_characters(text, len(text) - 1),
     "core.text.sizes.cut_at": lambda text: sizes.cut_at(text, len(text) // 2),
     "core.text.sizes.word_end": lambda text: sizes.word_end(text, 0, len(text) // 2),

@@ -20,7 +20,7 @@ from datafari_rag.commands.demo.command import _keep_endpoint
 from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.search_request import Browse, Search, Step
-from datafari_rag.core.text.words import words_of
+from datafari_rag.core.text.tokens import sought_in
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 
 DEMO = resources.files("datafari_rag.resources") / "demo"
@@ -120,7 +120,7 @@ def test_what_meaning_needs_is_said(arguments: list[str], code: int, sentence: s
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
 def test_each_question_has_its_answer_in_its_document_and_finds_it(directory: Path, question: dict[str, Any]) -> None:
     access = filter_for(User("admin", frozenset(USERS["admin"])), mode="tokens", anonymous="public")
-    words = tuple(word.text for word in words_of(question["question"], "en"))
+    words = sought_in(question["question"], "en")
     found = EmbeddedRetriever(directory).search(Search("", Step("any word", words, "OR"), 3), access).documents
     texts = [" ".join(document.text.lower().split()) for document in found if document.id in question["doc_ids"]]
     assert any(" ".join(answer.lower().split()) in text for answer in question["answers"] for text in texts)

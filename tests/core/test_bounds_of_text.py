@@ -7,7 +7,6 @@ from datafari_rag.core.evidence.passages import MAX_PIECES, pieces_of
 from datafari_rag.core.meaning.near_search import BLOCK_CHARS, FEW_UNITS, units_of
 from datafari_rag.core.proof.labels import MAX_MARK_CHARS, MAX_TITLE_CHARS, DocumentLabels, title_of
 from datafari_rag.core.proof.marks import MAX_BRACKETS, MAX_MARKS, marks_in
-from datafari_rag.core.text.folding import fold, folded
 from datafari_rag.core.text.sentences import MAX_TICKS, code_spans
 from datafari_rag.core.whole import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
 
@@ -41,17 +40,6 @@ def test_a_title_is_read_up_to_its_bound() -> None:
 def test_a_text_of_nothing_but_letters_is_cut_into_larger_pieces() -> None:
     assert len(pieces_of("a\n\n" * MAX_PIECES, 1)) <= MAX_PIECES
     assert len(pieces_of("a\n\n" * (10 * MAX_PIECES), 1)) <= MAX_PIECES
-
-
-def test_thousands_of_different_characters_fold_as_each_of_them_does() -> None:
-    letters = [chr(code) for code in range(0xFB00, 0xFE00)] + [chr(code) for code in range(0x2460, 0x2500)]
-    text = "a".join(letters)
-    assert fold(text).text == "a".join(map(folded, letters))
-
-
-def test_a_mark_that_grows_is_composed_with_its_letter() -> None:
-    assert fold("a\u0344").text == folded("a\u0308\u0301")
-    assert fold("\u0344e\u0301").text == "\u0308\u0301é"
 
 
 def test_a_text_of_very_short_sentences_is_weighed_in_blocks() -> None:

@@ -32,7 +32,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer
 from datafari_rag.core.evidence import extracts
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.text.folding import is_invisible
+from datafari_rag.core.text.cleaning import is_invisible
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import answer, collect

@@ -13,9 +13,8 @@ from flask.testing import FlaskClient
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import LazyGroup
-from datafari_rag.core.text.folding import folded
-from datafari_rag.core.text.tokens import sought_in
-from datafari_rag.core.text.words import STEMS, is_empty_word
+from datafari_rag.core.text.language import is_empty_word
+from datafari_rag.core.text.tokens import tokens
 from datafari_rag_trials.evaluation.questions import Question, questions_in
 
 HUT = Path(__file__).parents[1] / "data" / "mountain_hut"
@@ -26,8 +25,7 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 
 
 def content_words(text: str, language: str) -> set[str]:
-    words = [folded(word) for word in sought_in(text, language)]
-    return {STEMS[word, language] for word in words if not is_empty_word(word, language)}
+    return {token.stem for token in tokens(text, language) if token.stem and not is_empty_word(token.key, language)}
 
 
 @pytest.mark.parametrize("row", lines_of("in_other_words.jsonl"), ids=lambda row: row["id"])

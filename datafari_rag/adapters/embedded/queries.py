@@ -35,7 +35,7 @@ from datafari_rag.core.errors import BadSetting, UnfitValue
 from datafari_rag.core.query.dates import date_math_at
 from datafari_rag.core.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
 from datafari_rag.core.solr.parameters import usable_words
-from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.core.text.cleaning import is_unicode
 
 PRESENCE, PAIR = 3.0, 0.7
 """

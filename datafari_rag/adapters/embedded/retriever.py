@@ -69,7 +69,7 @@ from datafari_rag.core.messages import message
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.query.plan import ReplyRoom, plain_step
 from datafari_rag.core.search_request import FACET_LIMIT, Browse, Search, SearchResult
-from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.core.text.cleaning import is_unicode
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""

@@ -24,8 +24,8 @@ from tantivy import Index, Schema, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.text.language import MAX_LANGUAGES, Remembered, language_codes, listed
 from datafari_rag.core.text.tokens import Token, stems, tokens
-from datafari_rag.core.text.words import MAX_LANGUAGES, Remembered, language_codes, listed
 
 SCHEMA_VERSION = 8
 """Counts changes after which an index has to be made again: fields, tokens, how texts are cut, what is stored."""

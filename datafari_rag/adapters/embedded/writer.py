@@ -46,7 +46,7 @@ from datafari_rag.core.evidence.parts import MAX_NUMBER, key_of
 from datafari_rag.core.evidence.passages import pieces_of
 from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.core.query.dates import moment_of
-from datafari_rag.core.text.folding import encodable, is_unicode
+from datafari_rag.core.text.cleaning import encodable, is_unicode
 from datafari_rag.core.text.structure import MAX_DEPTH, Heading, headings_in
 from datafari_rag.core.vectors import EmbeddingModel
 

@@ -68,7 +68,7 @@ from datafari_rag.core.solr.passage_parameters import (
     parts_params,
 )
 from datafari_rag.core.solr.schema import Schema
-from datafari_rag.core.text.folding import is_unicode, unescaped
+from datafari_rag.core.text.cleaning import is_unicode, unescaped
 from datafari_rag.core.vectors import EmbeddingModel
 
 log = logging.getLogger(__name__)

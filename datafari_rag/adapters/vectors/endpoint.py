@@ -18,7 +18,7 @@ from datafari_rag.adapters.http import TIMEOUTS, Client, Fault, Request
 from datafari_rag.adapters.retries import retry_wait_s
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
-from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.text.cleaning import encodable
 from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, unit_vector
 
 MAX_NUMBER_BYTES = 32

@@ -18,7 +18,7 @@ import numpy as np
 import onnxruntime
 
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsUnavailable
-from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.text.cleaning import encodable
 from datafari_rag.core.vectors import MAX_DIMENSIONS, EmbeddingModel, Purpose, Vector, unit_vector
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from datafari_rag.core.text.folding import VisibleText
+from datafari_rag.core.text.cleaning import VisibleText
 
 MAX_QUESTION_CHARS = 300
 """A mark longer than this is text, so that buffering is bounded."""

@@ -20,7 +20,7 @@ from datafari_rag.core.evidence.matching import Hits, hits_in, terms_of
 from datafari_rag.core.evidence.passages import Piece, is_heading
 from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, named_in, near_of, nearness_of, piece_scores
 from datafari_rag.core.proof.sources import Source, is_prose
-from datafari_rag.core.text.folding import clean
+from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.language import detect, sentence_in
 from datafari_rag.core.text.statements import STOPS, texts_of
 from datafari_rag.core.text.tokens import tokens

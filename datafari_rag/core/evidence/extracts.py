@@ -19,7 +19,7 @@ from datafari_rag.core.documents import (
     joined,
 )
 from datafari_rag.core.proof.labels import file_name, labels_for, plain_label
-from datafari_rag.core.text.folding import clean, unescaped
+from datafari_rag.core.text.cleaning import clean, unescaped
 from datafari_rag.core.text.structure import (
     MAX_DEPTH,
     REACH_CHARS,

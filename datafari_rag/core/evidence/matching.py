@@ -14,9 +14,9 @@ from itertools import groupby
 from math import log
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
-from datafari_rag.core.text.folding import lowered
+from datafari_rag.core.text.cleaning import lowered
+from datafari_rag.core.text.language import ASKING_WORDS, Remembered
 from datafari_rag.core.text.tokens import LETTER, VARIANT, Token, is_content, is_sign, tokens, with_forms
-from datafari_rag.core.text.words import Remembered, is_asking_word
 
 MAX_TERMS = 40
 """Terms of a question that are looked for; the first ones say what it is about."""
@@ -61,7 +61,7 @@ Hits = tuple[tuple[int, ...], ...]
 def terms_of(question: str, language: str) -> tuple[Term, ...]:
     """Return what to look for in a text for *question*; empty only when it has no word at all."""
     words = [token for token in tokens(question[:MAX_QUESTION_CHARS], language) if token.stem]
-    content = [word for word in words if is_content(word, language) and not is_asking_word(word.key, language)] or words
+    content = [word for word in words if is_content(word, language) and word.key not in ASKING_WORDS[language]] or words
     capital = [_is_name(word, question) for word in content]
     # In German every noun is capital; where all words are, none is told from the others by it.
     names = [False] * len(content) if language == "de" or all(capital) else capital

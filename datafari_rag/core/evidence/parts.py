@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, Nearness, OffsetMap, OffsetRun
 from datafari_rag.core.evidence.matching import Term, terms_of
-from datafari_rag.core.text.folding import lowered
+from datafari_rag.core.text.cleaning import lowered
 from datafari_rag.core.text.sentences import blocks, bounds_around
 
 MAX_PARTS, MAX_CHARS = 300, 80_000

@@ -22,7 +22,7 @@ from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.evidence.matching import MAX_TERMS, Hits, Term, hits_in, rarity, terms_of
 from datafari_rag.core.evidence.passages import Piece, pieces_of
 from datafari_rag.core.proof.labels import MAX_TITLE_CHARS, file_name
-from datafari_rag.core.text.folding import lowered
+from datafari_rag.core.text.cleaning import lowered
 
 ENGINE, BEST, WORDED, TITLE, LANGUAGE = 6.0, 4.0, 5.0, 1.2, 3.0
 """

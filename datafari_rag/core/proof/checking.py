@@ -37,9 +37,8 @@ from datafari_rag.core.proof.labels import DocumentLabels, labels_for
 from datafari_rag.core.proof.links import is_target
 from datafari_rag.core.proof.marks import Claim, Mark, claims_in, marks_in
 from datafari_rag.core.proof.sources import Source, Work
-from datafari_rag.core.text.folding import without_invisible
-from datafari_rag.core.text.language import detect, sentence_in
-from datafari_rag.core.text.words import language_codes
+from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.core.text.language import detect, language_codes, sentence_in
 
 UNKNOWN = "unknown"
 """The status of a mark that names no document."""

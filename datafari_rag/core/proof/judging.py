@@ -19,9 +19,9 @@ from operator import itemgetter
 
 from datafari_rag.core.proof.sources import Block, Source, Work, is_prose
 from datafari_rag.core.proof.words import Words, is_denying, plain, rough_roots, word_lists
+from datafari_rag.core.text.language import FUNCTION_WORDS
 from datafari_rag.core.text.statements import asks
 from datafari_rag.core.text.tokens import VARIANT
-from datafari_rag.core.text.words import FUNCTION_WORDS
 
 VERIFIED, QUOTED, NEAR, UNSUPPORTED = "verified", "quoted", "near", "unsupported"
 STATUSES = (VERIFIED, QUOTED, NEAR, UNSUPPORTED)

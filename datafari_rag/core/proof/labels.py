@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote, urlsplit
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.text.folding import folded, without_invisible
+from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.core.text.tokens import tokens
 
 MAX_LABEL_CHARS = 60
 
@@ -20,8 +22,8 @@ _COLONS = re.compile(r"(?<!:):++(?= )")
 _PLACE = re.compile(
     r"(?:\^|(?:documents?|docs?\.?|sources?|quelle|fuente|dokument|documento)\s*+(?:[#:]\s*+)?)?(\d{1,4})(?:†.*)?"
 )
-_PLACES = re.compile(r"\d{1,4}(?:\s*+[,;–-]\s*+\d{1,4})++")
-_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
+_PLACES = re.compile(r"\d{1,4}(?:\s*+[,;‐–-]\s*+\d{1,4})++")
+_RANGE = re.compile(r"(\d+)(?:\s*[‐–-]\s*(\d+))?")
 MAX_RANGE = 50
 """A longer range of numbers is no mark."""
 
@@ -38,7 +40,7 @@ def title_of(document: Document) -> str:
 
 def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     """
-    Return one label for each document, unique in the folding by which marks are compared, in the same order.
+    Return one label for each document, no two of the same words, in the same order.
 
     A label has no square bracket, no line end and no colon followed by a space, and at most 60 characters; a second
     one of the same spelling gets " (2)", a third " (3)". None can be read as a number: `[1]` is the first document,
@@ -48,14 +50,14 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     labels: list[str] = []
     for document in documents:
         label = unique = next(filter(_is_label, map(plain_label, _names(document))), "document")
-        number = numbers.get(folded(label), 0)
-        while folded(unique) in numbers:
+        number = numbers.get(key_of(label), 0)
+        while key_of(unique) in numbers:
             # From the last one of this name on: else a thousand documents of one name would be compared in pairs.
             number += 1
             suffix = f" ({number})"
             unique = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix
-        numbers[folded(label)] = max(number, 1)
-        numbers.setdefault(folded(unique), 1)
+        numbers[key_of(label)] = max(number, 1)
+        numbers.setdefault(key_of(unique), 1)
         labels.append(unique)
     return tuple(labels)
 
@@ -68,7 +70,8 @@ def plain_label(text: str) -> str:
 
 
 def numbers_in(inside: str) -> Sequence[int]:
-    """Return the numbers that the folded text between two brackets consists of; empty when it is anything else."""
+    """Return the numbers that the text between two brackets consists of; empty when it is anything else."""
+    inside = " ".join(unicodedata.normalize("NFKC", without_invisible(inside)).lower().split())
     place = _PLACE.fullmatch(inside)
     if place is not None:
         return (int(place.group(1)),)
@@ -87,7 +90,12 @@ def _names(document: Document) -> list[str]:
 
 def _is_label(name: str) -> bool:
     """Say whether *name* has a word, and cannot be taken for a number."""
-    return any(map(str.isalpha, name)) and not numbers_in(folded(name))
+    return any(map(str.isalpha, name)) and not numbers_in(name)
+
+
+def key_of(label: str) -> str:
+    """Return the words by which labels are compared, however a model writes them; "" where it has none."""
+    return " ".join(token.key for token in tokens(label))
 
 
 def file_name(url: str) -> str:
@@ -108,8 +116,8 @@ class DocumentLabels:
 
     def __init__(self, labels: Iterable[str]) -> None:
         """Remember *labels*; the first one is document 1."""
-        self._labels = [folded(label) for label in labels]
-        self._places = {label: place for place, label in reversed(list(enumerate(self._labels)))}
+        self._labels = [key_of(label) for label in labels]
+        self._places = {label: place for place, label in reversed(list(enumerate(self._labels))) if label}
 
     def places(self, inside: str) -> tuple[int, ...]:
         """
@@ -120,8 +128,7 @@ class DocumentLabels:
         """
         if len(inside) > MAX_MARK_CHARS:
             return ()
-        name = folded(inside)
-        if numbers := numbers_in(name):
+        if numbers := numbers_in(inside):
             return tuple(number - 1 for number in numbers if 1 <= number <= len(self._labels))
-        matches = (self._places.get(spelled) for spelled in (name, folded(plain_label(inside))))
+        matches = (self._places.get(key_of(spelled)) for spelled in (inside, plain_label(inside)))
         return next(((place,) for place in matches if place is not None), ())

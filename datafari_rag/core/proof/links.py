@@ -11,7 +11,7 @@ import re
 from urllib.parse import quote, urlencode, urlsplit
 
 from datafari_rag.core.documents import Citation, Document
-from datafari_rag.core.text.folding import unescaped
+from datafari_rag.core.text.cleaning import unescaped
 
 SCHEMES = frozenset(("http", "https", "file", "smb", "ftp", "ftps", "sftp", "nfs", "dav", "davs", "cifs"))
 

@@ -14,9 +14,9 @@ from importlib.resources import files
 from itertools import islice
 from typing import NamedTuple
 
-from datafari_rag.core.text.folding import lowered, unusual_characters
+from datafari_rag.core.text.cleaning import lowered, unusual_characters
+from datafari_rag.core.text.language import Remembered
 from datafari_rag.core.text.tokens import VARIANT, Token, tokens, with_forms
-from datafari_rag.core.text.words import Remembered
 
 LONG_UNIT = 4
 """From this length on a word behind a number is no unit that capitals tell from another."""

@@ -20,10 +20,9 @@ from datafari_rag.core.model.servers import CONVERSATION
 from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import RagSettings, Settings
-from datafari_rag.core.text.folding import visible
-from datafari_rag.core.text.language import detect, language_code
-from datafari_rag.core.text.tokens import sought_in
-from datafari_rag.core.text.words import is_empty_word, is_in_capitals, is_unspaced
+from datafari_rag.core.text.cleaning import visible
+from datafari_rag.core.text.language import detect, is_empty_word, is_in_capitals, language_code
+from datafari_rag.core.text.tokens import is_sign, sought_in
 
 TURN_TOKENS = 8
 """What role and frame of one message cost, at most."""
@@ -96,7 +95,7 @@ def steps_for(question: str, *, language: str, operator: Operator) -> tuple[Step
         # Any word is enough already, and words that only ask would find every document that asks something.
         return (Step("asked", content, "OR"),)
     any_word = Step("any word", content, "OR")
-    if len(content) < len(words) or sum(map(is_unspaced, words)) > MANY_PIECES:
+    if len(content) < len(words) or sum(map(is_sign, words)) > MANY_PIECES:
         least = _FIFTH if len(content) > FEW_WORDS else _ANY
         return _without_repeats((Step("asked", content, "AND", least), any_word))
     least = _THIRD if len(content) > FEW_KEY_WORDS else _ANY

@@ -42,8 +42,9 @@ from datafari_rag.core.solr.handler_parameters import (
     of_fields,
 )
 from datafari_rag.core.solr.schema import FIELD_NAME, Kind, Schema
-from datafari_rag.core.text.folding import is_unicode
-from datafari_rag.core.text.words import is_function_word, is_in_capitals, is_unspaced
+from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.language import FUNCTION_WORDS, is_in_capitals
+from datafari_rag.core.text.tokens import is_sign
 
 Params = Mapping[str, str | Sequence[str]]
 
@@ -321,7 +322,7 @@ def usable_words(words: Iterable[str], language: str) -> tuple[str, ...]:
     pieces = [piece for word in words for piece in _UNSENDABLE.sub(" ", word).split()]
     by_fold = {piece.casefold(): piece[:MAX_WORD_CHARS] for piece in reversed(pieces) if any(map(str.isalnum, piece))}
     usable = tuple(reversed(by_fold.values()))
-    own = [word for word in usable if is_in_capitals(word, usable) or not is_function_word(word.lower(), language)]
+    own = [word for word in usable if is_in_capitals(word, usable) or word.lower() not in FUNCTION_WORDS[language]]
     return (tuple(own) or usable)[:MAX_WORDS]
 
 
@@ -359,7 +360,7 @@ def escaped(word: str) -> str:
     they have nothing that could be escaped. A piece of an unspaced script is a phrase in quotation marks: the usual
     tokenizer makes single characters of it, which side by side mean something.
     """
-    if len(word) > 1 and is_unspaced(word):
+    if len(word) > 1 and is_sign(word):
         return f'"{_SYNTAX.sub(_ESCAPE, word)}"'
     return word.lower() if word in ("AND", "OR", "NOT", "TO") else _SYNTAX.sub(_ESCAPE, word)
 

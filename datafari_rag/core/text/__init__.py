@@ -1,1 +1,1 @@
-"""Text as the service sees it: cleaning, folding, words, sentences, languages, sizes; nothing of questions."""
+"""Text as the service sees it: what is visible, words, sentences, tables, languages, sizes; nothing of questions."""

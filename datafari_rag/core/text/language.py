@@ -1,23 +1,96 @@
 """
-The language of a text as a value, or none where it is not sure.
+What is known of a language, and the language of a text as a value, "" where it is not sure.
 
-A language without a data file (`words`) is a language of which nothing is known.
+The words of a language are data, one file a language in `resources/languages`, which a speaker can correct without
+Python; they are read once, as the code itself is. Of a language without a file nothing is known.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
 
-from datafari_rag.core.text.words import (
-    ASKING_WORDS,
-    FUNCTION_WORDS,
-    LISTS,
-    MAX_LANGUAGES,
-    Remembered,
-    language_codes,
-    listed,
-)
+MAX_LANGUAGES = 64
+"""So many languages are kept: callers and documents may name as many as there are codes."""
+
+LONG_UNITS = 60
+"""No word of a language is so long; longer ones are neither stemmed nor kept in memory."""
+
+Key = TypeVar("Key", bound=str | tuple[Any, ...])
+Value = TypeVar("Value")
+
+
+class Remembered(dict[Key, Value]):
+    """
+    What *find* finds for a word, or for a word and what else it depends on; what it found before is kept.
+
+    Every text of callers and documents that is kept between requests is kept here: at most *most* words, none that is
+    longer than words are. What is kept is found without a call of Python's.
+    """
+
+    def __init__(self, find: Callable[[Key], Value], most: int) -> None:
+        """Keep nothing yet."""
+        super().__init__()
+        self._find, self._most = find, most
+
+    def __missing__(self, key: Key) -> Value:
+        """Find what is not kept."""
+        value = self._find(key)
+        if len(key if isinstance(key, str) else key[0]) <= LONG_UNITS:
+            if len(self) >= self._most:
+                self.clear()
+            self[key] = value
+        return value
+
+
+def _language_lists(code: str) -> Mapping[str, Any]:
+    file = files("datafari_rag.resources") / "languages" / f"{code}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if code.isalpha() and file.is_file() else {}
+
+
+LISTS = Remembered(_language_lists, MAX_LANGUAGES)
+"""What the data file of a language says, by its code; nothing where it has none."""
+
+
+def listed(code: str, name: str) -> list[str]:
+    """Return what stands between commas under *name* in the data of a language, in order; [] where nothing does."""
+    text = " ".join(LISTS[code].get(name, "").split())
+    return [word.strip() for word in text.split(",")] if text else []
+
+
+@cache
+def language_codes() -> tuple[str, ...]:
+    """Return the codes of the languages that have a data file, in order."""
+    names = (file.name for file in (files("datafari_rag.resources") / "languages").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def _words_under(name: str) -> Remembered[str, frozenset[str]]:
+    return Remembered(lambda code: frozenset(listed(code, name)), MAX_LANGUAGES)
+
+
+FUNCTION_WORDS, ASKING_WORDS = _words_under("function"), _words_under("asking")
+"""
+Of a language by its code: its stop words, and the words of a question that do not describe what it asks for.
+
+All of them are in small letters.
+"""
+
+
+def is_empty_word(word: str, language: str) -> bool:
+    """Say whether the lower-case *word* carries no content in *language*, or only asks."""
+    return word in FUNCTION_WORDS[language] or word in ASKING_WORDS[language]
+
+
+def is_in_capitals(word: str, among: Iterable[str]) -> bool:
+    """Say whether *word* is in capitals and not all that it stands *among* are: then it is no stop word (IT, US)."""
+    return len(word) > 1 and word.isupper() and word.isalpha() and any(map(str.islower, among))
+
 
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 
-from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.language import FUNCTION_WORDS, detect, language_codes, listed
 from datafari_rag.core.text.structure import Table, tables_in, uncovered
-from datafari_rag.core.text.words import FUNCTION_WORDS, language_codes, listed
 
 _ANYWHERE = frozenset(
     "mr mrs ms dr prof st sr jr vs etc inc ltd co corp al p pp ed eds vol cf ca no nr fig".split()  # noqa: SIM905

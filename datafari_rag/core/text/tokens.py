@@ -14,16 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from datafari_rag.core.text.folding import unusual_characters
-from datafari_rag.core.text.words import (
-    FUNCTION_WORDS,
-    LISTS,
-    STEMS,
-    Remembered,
-    is_unspaced,
-    language_codes,
-    words_of,
-)
+from datafari_rag.core.text.cleaning import unusual_characters
+from datafari_rag.core.text.language import FUNCTION_WORDS, LISTS, LONG_UNITS, Remembered, language_codes, listed
 
 
 class Token(NamedTuple):
@@ -54,9 +46,10 @@ _MARKS = f"{_ACCENTS}{_POINTS}{_VOWEL_SIGNS}{_INVISIBLE}"
 # Scripts that put no blanks between words. Each sign is a token, with the vowels and tones that stand above, below or
 # behind it. Korean puts blanks between words that carry their particles: they are read in the same way.
 _SOUTH_EAST = r"\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103f\u104c-\u108f\u109a-\u109f\u1780-\u17d3\u17dc\u17dd"
+_KATAKANA = r"\u30a1-\u30ff\uff66-\uff9f"
 _HAN_KANA = (
-    r"\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u309f\u30a1-\u30ff\u3105-\u312f\u31a0-\u31ff\u3400-\u4dbf"
-    r"\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+    rf"\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u309f{_KATAKANA}\u3105-\u312f\u31a0-\u31ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _HANGUL = r"\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc"
 _UNSPACED = f"{_SOUTH_EAST}{_HAN_KANA}{_HANGUL}"
@@ -206,24 +199,52 @@ _SIGN_FORMS: Remembered[str, str] = Remembered(_sign_form, 20_000)
 """What stands in place of a small letter or sign, by that."""
 
 
-_KATAKANA = re.compile(r"([\u30a1-\u30fa\u30fc-\u30fe]+)")
+_WHOLE_RUNS = re.compile(rf"([{_KATAKANA}]+|[{_HANGUL}]+)")
 _IDEOGRAPHIC = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_WITHIN = frozenset("-‑–_./@:+&") | {"::"}
+_CODE = re.compile(rf"[\d_./@:+#{_APOSTROPHES}]|(?<=[a-z])[A-Z]")
+_POSSESSIVE = re.compile(rf"[{_APOSTROPHES}]s?$")
 
 
 def sought_in(text: str, language: str) -> tuple[str, ...]:
     """
-    Return the words of *text* that are looked for, in order, a run of a script without blanks in pieces.
+    Return the words of *text* as they are looked for, in order; without syntax, none is empty.
 
-    The whole clause would be one phrase that hardly any document has. Katakana stays whole: Solr takes it for one word.
+    Numbers with their marks, file names and the like stay whole, and so do katakana and Korean words, which Solr takes
+    for one; of other scripts without blanks each word is a piece. An article that is joined to its word is left out.
     """
     words: list[str] = []
-    for word in words_of(text, language):
-        if not is_unspaced(word.text):
-            words.append(word.text)
-            continue
-        for run in filter(None, _KATAKANA.split(word.text)):
-            words.extend((run,) if _KATAKANA.fullmatch(run) else pieces_of(run))
+    for run in _runs(text, FUNCTION_WORDS[language]):
+        start, end = run[0].start, run[-1].end
+        if is_sign(run[0].key):
+            for part in filter(None, _WHOLE_RUNS.split(text[start:end])):
+                words.extend((part,) if _WHOLE_RUNS.match(part) else pieces_of(part))
+        elif _CODE.search(whole := _POSSESSIVE.sub("", text[start:end])):
+            words.append(whole)
+        else:
+            words.extend(_POSSESSIVE.sub("", text[token.start : token.end]) for token in run)
     return tuple(words)
+
+
+def _runs(text: str, articles: frozenset[str]) -> list[list[Token]]:
+    """Return the tokens of *text* that have a letter or digit, those together that nothing but a mark is between."""
+    runs: list[list[Token]] = []
+    for token in tokens(text):
+        if not any(map(str.isalnum, token.key)):
+            continue
+        before = runs[-1][-1] if runs else None
+        if before is None or is_sign(before.key) != is_sign(token.key):
+            runs.append([token])
+            continue
+        between = text[before.end : token.start]
+        is_elided = between != "" and between in _APOSTROPHES
+        if is_elided and before.key in articles:
+            runs[-1] = [token]
+        elif is_elided or (not between if is_sign(token.key) else between in _WITHIN):
+            runs[-1].append(token)
+        else:
+            runs.append([token])
+    return runs
 
 
 def pieces_of(run: str) -> tuple[str, ...]:
@@ -313,12 +334,48 @@ def _bare(word: str) -> str:
     return apart.translate(_BASES)
 
 
+_MIN_STEM = {"de": 4}
+_DEFAULT_MIN_STEM = 3
+_LONG_SUFFIX, _LONGEST_SUFFIX = 3, 8
+_SHORT_WORDS_TOO = frozenset({"ing", "ings", "ies", "ied", "ers"})
+_VOWELS = frozenset("aeiouyàâéèêëîïôöùûüáíóú")
+_SUFFIXES: Remembered[str, frozenset[str]] = Remembered(lambda code: frozenset(listed(code, "suffixes")), 64)
+
+
+def stem_of(word: str, language: str) -> str:
+    """
+    Return the beginning of the lower-case *word* that its inflections share; never empty where *word* is not.
+
+    A language without a list, a short word, a very long one and anything with a digit come back whole.
+    """
+    suffixes = _SUFFIXES[language]
+    if not suffixes or not _DEFAULT_MIN_STEM < len(word) <= LONG_UNITS or not word.isalpha():
+        return word
+    least = _MIN_STEM.get(language, _DEFAULT_MIN_STEM)
+    for size in range(min(_LONGEST_SUFFIX, len(word)), 0, -1):
+        suffix = word[-size:]
+        if suffix in suffixes:
+            rest = _single(word[:-size], least)
+            # A long suffix off a short word leaves too little to distinguish words: current, cure.
+            is_long = size >= _LONG_SUFFIX and suffix not in _SHORT_WORDS_TOO
+            if len(rest) >= least + is_long and (language == "ru" or not _VOWELS.isdisjoint(rest)):
+                # The final vowel of the base word goes too: studying, study.
+                return rest[:-1] if len(rest) > least and rest[-1] in "eyi" else rest
+    return _single(word, least)
+
+
+def _single(rest: str, least: int) -> str:
+    """Undo a doubled last consonant: running, run; planned, plan."""
+    is_doubled = len(rest) > least and rest[-1] == rest[-2] and rest[-1] not in "sz"
+    return rest[:-1] if is_doubled else rest
+
+
 def _form(language: str, raw: str) -> tuple[str, str]:
     key = _key(raw)
     if not any(map(str.isalnum, key)):
         return key, ""
     word = key.removesuffix("'s")
-    return key, _bare(STEMS[word, language])
+    return key, _bare(stem_of(word, language))
 
 
 def _forms(language: str) -> Remembered[str, tuple[str, str]]:

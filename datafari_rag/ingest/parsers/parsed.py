@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from datafari_rag.core.text.folding import encodable
+from datafari_rag.core.text.cleaning import encodable
 
 MAX_CHARS = 20_000_000
 """Longest text taken from one file, in characters; what follows is cut off."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeGuard
 
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.text.folding import is_unicode
+from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.protocols.records import Record, read
 
 MODERN = "2026-07-28"

@@ -16,7 +16,7 @@ from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import document_link, passage_link, target_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import OpenaiSettings, Settings
-from datafari_rag.core.text.folding import without_invisible
+from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.language import sentence_in
 from datafari_rag.protocols.chat_reply_parts import Json, status_of
 

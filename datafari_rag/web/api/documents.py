@@ -14,7 +14,7 @@ from datafari_rag.core.errors import BadRequest, NotFound, Overloaded, TooManyRe
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.search_request import STORED
-from datafari_rag.core.text.folding import without_invisible
+from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.structure import header_above, is_in_table
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import PagePicture

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.proof.labels import file_name
-from datafari_rag.core.text.folding import unescaped, without_directions, without_invisible
+from datafari_rag.core.text.cleaning import unescaped, without_directions, without_invisible
 
 FIELDS = "id,title,url,last_modified,extension,preview_content"
 ROWS = 10

@@ -23,7 +23,7 @@ from datafari_rag.core.events import Finished
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.proof.labels import file_name
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.text.folding import without_invisible
+from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming, PassThrough
 from datafari_rag.web.api.answers import context_of, parsed, whole_answer
 from datafari_rag.web.api.search import SELECT, hits_for

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.proof.labels import DocumentLabels, file_name, labels_for, title_of
-from datafari_rag.core.text.folding import folded
+from datafari_rag.core.proof.labels import DocumentLabels, file_name, key_of, labels_for, title_of
 
 
 @pytest.mark.parametrize(
@@ -59,11 +58,11 @@ def test_labels_never_clash_however_they_are_written() -> None:
 
 def test_a_thousand_documents_of_one_title_are_numbered_without_comparing_them_in_pairs() -> None:
     documents = [Document(str(number), "", title="Report") for number in range(1_000)]
-    foldings = 0
+    comparisons = 0
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        nonlocal foldings
-        foldings += event == "call" and frame.f_code is folded.__code__
+        nonlocal comparisons
+        comparisons += event == "call" and frame.f_code is key_of.__code__
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -72,13 +71,13 @@ def test_a_thousand_documents_of_one_title_are_numbered_without_comparing_them_i
     finally:
         sys.setprofile(before)
     assert labels[::333] == ("Report", "Report (334)", "Report (667)", "Report (1000)")
-    assert foldings < 10 * len(documents)
+    assert comparisons < 10 * len(documents)
 
 
 @given(st.lists(st.text(max_size=80), max_size=6))
 def test_whatever_the_titles_labels_are_unique_bounded_and_free_of_marks(titles: list[str]) -> None:
     labels = labels_for([Document(f"id{number}", "", title=title) for number, title in enumerate(titles)])
-    assert len({folded(label) for label in labels}) == len(titles)
+    assert len({key_of(label) for label in labels}) == len(titles)
     assert [DocumentLabels(labels).places(f"{number}") for number in range(1, 7)] == [
         (number,) if number < len(titles) else () for number in range(6)
     ]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from datafari_rag.core.text.folding import visible
+from datafari_rag.core.text.cleaning import visible
 
 BUDGETS = (1000, 2000, 4000, 8000)
 """Characters of all extracts together at which it is counted whether the answer is among them."""
