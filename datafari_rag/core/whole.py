@@ -31,7 +31,7 @@ from datafari_rag.core.proof.links import is_target
 from datafari_rag.core.proof.marks import marks_in
 from datafari_rag.core.text.cleaning import clean, without_invisible
 from datafari_rag.core.text.language import ASKING_WORDS
-from datafari_rag.core.text.sentences import MAX_CHARS, spans_or_blocks
+from datafari_rag.core.text.sentences import MAX_CHARS, blocks, spans
 from datafari_rag.core.text.structure import is_row
 from datafari_rag.core.text.tokens import is_content, tokens
 
@@ -143,7 +143,9 @@ class WeighedText:
 def weigh(text: str, *, title: str, language: str) -> WeighedText:
     """Return every sentence of *text* with how well it stands for the whole."""
     most = max(SHORT_TEXT_SENTENCES, len(text) // LEAST_MEAN_CHARS)
-    bounds = spans_or_blocks(text, most=most, block_chars=USUAL_CHARS[0])
+    bounds = spans(text, most=most + 1)
+    if len(bounds) > most:
+        bounds = blocks(text, USUAL_CHARS[0])
     stems = [_stems(text[start:end], language) for start, end in bounds]
     shared = Counter(word for some in stems for word in some)
     total = len(bounds)

@@ -323,7 +323,7 @@ READERS: dict[str, Reader] = {
     "core.text.structure.headings_in": structure.headings_in,
     "core.text.structure.cells_of": lambda text: structure.cells_of(text, 0, len(text)),
     "core.text.structure.has_tables": lambda text: structure.has_tables(text, 0, len(text)),
-    "core.text.structure.header_above": lambda text: structure.header_above(text, len(text)),
+    "core.text.structure.table_at": lambda text: structure.table_at(text, len(text)),
     "core.text.structure.is_in_table": lambda text: structure.is_in_table(text, 0, len(text)),
     "core.text.structure.row_lines": lambda text: structure.row_lines(text, are_neighbours=True),
     "core.text.structure.tables_in": structure.tables_in,

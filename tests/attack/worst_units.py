@@ -134,7 +134,7 @@ WORST = {
     "core.text.structure.headings_in": "'\\u201ca\\n\\n'",
     "core.text.structure.cells_of": "'||'",
     "core.text.structure.has_tables": "'`' up to '**'",
-    "core.text.structure.header_above": "'\\n' up to ')'",
+    "core.text.structure.table_at": "'\\n' up to ')'",
     "core.text.structure.is_in_table": "'|\\u201d'",
     "core.text.structure.row_lines": "'|-|-\\n'",
     "core.text.structure.tables_in": "'\\n|'",

@@ -17,7 +17,7 @@ from datafari_rag.core.ask import Narrowing
 from datafari_rag.core.evidence.parts import held_ends, passages_in
 from datafari_rag.core.evidence.passages import is_heading
 from datafari_rag.core.search_request import Search
-from datafari_rag.core.text.sentences import blocks, first_spans
+from datafari_rag.core.text.sentences import blocks, spans
 from datafari_rag.core.vectors import EmbeddingModel, Vector
 
 PIECE_CHARS = 400
@@ -93,7 +93,7 @@ def context_of(piece: Piece, text: str, title: str) -> str:
 def _units(text: str, most: int) -> Iterator[tuple[int, int]]:
     """Yield what `units_of` returns, about *most* of them at the most."""
     if "|" not in text and "\t" not in text:
-        yield from first_spans(text, most)
+        yield from spans(text, most=most)
         return
     begin = at = 0
     while at < len(text):
@@ -109,7 +109,7 @@ def _units(text: str, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _spans_between(text: str, start: int, end: int, most: int) -> list[tuple[int, int]]:
-    return [(start + low, start + high) for low, high in first_spans(text[start:end], most)] if start < end else []
+    return [(start + low, start + high) for low, high in spans(text[start:end], most=most)] if start < end else []
 
 
 def _bounded(text: str, units: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:

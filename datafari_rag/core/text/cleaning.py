@@ -10,16 +10,11 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Sequence
-from itertools import pairwise
 
 from datafari_rag.core.documents import OffsetMap, OffsetRun
 from datafari_rag.core.text.structure import row_lines
 
-VISIBLE_ASCII = "".join(map(chr, range(0x20, 0x7F)))
-"""What can be seen in ASCII, and the space."""
-
-_VISIBLE_BYTES = VISIBLE_ASCII.encode("ascii")
+_VISIBLE_ASCII = bytes(range(0x20, 0x7F))
 
 LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 """What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
@@ -51,9 +46,6 @@ _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _VIRAMA = 9
 """The canonical combining class of what takes the vowel from a letter of India (RFC 5892, appendix A)."""
 
-PIECE_CHARS = 20_000
-"""Of a longer text so much is read at a time."""
-
 _ZEROS = re.compile(r"&#0+(?=[0-9])")
 _TOO_LARGE = re.compile(r"&#[0-9]{8,};?")
 """The largest code point has seven digits."""
@@ -68,7 +60,7 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
     The result may be empty.
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
-    if not any(map(dropped.search, map(unusual, pieces(text)))):
+    if dropped.search(unusual(text)) is None:
         return (spaced(text, is_in_table=is_in_table) if is_full else text), OffsetMap(
             (OffsetRun(0, 0, len(text)),) if text else ()
         )
@@ -87,24 +79,8 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
 
 
 def unusual(text: str) -> str:
-    """Return *text* without what `VISIBLE_ASCII` has: to look for anything else among it would take the longest."""
-    return text.encode("utf-8", "surrogatepass").translate(None, _VISIBLE_BYTES).decode("utf-8", "surrogatepass")
-
-
-def unusual_characters(text: str) -> set[str]:
-    """Return the characters of *text* that `unusual` leaves."""
-    return set().union(*map(unusual, pieces(text)))
-
-
-def pieces(text: str) -> Sequence[str]:
-    """Return *text* in pieces of whole words: while one call into C reads megabytes, no other thread does anything."""
-    if len(text) <= PIECE_CHARS:
-        return (text,)
-    cuts = [0]
-    while len(text) - cuts[-1] > PIECE_CHARS:
-        reach = cuts[-1] + PIECE_CHARS
-        cuts.append(text.rfind(" ", cuts[-1], reach) + 1 or reach)
-    return [text[at:end] for at, end in pairwise((*cuts, len(text)))]
+    """Return *text* without visible ASCII and the space: to look for anything else among it would take the longest."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _VISIBLE_ASCII).decode("utf-8", "surrogatepass")
 
 
 def encodable(text: str) -> str:
@@ -241,4 +217,4 @@ def _on_one_line(text: str, *, but: str = "") -> str:
 def lowered(text: str) -> str:
     """Return *text* in lower case with every character at its place."""
     # The one character of Unicode that is two in lower case.
-    return "".join(map(str.lower, pieces(text.replace("\u0130", "i"))))
+    return text.replace("\u0130", "i").lower()

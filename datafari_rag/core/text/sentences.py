@@ -9,11 +9,11 @@ one span, whatever is in its cells. Nothing is normalised: the offsets are code 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from operator import itemgetter
 
 from datafari_rag.core.text.language import FUNCTION_WORDS, detect, language_codes, listed
 from datafari_rag.core.text.structure import Table, tables_in, uncovered
@@ -128,8 +128,7 @@ MAX_TICKS = 30
 
 _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t]*+(?P<signs>[`~]{3,}+)[ \t]*+$", re.MULTILINE)
-_TICKS = re.compile(r"`+")
-_EMPTY_LINE = re.compile(r"\n(?=[ \t]*+\n)")
+_TICKS = re.compile(r"`++|\n(?=[ \t]*+\n)")
 
 
 def code_spans(text: str) -> list[Span]:
@@ -139,85 +138,24 @@ def code_spans(text: str) -> list[Span]:
     A fence that nothing closes reaches to the end. A span ends at the next run of exactly as many backticks, before an
     empty line; of a run that has no such the last backticks may open one.
     """
-    fences, ticks = _Fences(text), _Ticks(text)
+    found = [(fence.start(), fence.end(), fence[1]) for fence in _FENCE.finditer(text)]
+    closings: dict[int, int] = {}
+    for run in reversed(list(_TICKS.finditer(text))):
+        size = run.end() - run.start()
+        if run[0] == "\n":
+            closings.clear()
+        elif size <= MAX_TICKS:
+            if own := max((other for other in closings if other <= size), default=0):
+                found.append((run.end() - own, closings[own], ""))
+            closings[size] = run.end()
     stretches: list[Span] = []
     at = 0
-    while (span := _first(fences.after(at), ticks.after(at))) is not None:
-        stretches.append(span)
-        at = span[1]
+    for start, end, fence in sorted(found, key=itemgetter(0)):
+        if start >= at:
+            ends = (match.end() for match in _FENCE_END.finditer(text, end) if match["signs"].startswith(fence))
+            at = next(ends, len(text)) if fence else end
+            stretches.append((start, at))
     return stretches
-
-
-def _first(fence: Span | None, ticks: Span | None) -> Span | None:
-    """Return the one that begins first; a fence where both begin."""
-    if fence is None or ticks is None:
-        return fence or ticks
-    return ticks if ticks[0] < fence[0] else fence
-
-
-class _Fences:
-    """The fenced blocks of a text, found in order."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._openings = [(match.start(), match[1], match.end()) for match in _FENCE.finditer(text)]
-        self._endings = [(match.start(), match["signs"], match.end()) for match in _FENCE_END.finditer(text)]
-        self._next = 0
-        self._ends: dict[str, int] = {}
-
-    def after(self, at: int) -> Span | None:
-        """Return the first block that begins at *at* or later; *at* only grows."""
-        while self._next < len(self._openings) and self._openings[self._next][0] < at:
-            self._next += 1
-        if self._next == len(self._openings):
-            return None
-        start, fence, inside = self._openings[self._next]
-        place = self._end_of(fence, inside)
-        return start, self._endings[place][2] if place < len(self._endings) else len(self._text)
-
-    def _end_of(self, fence: str, inside: int) -> int:
-        """Return which ending from *inside* on closes *fence*. What was passed for a fence is not looked at again."""
-        place = max(self._ends.get(fence, 0), bisect_left(self._endings, (inside, "", 0)))
-        while place < len(self._endings) and not self._endings[place][1].startswith(fence):
-            place += 1
-        self._ends[fence] = place
-        return place
-
-
-class _Ticks:
-    """The spans between backticks of a text, found in order."""
-
-    def __init__(self, text: str) -> None:
-        self._runs = [
-            (start, end) for start, end in map(re.Match.span, _TICKS.finditer(text)) if end - start <= MAX_TICKS
-        ]
-        self._breaks = [match.start() for match in _EMPTY_LINE.finditer(text)]
-        self._starts: dict[int, list[int]] = {}
-        for start, end in self._runs:
-            self._starts.setdefault(end - start, []).append(start)
-        self._sizes = sorted(self._starts)
-        self._next = 0
-
-    def after(self, at: int) -> Span | None:
-        """Return the first span that begins at *at* or later; *at* only grows."""
-        while self._next < len(self._runs):
-            start, end = self._runs[self._next]
-            span = self._opened_by(max(start, at), end) if end > at else None
-            if span is not None:
-                return span
-            self._next += 1
-        return None
-
-    def _opened_by(self, start: int, end: int) -> Span | None:
-        """Return the span that the backticks from *start* to *end* open: all of them, else the last so many."""
-        place = bisect_left(self._breaks, end)
-        limit = self._breaks[place] if place < len(self._breaks) else None
-        for size in reversed(self._sizes[: bisect_right(self._sizes, end - start)]):
-            starts = self._starts[size]
-            closing = bisect_right(starts, end)
-            if closing < len(starts) and (limit is None or starts[closing] < limit):
-                return end - size, starts[closing] + size
-        return None
 
 
 MAX_CHARS = 700
@@ -235,8 +173,6 @@ _MARK = re.compile(
     r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:(?<!\n)\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
     r"|(?P<none>[.!?…؟۔।。！？\n]++))"
 )
-_NEVER_IN_MARK = re.compile(r"[^\d\s.!?…؟۔।。！？\"'»”“’)\]」』）\[]|(?<![\d\[])\d")
-_WINDOW_CHARS = 20_000
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
 _ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
@@ -264,44 +200,38 @@ _WRAP_CHARS = 55
 _LONG_LINE_CHARS = 110
 
 
-def spans(text: str, *, longest: int = MAX_CHARS) -> list[tuple[int, int]]:
+def spans(text: str, *, longest: int = MAX_CHARS, most: int | None = None) -> list[Span]:
     """
     Return the sentences of *text* as (start, end) in order, without white space around them; empty for blanks.
 
-    A sentence of more than *longest* characters is cut.
+    A sentence of more than *longest* characters is cut. With *most* the first so many, without looking for the others.
     """
-    return list(_spans_in(text, 0, len(text), tables_in(text), longest))
+    return list(islice(_spans_in(text, 0, len(text), longest), most))
 
 
-def first_spans(text: str, number: int, *, longest: int = MAX_CHARS) -> list[tuple[int, int]]:
-    """Return the first *number* of `spans`, without looking for the others."""
-    return list(islice(_spans_in(text, 0, len(text), tables_in(text), longest), number))
-
-
-def blocks(text: str, least_chars: int, tables: Sequence[Table] | None = None) -> list[tuple[int, int]]:
+def blocks(text: str, least_chars: int, tables: Sequence[Table] | None = None) -> list[Span]:
     """
     Return *text* in pieces of whole sentences as (start, end), each the shortest of at least *least_chars* characters.
 
     The last may be shorter. Cutting between sentences that stay together anyway would cost five times as much.
     *tables* are those of *text*, where they are known.
     """
-    return list(_blocks_in(text, tables_in(text) if tables is None else tables, least_chars))
+    found: list[Span] = []
+    for begin, last, table in uncovered(tables_in(text) if tables is None else tables, 0, len(text)):
+        if table is not None:
+            found.extend(_rows_together(table.rows, least_chars))
+            continue
+        languages = Languages()
+        while begin < last:
+            end = _block_end(text, begin, last, least_chars, languages)
+            start, stop = _trimmed(text, begin, end)
+            if start < stop:
+                found.append((start, stop))
+            begin = end
+    return found
 
 
-def spans_or_blocks(
-    text: str, *, most: int, block_chars: int, tables: Sequence[Table] | None = None
-) -> list[tuple[int, int]]:
-    """
-    Return `spans`, where these are *most* at the most; else `blocks` of at least *block_chars* characters.
-
-    *tables* are those of *text*, where they are known.
-    """
-    tables = tables_in(text) if tables is None else tables
-    stretches = list(islice(_spans_in(text, 0, len(text), tables), most + 1))
-    return stretches if len(stretches) <= most else list(_blocks_in(text, tables, block_chars))
-
-
-def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) -> list[tuple[int, int]]:
+def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) -> list[Span]:
     """
     Return the sentences in the region *reach* around *start* to *end*, so that a long text is not cut as a whole.
 
@@ -314,7 +244,7 @@ def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) ->
         low = newline + 1 if newline >= 0 else _next_word(text, low, start)
     if high < len(text) and not text[high].isspace():
         high = 1 + max(text.rfind(blank, end, high) for blank in _BLANKS) or high
-    return list(_spans_between(text, low, high))
+    return list(_spans_in(text, low, high))
 
 
 def _next_word(text: str, low: int, high: int) -> int:
@@ -325,19 +255,7 @@ def _next_word(text: str, low: int, high: int) -> int:
     return min(places) + 1 if places else low
 
 
-def _blocks_between(text: str, begin: int, last: int, least_chars: int) -> list[tuple[int, int]]:
-    stretches: list[tuple[int, int]] = []
-    languages = Languages()
-    while begin < last:
-        end = _block_end(text, begin, last, least_chars, languages)
-        start, stop = _trimmed(text, begin, end)
-        if start < stop:
-            stretches.append((start, stop))
-        begin = end
-    return stretches
-
-
-def _rows_together(rows: Sequence[tuple[int, int]], least_chars: int) -> Iterator[tuple[int, int]]:
+def _rows_together(rows: Sequence[Span], least_chars: int) -> Iterator[Span]:
     """Yield the first of *rows*, which goes with any other, then the others in runs of *least_chars*."""
     yield rows[0]
     begin: int | None = None
@@ -354,56 +272,26 @@ def _block_end(text: str, begin: int, last: int, least_chars: int, languages: La
     """Return the first sentence end *least_chars* after *begin* or later, behind its white space; *last* at most."""
     limit = begin + MAX_CHARS + least_chars
     high = min(limit, last)
-    for match in _marks(text, min(begin + least_chars, high), high):
+    for match in _MARK.finditer(text, min(begin + least_chars, high), high):
         end = match.end()
         if match["none"] is None and end < high and _is_boundary(text, match.group(), begin, end, languages):
             return end
     return high if limit >= last else _cut(text, begin + least_chars, limit)
 
 
-def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-    return _spans_in(text, low, high, tables_in(text, low, high))
-
-
-def _spans_in(
-    text: str, low: int, high: int, tables: Sequence[Table], longest: int = MAX_CHARS
-) -> Iterator[tuple[int, int]]:
-    for start, end, table in uncovered(tables, low, high):
-        if table is None:
-            yield from _sentences_between(text, start, end, longest)
-        else:
+def _spans_in(text: str, low: int, high: int, longest: int = MAX_CHARS) -> Iterator[Span]:
+    for begin, last, table in uncovered(tables_in(text, low, high), low, high):
+        if table is not None:
             for row in table.rows:
                 yield from _bounded(text, *row, longest)
-
-
-def _blocks_in(text: str, tables: Sequence[Table], least_chars: int) -> Iterator[tuple[int, int]]:
-    for low, high, table in uncovered(tables, 0, len(text)):
-        if table is None:
-            yield from _blocks_between(text, low, high, least_chars)
-        else:
-            yield from _rows_together(table.rows, least_chars)
-
-
-def _sentences_between(text: str, low: int, high: int, longest: int) -> Iterator[tuple[int, int]]:
-    begin, languages = low, Languages()
-    for match in _marks(text, low, high):
-        run, after = match.group(), match.end()
-        if match["none"] is None and after < high and _is_boundary(text, run, begin, after, languages):
-            yield from _bounded(text, begin, match.start() + len(run.rstrip()), longest)
-            begin = after
-    yield from _bounded(text, begin, high, longest)
-
-
-def _marks(text: str, low: int, high: int) -> Iterator[re.Match[str]]:
-    """Yield what `_MARK` finds, in windows: while one call reads megabytes, no other thread does anything."""
-    while low < high:
-        cut = _NEVER_IN_MARK.search(text, low + _WINDOW_CHARS, high)
-        end = high if cut is None else cut.start()
-        for match in _MARK.finditer(text, low, min(end + 4, high)):  # a mark looks at four letters behind its sign
-            if match.start() >= end:
-                break
-            yield match
-        low = end
+            continue
+        languages = Languages()
+        for match in _MARK.finditer(text, begin, last):
+            run, after = match.group(), match.end()
+            if match["none"] is None and after < last and _is_boundary(text, run, begin, after, languages):
+                yield from _bounded(text, begin, match.start() + len(run.rstrip()), longest)
+                begin = after
+        yield from _bounded(text, begin, last, longest)
 
 
 def _is_boundary(text: str, run: str, begin: int, after: int, languages: Languages) -> bool:
@@ -454,7 +342,7 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     return line_chars < _WRAP_CHARS or before in _TERMINAL or line_chars > _LONG_LINE_CHARS
 
 
-def _bounded(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
+def _bounded(text: str, start: int, end: int, longest: int) -> Iterator[Span]:
     """Yield *start* to *end* without white space around it, in pieces when it is too long."""
     start, end = _trimmed(text, start, end)
     while end - start > longest:

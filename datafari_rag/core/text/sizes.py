@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable
 
 from datafari_rag.core.text.sentences import bounds_around
@@ -61,9 +62,6 @@ _NEAR_CHARS = 1500
 MAX_CHARACTER_CHARS = 40
 """No reader takes more code points for one character: a longer run of accents or joiners is cut like any other text."""
 
-MAX_GUESSES = 6
-"""So many places are guessed in proportion before the rest is halved: for what is not evenly spread that is quicker."""
-
 
 def cut_at(text: str, end: int) -> int:
     """
@@ -109,22 +107,10 @@ def between_characters(text: str, offset: int) -> int:
 
 def longest_prefix(text: str, chars: int, size_of: Callable[[str], int], size: int) -> int:
     """Return how many characters of the start of *text* are at most *chars*, and at most *size* by *size_of*."""
-    low, high = 0, min(max(0, chars), len(text))
-    size_at_low, size_at_high = 0, size_of(text[:high])
-    if size_at_high <= size:
-        return high
-    guesses = 0
-    while high - low > 1:
-        # Most texts have about as much in each stretch: a place in proportion is some times nearer than the middle.
-        share = (size - size_at_low) / (size_at_high - size_at_low) if guesses < MAX_GUESSES else 0.5
-        middle = min(max(low + int((high - low) * share), low + 1), high - 1)
-        here = size_of(text[:middle])
-        if here <= size:
-            low, size_at_low = middle, here
-        else:
-            high, size_at_high = middle, here
-        guesses += 1
-    return low
+    most = min(max(0, chars), len(text))
+    if size_of(text[:most]) <= size:
+        return most
+    return max(0, bisect_right(range(most), size, key=lambda end: size_of(text[:end])) - 1)
 
 
 def _is_inside(text: str, offset: int) -> bool:

@@ -104,8 +104,8 @@ def _heading(text: str, start: int, end: int, *, is_apart: bool) -> Heading | No
 MAX_ROW_CHARS = 2000
 """A longer line is prose with a pipe or a tab in it, not a row."""
 
-MAX_LINES_UP = 5000
-"""How many lines above a row its header is looked for."""
+MAX_TABLE_CHARS = 200_000
+"""How far above a row the header of its table is looked for."""
 
 _GAP = "   "
 """Spaces between two columns, at least once in a line; prose has two at most, after a full stop."""
@@ -196,20 +196,18 @@ def row_lines(text: str, *, are_neighbours: bool) -> list[Span]:
     return [(line.start, line.end) for line in lines]
 
 
+def table_at(text: str, place: int, reach: int = MAX_TABLE_CHARS) -> Table | None:
+    """Return the table with a row at *place*, None where there is none; of a large one the *reach* around *place*."""
+    low, high = max(0, place - reach), min(len(text), place + reach)
+    above, below = text.rfind("\n\n", low, place), text.find("\n\n", place, high)
+    low = above + 2 if above >= 0 else text.find("\n", low, place) + 1 if low else 0
+    tables = tables_in(text, low, high if below < 0 else below)
+    return next((table for table in tables if any(start <= place < stop for start, stop in table.rows)), None)
+
+
 def is_in_table(text: str, start: int, end: int) -> bool:
     """Say whether the line at *start* or the one before *end* is a row with another row before or behind it."""
-    for at in (start, max(start, end - 1)):
-        first, last = text.rfind("\n", 0, at) + 1, _line_end(text, at)
-        if not is_row(text[first:last]):
-            continue
-        form = _form(text[first:last])
-        above = text[text.rfind("\n", 0, first - 1) + 1 : first - 1] if first else ""
-        below = text[last + 1 : _line_end(text, last + 1)]
-        if any(
-            len(line) <= MAX_ROW_CHARS and (_form(line) == form or _is_rule(line)) for line in (above, below) if line
-        ):
-            return True
-    return False
+    return any(table_at(text, at, 3 * MAX_ROW_CHARS) is not None for at in (start, max(start, end - 1)))
 
 
 def begins_with_row(text: str) -> bool:
@@ -242,23 +240,6 @@ def names_columns(text: str, row: Span) -> bool:
     """Say whether *row*, the first of its table, may be its header: a number alone in a cell is data."""
     has_digits = any(map(str.isdigit, text[slice(*row)]))
     return not has_digits or not any(_is_number(text[start:end]) for start, end in cells_of(text, *row))
-
-
-def header_above(text: str, start: int) -> Span | None:
-    """Return the first row of the table that the row at *start* is in, None when *start* is in that row itself."""
-    begin = text.rfind("\n", 0, start) + 1
-    first, form = begin, _form(text[begin : _line_end(text, begin)][:MAX_ROW_CHARS])
-    for _ in range(MAX_LINES_UP):
-        if first == 0:
-            break
-        above = text.rfind("\n", 0, first - 1) + 1
-        line = text[above : first - 1]
-        if len(line) > MAX_ROW_CHARS or not (_is_rule(line) or _form(line) == form):
-            break
-        first = above
-    while first < begin and _is_rule(text[first : _line_end(text, first)]):
-        first = _line_end(text, first) + 1
-    return None if first >= begin else _trimmed(text, first, _line_end(text, first), " \r")
 
 
 def uncovered(tables: Sequence[Table], low: int, high: int) -> Iterator[tuple[int, int, Table | None]]:

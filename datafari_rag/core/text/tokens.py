@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from datafari_rag.core.text.cleaning import unusual_characters
+from datafari_rag.core.text.cleaning import unusual
 from datafari_rag.core.text.language import FUNCTION_WORDS, LISTS, LONG_UNITS, Remembered, language_codes, listed
 
 
@@ -176,7 +176,7 @@ def with_forms(small: str) -> str:
     """
     if small.isascii():
         return small
-    signs = unusual_characters(small)
+    signs = set(unusual(small))
     if not _BESIDE_LEFT_OUT.isdisjoint(signs):
         small = _LEFT_OUT_INSIDE.sub(VARIANT, small)
     # A few accents occur often: to replace them one by one takes a tenth of the time that a table takes.

@@ -15,7 +15,7 @@ from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.search_request import STORED
 from datafari_rag.core.text.cleaning import without_invisible
-from datafari_rag.core.text.structure import header_above, is_in_table
+from datafari_rag.core.text.structure import table_at
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import PagePicture
 from datafari_rag.protocols.request import Incoming, Questionless
@@ -192,10 +192,11 @@ def parts_of(text: str, start: int, end: int) -> tuple[TextPart, ...]:
     if start >= end:
         return (TextPart(text),) if text else ()
     kind, header = "passage", None
-    if "\n" not in text[start:end] and is_in_table(text, start, end):
+    table = table_at(text, start) if "\n" not in text[start:end] else None
+    if table is not None:
         line_end = text.find("\n", end)
         start, end = text.rfind("\n", 0, start) + 1, line_end if line_end >= 0 else len(text)
-        kind, header = "row", header_above(text, start)
+        kind, header = "row", table.rows[0] if table.rows[0][1] <= start else None
     first, last = header or (0, 0)
     parts = (
         TextPart(text[:first]),

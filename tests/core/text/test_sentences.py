@@ -1,20 +1,10 @@
-import random
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.sentences import (
-    _MARK,
-    _WINDOW_CHARS,
-    MAX_CHARS,
-    _marks,
-    blocks,
-    bounds_around,
-    first_spans,
-    spans,
-)
+from datafari_rag.core.text.sentences import MAX_CHARS, blocks, bounds_around, spans
 from tests.core.sentence_samples import SAMPLES
 
 MAX_ERRORS = {"en": 1, "fr": 0, "de": 0, "es": 0, "ru": 0, "ar": 0, "zh": 0}
@@ -149,36 +139,4 @@ def test_the_first_sentences_are_those_of_the_whole_text() -> None:
     text = "One is here. Two is there.\n\n| a | b |\n|---|---|\n| c | d |\n\nThree is nowhere."
     assert len(spans(text)) == 5
     for number in range(7):
-        assert first_spans(text, number) == spans(text)[:number]
-
-
-PIECES = (
-    ".",
-    "!",
-    "\n",
-    " ",
-    "\xa0",
-    "»",
-    "”",
-    '"',
-    ")",
-    "]",
-    "[12]",
-    "[",
-    "。",
-    "！",
-    "abcd",
-    "Ab",
-    "...",
-    "1",
-    "Dr. ",
-)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_long_text_has_the_marks_that_it_would_have_in_one_go(seed: int) -> None:
-    drawn = random.Random(seed)
-    text = "".join(drawn.choices(PIECES, k=_WINDOW_CHARS))
-    if seed % 2:  # what is no letter is read on, as far as it goes
-        text = f"{text}{'.' * drawn.randint(1, _WINDOW_CHARS)}{drawn.choice(PIECES) * 99}{text}"
-    assert [one.span() for one in _marks(text, 7, len(text))] == [one.span() for one in _MARK.finditer(text, 7)]
+        assert spans(text, most=number) == spans(text)[:number]

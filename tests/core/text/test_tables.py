@@ -4,14 +4,15 @@ import pytest
 
 from datafari_rag.core.text.structure import (
     MAX_ROW_CHARS,
+    MAX_TABLE_CHARS,
     begins_with_row,
     cells_of,
     ends_with_row,
     has_tables,
-    header_above,
     is_in_table,
     is_row,
     row_lines,
+    table_at,
     tables_in,
 )
 
@@ -112,22 +113,22 @@ def test_only_what_lies_in_the_region_is_read() -> None:
     [
         pytest.param(PIPES, "| Paris", "| City | Limit |", id="above a rule and a row"),
         pytest.param(TABS, "Europe", "Region\tGateway", id="between tabs"),
-        pytest.param(TABS, "Region", None, id="the header itself has none"),
         pytest.param("a | b\nc | d", "c | d", "a | b", id="at the beginning of the text"),
         pytest.param("-----+-----\na | b\nc | d", "c | d", "a | b", id="a rule above the header"),
         pytest.param(f"{'x' * MAX_ROW_CHARS} | y\na | b\nc | d", "c | d", "a | b", id="a long line above"),
     ],
 )
 def test_the_header_of_a_row(text: str, row: str, header: str | None) -> None:
-    found = header_above(text, text.index(row))
-    assert (None if found is None else text[slice(*found)]) == header
+    found = table_at(text, text.index(row))
+    assert (None if found is None else text[slice(*found.rows[0])]) == header
 
 
 def test_a_header_is_not_looked_for_without_end() -> None:
-    text = "".join(f"{number} | x\n" for number in range(6000))
-    found = header_above(text, text.index("5999 |"))
+    text = "".join(f"{number} | x\n" for number in range(MAX_TABLE_CHARS))
+    place = text.index("\n150000 |") + 1
+    found = table_at(text, place)
     assert found is not None
-    assert text[slice(*found)] == "999 | x"
+    assert place - MAX_TABLE_CHARS <= found.start < place - MAX_TABLE_CHARS + 20
 
 
 def test_whether_a_line_has_the_form_of_a_row() -> None:

@@ -69,7 +69,7 @@ def test_the_longest_prefix_is_the_longest_however_the_size_is_spread(text: str,
 
     found = longest_prefix(text, len(text), weight, size)
     assert found == max(end for end in range(len(text) + 1) if weight(text[:end]) <= size)
-    assert asked <= len(text) + 1 + 18
+    assert asked <= len(text) + 1 + 12
 
 
 def test_a_word_is_not_cut_unless_it_is_one_character_from_the_start_on() -> None:

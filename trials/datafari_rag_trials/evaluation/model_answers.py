@@ -24,7 +24,7 @@ from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import ModelError, NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer
 from datafari_rag.core.proof.words import word_lists
-from datafari_rag.core.text.sentences import first_spans
+from datafari_rag.core.text.sentences import spans
 from datafari_rag.pipeline import answer, collect
 from datafari_rag_trials.evaluation.measures import folded, holds, quantile, share
 from datafari_rag_trials.evaluation.questions import Question
@@ -145,7 +145,7 @@ def _is_refusal(whole: Answer) -> bool:
     finished = whole.finished
     if any(_is_of_a_document(citation) for citation in finished.citations):
         return False
-    first = next((finished.text[start:end] for start, end in first_spans(finished.text, 1)), "")
+    first = next((finished.text[start:end] for start, end in spans(finished.text, most=1)), "")
     return not word_lists().deny.isdisjoint(_words(first))
 
 
