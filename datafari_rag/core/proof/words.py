@@ -14,7 +14,7 @@ from importlib.resources import files
 from itertools import islice
 from typing import NamedTuple
 
-from datafari_rag.core.text.cleaning import lowered, unusual_characters
+from datafari_rag.core.text.cleaning import lowered, unusual
 from datafari_rag.core.text.language import Remembered
 from datafari_rag.core.text.tokens import VARIANT, Token, tokens, with_forms
 
@@ -74,7 +74,7 @@ def root(token: Token) -> str:
 def plain(text: str) -> str:
     """Return *text* as `rough_roots` reads it: in small letters, with blanks for signs, each word at its place."""
     small = with_forms(lowered(text))
-    for sign in unusual_characters(small):
+    for sign in set(unusual(small)):
         if not sign.isalnum() and sign != VARIANT:
             small = small.replace(sign, " ")
     return small.encode(errors="replace").translate(_BETWEEN).decode()
