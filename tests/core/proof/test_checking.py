@@ -69,6 +69,23 @@ def test_near_says_which_words_differ_and_what_is_not_found_leads_to_the_nearest
     assert lost.start is not None and TEXT[lost.start : lost.end].startswith("The ferry")
 
 
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        pytest.param("The flexible office finds five flats.", "The ﬂexible oﬃce ﬁnds ﬁve ﬂats.", id="ligatures"),
+        pytest.param("The US sends it to Rome.", "The U.S. sends it to Rome.", id="initials"),
+        pytest.param(
+            "The cooperation began in Paris.", "The coop\u00aderation began in Par\u00adis.", id="soft hyphens"
+        ),
+        pytest.param("Le cœur bat à Orléans.", "Le coeur bat à Orléans.", id="a letter for two"),
+        pytest.param("Le café ouvre à Orléans.", "Le cafe\u0301 ouvre à Orle\u0301ans.", id="accents apart"),
+    ],
+)
+def test_a_word_is_found_however_it_is_spelled(sentence: str, text: str) -> None:
+    long = f"{'Nothing else is said of this here. ' * 20}\n\n{text}\n\nSomething else follows."
+    assert [one.status for one in checked_against(sentence, [Document("d", long)]).sentences] == ["verified"]
+
+
 def test_a_question_proves_nothing_but_itself() -> None:
     assert statuses("May dogs enter the cabin [1].", "May dogs enter the cabin?") == ["unsupported"]
     assert statuses("May dogs enter the cabin? [1]", "May dogs enter the cabin?") == ["verified"]

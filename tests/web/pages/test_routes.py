@@ -68,6 +68,14 @@ def test_the_page_says_how_much_is_proved_and_what_was_changed(settings: Setting
     assert "could not be checked</p>" not in text
 
 
+def test_what_states_nothing_has_a_number_alone_and_an_unknown_source_is_counted() -> None:
+    answer = "## Times [1]\nThe flight leaves at 15h50 from here [Nowhere].\n\nSure [1]."
+    text = page(fake_snapshot(model=FakeModel(answer)), "/?q=when")
+    assert text.count('class="badge plain"') == 2
+    assert 'class="proof ' not in text
+    assert "· 1 of unknown source</p>" in text
+
+
 def test_the_page_says_that_nothing_was_left() -> None:
     settings = settings_with(answer_unsupported="drop")
     text = page(fake_snapshot(model=FakeModel("The moon is made of cheese."), settings=settings), "/?q=when")
