@@ -361,7 +361,6 @@ def test_searches_go_on_while_zookeeper_is_away(folder: Path, cloud: Running) ->
         solr_process.signalled(keeper, how=signal.SIGCONT)
         retriever.close()
         # Nodes may find long after this that their session with ZooKeeper has expired: the next test gets new ones.
-        for node in nodes_of(folder):
-            solr_process.signalled(node, how=signal.SIGKILL)
+        until(lambda: not any(solr_process.signalled(node) for node in nodes_of(folder)))
         solr_process.revived(folder, owner=os.getpid())
         wait_until_whole(folder)
