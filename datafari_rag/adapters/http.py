@@ -46,7 +46,7 @@ CLOSING_S = 1.0
 """A server that closes a connection later behind a request was at work on it; one that does so sooner, hardly."""
 
 SENDING_S = 60.0
-"""Longest time to send a request over a new connection, in commands: urllib3 would take the time to connect for it."""
+"""Longest time to send a request, in commands: urllib3 would take the time to connect for it."""
 
 SOCKET_OPTIONS = [
     *HTTPConnection.default_socket_options,
@@ -352,14 +352,14 @@ class _Connection(HTTPConnection):
         self.line = self.sock
         self.line.settimeout(SENDING_S)
 
+    def request(self, *args: Any, **options: Any) -> None:
+        if self.sock is not None:
+            self.timeout = SENDING_S
+        super().request(*args, **options)
 
-class _TlsConnection(HTTPSConnection):
-    response_class = _Response
 
-    def connect(self) -> None:
-        super().connect()
-        self.line = self.sock
-        self.line.settimeout(SENDING_S)
+class _TlsConnection(_Connection, HTTPSConnection):
+    """The same over TLS."""
 
 
 class _Pool(HTTPConnectionPool):
