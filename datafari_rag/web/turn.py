@@ -94,7 +94,7 @@ class Route:
     view: Callable[[Turn], Response] | None = None
     """What serves the paths in place of a dialect; its rows then only give failures their shape."""
     max_bytes: int | None = None
-    """Longest body, where that is less than `server.limits.bodyBytes`."""
+    """Longest body in bytes, where that is less than `ServerLimits.body_bytes`."""
 
     def row_for(self, incoming: Incoming) -> DialectRoute:
         """Return the row that serves *incoming*: the last one takes all."""
