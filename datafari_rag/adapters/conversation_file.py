@@ -108,7 +108,9 @@ class ConversationFile:
 
     def begin(self, user: str) -> str:
         """Begin a conversation without a turn and return its id. Raises: ConversationsUnavailable."""
-        return self._changed(lambda connection: self._new_conversation(connection, _owner(user), self._machine.wall()))
+        return self._changed(
+            lambda connection: self._insert_conversation(connection, _owner(user), self._machine.wall())
+        )
 
     def add(self, user: str, conversation_id: str, turn: StoredTurn) -> StoredConversation | None:
         """
@@ -124,7 +126,7 @@ class ConversationFile:
                 " (SELECT id FROM conversations WHERE changed_s < ? ORDER BY changed_s LIMIT ?)"
             )
             self._delete(connection, query, (self._oldest_s(), MAX_PURGED))
-            own_id = conversation_id or self._new_conversation(connection, owner, turn.at_s)
+            own_id = conversation_id or self._insert_conversation(connection, owner, turn.at_s)
             if self._own(connection, user, own_id) is None:
                 return None
             texts = (_storable(turn.question), _storable(turn.answer[:MAX_ANSWER_CHARS]))
@@ -178,7 +180,8 @@ class ConversationFile:
         """Close the connection; the next call opens one again."""
         self._file.close()
 
-    def _new_conversation(self, connection: sqlite3.Connection, owner: str, at_s: float) -> str:
+    def _insert_conversation(self, connection: sqlite3.Connection, owner: str, at_s: float) -> str:
+        """Begin a conversation of *owner*; return its id: 32 characters, for which one nonce is too short."""
         own_id = (self._machine.nonce() + self._machine.nonce())[:32]
         values = (own_id, owner, NEW_TITLE, at_s, at_s, ROW_BYTES)
         connection.execute("INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?)", values)

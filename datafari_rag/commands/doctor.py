@@ -110,7 +110,7 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return
-    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _reranker, _rights, _conversations]
+    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _vector_search, _reranker, _rights, _conversations]
     for part in parts:
         yield from part(snapshot.settings)
     if asks_model:
@@ -158,7 +158,7 @@ def _collection(settings: Settings) -> Sequence[Finding]:
     return findings(facts, schema, mode=settings.security.mode, facets=settings.solr.facets)
 
 
-def _meaning(settings: Settings) -> Sequence[Finding]:
+def _vector_search(settings: Settings) -> Sequence[Finding]:
     """Try the embedding model, and whether the index has vectors of it."""
     if not settings.embeddings.endpoint:
         return ()
@@ -237,7 +237,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
         user = _user(name, settings.security, settings.solr.limits)
         dependencies = _searching(settings)
         if document is not None:
-            yield Finding(subject, "ok", _why(reason_for(document, user, settings, dependencies)))
+            yield Finding(subject, "ok", _access_sentence(reason_for(document, user, settings, dependencies)))
             return
         view = visibility_of(user, settings, dependencies)
     except RagError as error:
@@ -254,7 +254,8 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
         )
 
 
-def _why(reason: Reason) -> str:
+def _access_sentence(reason: Reason) -> str:
+    """Say whether the user sees the document, and which tokens alone decide it."""
     tokens = ", ".join(map(repr, reason.decisive))
     if reason.is_seen:
         by = "it is public" if reason.is_public else f"not without {tokens}" if tokens else "several tokens open it"

@@ -119,7 +119,7 @@ def verify(folder: Path, conf: Path | None, allows_unsigned: bool) -> None:
     is_bare = not chains and bool(kept.folder)
     problems = [f"{folder}: there is no chain; it was removed, or nothing was audited here yet."] if is_bare else []
     for chain in chains:
-        problems += _problems(chain, keys, needs_key=bool(keys) and not allows_unsigned)
+        problems += _chain_problems(chain, keys, needs_key=bool(keys) and not allows_unsigned)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -173,7 +173,7 @@ def _settings(conf: Path, *prefixes: str) -> Settings:
     return snapshot.settings
 
 
-def _problems(chain: Path, keys: Keys, *, needs_key: bool) -> list[str]:
+def _chain_problems(chain: Path, keys: Keys, *, needs_key: bool) -> list[str]:
     if not chain.exists():
         return [f"{chain}:1: The chain's file is missing; its head file is here."]
     head_file = chain.with_suffix(".head")

@@ -206,7 +206,7 @@ class IndexRun:
         files = list(self._files())
         self.listener.started(sum(file.size_bytes for file in files))
         most_s = self.reader.limits.seconds
-        gone = self._gone({file.key for file in files})
+        gone = self._ids_to_remove({file.key for file in files})
         # Another file may have them from now on.
         self._held.drop(gone)
         slow = self._too_slow(files, min(FIRST_S, most_s))
@@ -230,8 +230,8 @@ class IndexRun:
         ):
             self.listener.failed(str(self.order.root), OPENED)
 
-    def _gone(self, paths: Collection[str]) -> set[str]:
-        """Return what is held of files below the root that are not among *paths*, nor unreadable for the moment."""
+    def _ids_to_remove(self, paths: Collection[str]) -> set[str]:
+        """Return the ids of files that are not in *paths*; of unreadable ones only those whose rights changed."""
         gone: set[str] = set()
         for path, ids in self._held.below(self.order.root).items():
             if path not in paths:

@@ -72,7 +72,7 @@ def read(
     named, steps = None, list(_STEP.finditer(place))
     for step in steps:
         kind, misfit = _inner(kind, misfit, step[1], step[2])
-        named = _note(kind, "field") or named
+        named = _metadata_extra(kind, "field") or named
     full_path = f"{path}{place.lstrip('.')}" if steps else ""
     named = named and path + named
     field = named or (full_path if is_deep or not steps else path + steps[0][0].lstrip(".")) or whole
@@ -158,9 +158,9 @@ def _error(kind: inspect.Type, value: Any, field: str | None, *, subject: str) -
     if most < math.inf and len(value) > most:
         if not is_text:
             return TooManyValues.of(field or subject, int(most))
-        if _note(kind, "too long"):
+        if _metadata_extra(kind, "too long"):
             return QueryTooLong(field=field)
-    if _note(kind, "absent") and (value is UNSET or (is_text and not value.strip())):
+    if _metadata_extra(kind, "absent") and (value is UNSET or (is_text and not value.strip())):
         return NoQuery(f"{subject} is missing or blank.", field=field)
     return BadRequest(f"{subject} must be {expectation(kind)}.", field=field)
 
@@ -173,7 +173,7 @@ def _most(kind: inspect.Type, value: Any) -> float:
 
 def expectation(kind: inspect.Type) -> str:
     """Return what "must be …" is completed by for a value of *kind*, null left out."""
-    return _note(kind, "must") or " or ".join(dict.fromkeys(map(_expectation, _bare(kind))))
+    return _metadata_extra(kind, "must") or " or ".join(dict.fromkeys(map(_expectation, _bare(kind))))
 
 
 def _expectation(kind: inspect.Type) -> str:
@@ -212,13 +212,13 @@ def _bare(kind: inspect.Type) -> Iterator[inspect.Type]:
         yield kind
 
 
-def _note(kind: inspect.Type, name: str) -> Any:
-    """Return the note *name* of a declaration or of what it may be, None without one."""
+def _metadata_extra(kind: inspect.Type, name: str) -> Any:
+    """Return the entry *name* of `msgspec.Meta(extra=…)`, looked for through unions and nested metadata; else None."""
     if isinstance(kind, inspect.UnionType):
-        return next(filter(None, (_note(member, name) for member in kind.types)), None)
+        return next(filter(None, (_metadata_extra(member, name) for member in kind.types)), None)
     if not isinstance(kind, inspect.Metadata):
         return None
-    return (kind.extra or {}).get(name) or _note(kind.type, name)
+    return (kind.extra or {}).get(name) or _metadata_extra(kind.type, name)
 
 
 _HOLDERS = (inspect.StructType, inspect.ListType, inspect.DictType)

@@ -181,7 +181,8 @@ def _renamed(call: ConversationCall) -> Json:
     return conversations.renamed(own_id, title)
 
 
-def _deleted(call: ConversationCall) -> Json:
+def _delete(call: ConversationCall) -> Json:
+    """Delete one conversation, or all; return the list that is left. Raises: NotFound."""
     if conversations.wants_all(call.incoming):
         call.store.delete_all(call.name)
         return conversations.reply((), None)
@@ -201,7 +202,7 @@ METHODS: Mapping[str, Callable[[ConversationCall], Json]] = {
     "HEAD": _listed,
     "POST": _new_conversation,
     "PUT": _renamed,
-    "DELETE": _deleted,
+    "DELETE": _delete,
 }
 """What each method does."""
 

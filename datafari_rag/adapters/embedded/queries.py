@@ -225,7 +225,7 @@ def restriction_query(restriction: Narrowing, schema: Schema, values_of: Callabl
     if isinstance(restriction, NamedDocuments):
         either = [Query.term_set_query(schema, "id", [doc_id for doc_id in restriction.ids if is_unicode(doc_id)])]
     else:
-        either = [_restricted(part, schema, values_of) for part in (restriction, *restriction.alternatives)]
+        either = [_restriction_query(part, schema, values_of) for part in (restriction, *restriction.alternatives)]
     query = _any(either)
     if not restriction.is_excluded:
         return query
@@ -279,7 +279,7 @@ def _any(queries: Sequence[Query]) -> Query:
     return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
-def _restricted(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
+def _restriction_query(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     if restriction.field == DATE_FIELD:
         return _date_query(restriction, schema)
     if restriction.field not in RAW_FIELDS:

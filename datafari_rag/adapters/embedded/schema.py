@@ -218,7 +218,7 @@ def seal(directory: Path) -> None:
     known, sums = _sums(directory), dict[str, list[int]]()
     committed = (directory / META_FILE).read_text(encoding="utf-8").replace("-", "")
     for path in directory.iterdir():
-        # Named by their segment; one that is not committed yet may still be written.
+        # Named by their segment, which the meta file writes with dashes; one not committed may still be written.
         segment = path.name.partition(".")[0]
         if len(segment) != _SEGMENT_DIGITS or segment not in committed:
             continue

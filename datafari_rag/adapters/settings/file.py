@@ -261,7 +261,7 @@ class SettingsFile:
         """Return the settings in force, after a look at the file when the last one is long enough ago."""
         if self._clock() >= self._due and self._lock.acquire(blocking=False):
             try:
-                self._look()
+                self._reload_if_changed()
             finally:
                 self._lock.release()
         return self._current
@@ -281,7 +281,7 @@ class SettingsFile:
         """Return why the file is not used as it is now, without any value: those before it are in force; else None."""
         return self._rejected
 
-    def _look(self) -> None:
+    def _reload_if_changed(self) -> None:
         self._due = self._clock() + LOOK_EVERY_S
         now = {path: _state(path) for path in self._watched}
         if now == self._watched:

@@ -101,7 +101,7 @@ class SolrRetriever:
             SearchTimeout: no answer within the limits.
             UnfitValue: a value to narrow by does not fit its field.
         """
-        read = None if search.is_bare or search.is_whole else self._in_passages(search, access)
+        read = None if search.is_bare or search.is_whole else self._read_by_passages(search, access)
         if read is not None:
             return read
         schema = self._documents.schema()
@@ -117,8 +117,8 @@ class SolrRetriever:
         query = f"{search.step.rule}: {params.get('words', NOTHING)}"
         return SearchResult(tuple(ranked), total, is_partial(reply), took_ms(reply), query=query)
 
-    def _in_passages(self, search: Search, access: Filter) -> SearchResult | None:
-        """Return what `search` does, the texts read from passages; None where there are none that could be read."""
+    def _read_by_passages(self, search: Search, access: Filter) -> SearchResult | None:
+        """Return what `search` does, the texts read from passages; None where they cannot be read."""
         passages = self.passages
         if passages is None or not passages.reads_texts(search):
             return None

@@ -115,7 +115,7 @@ def demo_watch(folder: Path, conf: Path, parent: int) -> None:
     try:
         for changes in _changes(folder):
             if changes or not is_done:
-                is_done = _is_read(folder, conf, listener, reader)
+                is_done = _index_folder(folder, conf, listener, reader)
     except KeyboardInterrupt:
         return
     finally:
@@ -149,7 +149,8 @@ def _changes(folder: Path) -> Iterator[bool]:
             yield bool(changes)
 
 
-def _is_read(folder: Path, conf: Path, listener: ProgressFile, reader: Sandbox) -> bool:
+def _index_folder(folder: Path, conf: Path, listener: ProgressFile, reader: Sandbox) -> bool:
+    """Index *folder*, reporting the progress; return whether that succeeded."""
     listener.began()
     try:
         settings = settings_for(conf)

@@ -196,6 +196,7 @@ def _may_answer(source: Source, number: int) -> bool:
 def _chosen(
     likeliest: Sequence[Quotation], sources: Sequence[Source], language: str, room: int
 ) -> list[tuple[Quotation, str]]:
+    """Return those that fit *room* characters, without much less likely and repeated ones, each as it is said."""
     chosen: list[tuple[Quotation, str]] = []
     least = -inf
     for one in likeliest:
@@ -217,8 +218,12 @@ def _joined(chosen: Sequence[Quotation], sources: Sequence[Source]) -> list[Quot
     for one in chosen:
         for at, other in enumerate(joined):
             first, last = min(one.first, other.first), max(one.last, other.last)
-            is_next = one.place == other.place and last - first == one.last - one.first + other.last - other.first + 1
-            if is_next and is_prose(sources[one.place].text, sources[one.place].statements[first : last + 1]):
+            is_next = one.first == other.last + 1 or other.first == one.last + 1
+            if (
+                one.place == other.place
+                and is_next
+                and is_prose(sources[one.place].text, sources[one.place].statements[first : last + 1])
+            ):
                 joined[at] = Quotation(one.place, first, last, other.chance)
                 break
         else:
@@ -227,7 +232,7 @@ def _joined(chosen: Sequence[Quotation], sources: Sequence[Source]) -> list[Quot
 
 
 def _said(source: Source, one: Quotation, language: str) -> tuple[str, bool]:
-    """Return how *one* is said with its mark, and whether it begins a paragraph: a row and what has an introduction."""
+    """Return the quotation with its mark, and whether it begins a paragraph, as rows and what is introduced do."""
     mark, text = f"[{source.extract.number}]", source.text
     found = source.statements[one.first : one.last + 1]
     *above, last = map(_words, texts_of(text, found[0]))

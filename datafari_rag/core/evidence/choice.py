@@ -162,6 +162,7 @@ def _joined(taken: Sequence[Scored], results: Sequence[Ranked]) -> Chosen:
 
 
 def _verdicts(order: Sequence[Ranked], chosen: Chosen, rejected: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """Return what became of each: above the last that was chosen it had no room, below it was not reached."""
     having = {id(document): passages for document, passages in chosen}
     last = max((rank for rank, result in enumerate(order, 1) if id(result.document) in having), default=0)
     verdicts: list[Candidate] = []

@@ -139,6 +139,7 @@ def resolved(snippet: str) -> str:
 
 
 def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: bool) -> tuple[str, OffsetMap]:
+    """Return the text that the model sees of *passages*, and where each part of it is stored."""
     pieces: list[str] = []
     parts: list[OffsetMap] = []
     length, is_snippet = 0, document.field == HIGHLIGHTING

@@ -221,6 +221,7 @@ def _cells_within(order: Iterable[int], size: int, room: int) -> Iterator[int]:
     """Yield the first of *order* that have, with the sentences that they cut, at most *room* characters."""
     cells: set[int] = set()
     for key in order:
+        # A new stretch has two edges; beside one that is taken it saves two, its own and the other's.
         edges = 2 - 2 * ((key - 1 in cells) + (key + 1 in cells))
         room -= size + edges * _edge(size)
         if room < 0:

@@ -151,7 +151,7 @@ class ThinkingFilter:
         self.is_without_beginning = False
         """Known at the end: a thought ended that no mark began."""
         self._is_held, self._thinks_aloud = is_held, thinks_aloud
-        self._waiting, self._awaited = "", ""
+        self._waiting, self._end_mark = "", ""
         self._held: list[str] = []
         """Text that no mark begins and that is not known to be the answer."""
         self._answer: list[str] = []
@@ -163,28 +163,28 @@ class ThinkingFilter:
             self._is_held = False
 
     def feed(self, text: str) -> str:
-        """Return what is known to be the answer by now, with *text*; may be empty."""
+        """Add *text*; return the new part of the answer, empty while thoughts may go on."""
         if not self._answer:
             self._waiting += text
-            if not self._is_past_thoughts():
+            if not self._skip_thoughts():
                 return ""
             text, self._waiting = self._waiting, ""
         if text:
             self._answer.append(text)
         return text
 
-    def _is_past_thoughts(self) -> bool:
+    def _skip_thoughts(self) -> bool:
         """Take the thoughts out of what waits; say whether it then begins with the answer."""
         while not self._held:
-            if self._awaited:
-                at = self._waiting.find(self._awaited)
+            if self._end_mark:
+                at = self._waiting.find(self._end_mark)
                 # The mark may go on in the next piece.
-                chars = at if at >= 0 else max(0, len(self._waiting) - len(self._awaited) + 1)
+                chars = at if at >= 0 else max(0, len(self._waiting) - len(self._end_mark) + 1)
                 self.thought_chars += chars
                 self._waiting = self._waiting[chars:]
                 if at < 0:
                     return False
-                self._waiting, self._awaited = self._waiting[len(self._awaited) :], ""
+                self._waiting, self._end_mark = self._waiting[len(self._end_mark) :], ""
             text = self._waiting.lstrip()
             mark = next((mark for mark in MARKS if text.startswith(mark)), None)
             if mark is None:
@@ -193,12 +193,12 @@ class ThinkingFilter:
                 # White space before an answer is the answer's; behind a thought it is not.
                 self._waiting = text if self.thought_chars else self._waiting
                 break
-            self._waiting, self._awaited, self._is_held = text[len(mark) :], MARKS[mark], False
-            if not self._awaited:
+            self._waiting, self._end_mark, self._is_held = text[len(mark) :], MARKS[mark], False
+            if not self._end_mark:
                 return True
-        return not self._is_held or (self._thinks_aloud and self._is_past_lone_end())
+        return not self._is_held or (self._thinks_aloud and self._skip_to_lone_end())
 
-    def _is_past_lone_end(self) -> bool:
+    def _skip_to_lone_end(self) -> bool:
         """Look for the first end of a thought, wherever it is; say whether the answer begins behind it."""
         at, mark = min(
             ((self._waiting.find(mark), mark) for mark in END_MARKS if mark in self._waiting), default=(-1, "")
@@ -210,12 +210,12 @@ class ThinkingFilter:
             return False
         self.thought_chars += sum(map(len, self._held))
         self._held, self._is_held, self.is_without_beginning = [], False, True
-        return self._is_past_thoughts()
+        return self._skip_thoughts()
 
     def end(self, *, is_cut: bool) -> str:
         """Return what is left when the reply has ended; one that was cut within its thoughts has no answer."""
         rest = "".join((*self._held, self._waiting))
-        if self._awaited or (self._is_held and self._thinks_aloud and is_cut):
+        if self._end_mark or (self._is_held and self._thinks_aloud and is_cut):
             self.thought_chars += len(rest)
             return ""
         is_late = bool(self._answer)

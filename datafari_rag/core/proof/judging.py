@@ -127,7 +127,7 @@ def judged(sentence: Sentence, source: Source, work: Work) -> Finding:
     """
     Return what *source* says of *sentence*, which states something; *work* bounds how much is compared.
 
-    The place of an unsupported one is `nearest`'s.
+    An unsupported one gets its place from `nearest`.
     """
     best = NOTHING
     for hits, block, number in _places(sentence, source, ROUGH_SHARE * len(sentence.rough), work)[:MAX_LOOKED]:

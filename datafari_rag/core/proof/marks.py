@@ -79,20 +79,26 @@ def marks_in(answer: str, labels: DocumentLabels, texts: Sequence[str] = ()) -> 
     brackets = list(islice(_BRACKET.finditer(answer), MAX_BRACKETS))
     if not brackets:
         return ()
-    apart = sorted([*code_spans(answer), *map(re.Match.span, _FORMULA.finditer(answer))])
+    code_or_formulas = sorted([*code_spans(answer), *map(re.Match.span, _FORMULA.finditer(answer))])
     quotes = [match.span() for match in QUOTATION.finditer(answer) if _BRACKET.search(match[0])]
-    loose = [_SIGNS.sub("", text) for text in texts] if quotes else []
-    own = [span for span in quotes if any(_SIGNS.sub("", answer[slice(*span)]) in text for text in loose)]
+    bare_texts = [_SIGNS.sub("", text) for text in texts] if quotes else []
+    quoted_brackets = [
+        span for span in quotes if any(_SIGNS.sub("", answer[slice(*span)]) in text for text in bare_texts)
+    ]
     found = (
         _mark(answer, bracket, labels)
         for bracket in brackets
-        if not (_around(apart, bracket.start()) or _around(own, bracket.start()) or _is_index(answer, *bracket.span()))
+        if not (
+            _around(code_or_formulas, bracket.start())
+            or _around(quoted_brackets, bracket.start())
+            or _is_index(answer, *bracket.span())
+        )
     )
     return tuple(islice(filter(None, found), MAX_MARKS))
 
 
 def _mark(answer: str, bracket: re.Match[str], labels: DocumentLabels) -> Mark | None:
-    """Return the mark that *bracket* is, None where it is none: one that names a document may be a link's text."""
+    """Return the citation mark, None for a link, image or plain bracket; one that names a document always counts."""
     start, end = bracket.span()
     places = labels.places(bracket[1])
     target = _TARGET.match(answer, end)

@@ -73,7 +73,7 @@ class Block:
 
     @cached_property
     def statements(self) -> list[Statement]:
-        """Return the statements in order."""
+        """Return the statements in order; those that an edge which was not read may have cut are marked as parts."""
         found = statements(self.text, self.region.start, self.region.end)
         if not self.region.is_begun:
             # What introduces a list, or names the columns of a table, may stand above.
@@ -143,7 +143,7 @@ class Source:
         return frozenset[str]().union(*(block.rough for block in self.blocks))
 
     def _regions(self) -> Iterator[Region]:
-        """Yield what is read, in order: of the parts of the stored text all, or what is near what the model saw."""
+        """Yield what is compared, in order: short parts of the text whole, of long ones what is near what was seen."""
         text, document = self.text, self.extract.document
         if document.field == HIGHLIGHTING:
             edges = [0, *(edge for joint in _JOINT.finditer(text) for edge in joint.span()), len(text)]

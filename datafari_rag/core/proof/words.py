@@ -110,7 +110,7 @@ class Words:
         self.tokens = [token for _, found in each for token in found]
         self.raws = [text[token.start : token.end] for text, found in each for token in found]
         self.roots = list(map(root, self.tokens))
-        self.line = " ".join(["", *filter(None, (_line(text, found) for text, found in each)), ""])
+        self.line = " ".join(["", *filter(None, (_comparison_line(text, found) for text, found in each)), ""])
 
     @property
     def denials(self) -> int:
@@ -127,11 +127,11 @@ class Words:
         return tuple(islice(dict.fromkeys(lacking), MAX_LISTED))
 
 
-def _line(text: str, found: Sequence[Token]) -> str:
+def _comparison_line(text: str, found: Sequence[Token]) -> str:
     """
     Return the keys of the words of *text* with a blank between two.
 
-    What a hyphen joins stays joined, and the unit behind a number keeps its capitals: 5 mW is not 5 MW.
+    What a hyphen joins stays joined. A unit in mixed case behind a number keeps its capitals: 5 mW is not 5 MW.
     """
     pieces, end, is_behind_number = list[str](), -1, False
     for key, _, start, last in found:
@@ -141,4 +141,5 @@ def _line(text: str, found: Sequence[Token]) -> str:
         pieces.append("-" if end == start - 1 and text[end] in _HYPHENS else " ")
         pieces.append(key)
         end, is_behind_number = last, key[-1].isdigit()
+    # Without the joint before the first word.
     return "".join(pieces[1:])

@@ -169,9 +169,9 @@ class ReplyRoom:
 
     def fitted(self, document_id: str, row: Mapping[str, object]) -> dict[str, object]:
         """Return *row* without the long fields for which there is no room."""
-        return {name: value for name, value in row.items() if self._fits(document_id, name, value)}
+        return {name: value for name, value in row.items() if self._take_room(document_id, name, value)}
 
-    def _fits(self, document_id: str, name: str, value: object) -> bool:
+    def _take_room(self, document_id: str, name: str, value: object) -> bool:
         chars = _chars(value)
         if chars < LONG_CHARS:
             return True

@@ -219,7 +219,7 @@ def _value(kind: Any) -> Reading:
 
 
 def _choice(kind: Any) -> Reading:
-    """Return how a word of *kind* is read, in any case; an empty one is none."""
+    """Return a reader of a word of *kind*, in capitals or not; an empty one has no effect."""
     reader = _value(kind)
 
     def read(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:

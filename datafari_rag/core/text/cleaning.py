@@ -118,7 +118,7 @@ class VisibleText:
         self._before = self._tail = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown; what the next letter decides about is held back, two characters at most."""
+        """Return what may be shown; a joiner or selector at the end waits for the next character."""
         is_plain = (text.isascii() and text.isprintable()) or _DROPPED_ONLY.search(unusual(text)) is None
         if is_plain and not self._tail:
             self._before = text[-1:] or self._before
@@ -157,6 +157,7 @@ def _joining(run: str, before: str, after: str) -> str:
 
 
 def _is_needed(joiner: str, before: str, after: str) -> bool:
+    """Say whether *joiner* changes what is drawn: beside a virama, among Arabic letters, within an emoji sequence."""
     if _VIRAMA in (unicodedata.combining(before), unicodedata.combining(after)):
         return True
     is_cursive = unicodedata.bidirectional(before) == "AL"

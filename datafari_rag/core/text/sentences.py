@@ -213,13 +213,13 @@ def blocks(text: str, least_chars: int, tables: Sequence[Table] | None = None) -
     """
     Return *text* in pieces of whole sentences as (start, end), each the shortest of at least *least_chars* characters.
 
-    The last may be shorter. Cutting between sentences that stay together anyway would cost five times as much.
+    The last may be shorter. Sentences that stay together are not cut one by one: that costs five times as much.
     *tables* are those of *text*, where they are known.
     """
     found: list[Span] = []
     for begin, last, table in uncovered(tables_in(text) if tables is None else tables, 0, len(text)):
         if table is not None:
-            found.extend(_rows_together(table.rows, least_chars))
+            found.extend(_header_and_runs(table.rows, least_chars))
             continue
         languages = Languages()
         while begin < last:
@@ -235,8 +235,8 @@ def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) ->
     """
     Return the sentences in the region *reach* around *start* to *end*, so that a long text is not cut as a whole.
 
-    The first and the last may be cut where the region ends, between two words where there are any; those that touch
-    *start* to *end* only when longer than the region.
+    The first and the last may be cut at the edge of the region, between two words where there are any; a sentence that
+    touches *start* to *end* is cut only when it is longer than the region.
     """
     low, high = max(0, start - reach), min(len(text), end + reach)
     if low > 0:
@@ -255,8 +255,8 @@ def _next_word(text: str, low: int, high: int) -> int:
     return min(places) + 1 if places else low
 
 
-def _rows_together(rows: Sequence[Span], least_chars: int) -> Iterator[Span]:
-    """Yield the first of *rows*, which goes with any other, then the others in runs of *least_chars*."""
+def _header_and_runs(rows: Sequence[Span], least_chars: int) -> Iterator[Span]:
+    """Yield the header row alone, then the other *rows* in runs of at least *least_chars* characters."""
     yield rows[0]
     begin: int | None = None
     for start, end in rows[1:]:

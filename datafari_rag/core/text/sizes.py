@@ -67,7 +67,7 @@ def cut_at(text: str, end: int) -> int:
     """
     Return where to cut *text* to have at most *end* characters: a sentence end, else a space, else between characters.
 
-    A sentence end is taken when it costs no more than half.
+    A sentence end is taken when it costs no more than half, and no more than `_NEAR_CHARS`.
     """
     if end >= len(text):
         return len(text)

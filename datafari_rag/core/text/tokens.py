@@ -124,7 +124,7 @@ def tokens(text: str, language: str | None = None) -> list[Token]:
         found = list(_with_initials(found, text, initials))
     sequence = [token_of((*forms[raw], *span)) for raw, span in found]
     for at in [at for at, (raw, _) in enumerate(found) if raw in capitals]:
-        sequence[at] = _in_capitals(text, sequence, at)
+        sequence[at] = _as_acronym(text, sequence, at)
     if not all(token.key for token in sequence):
         sequence = [token for token in sequence if token.key]
     return sequence if text.isascii() or _SEPARATE.search(text) is None else _in_pairs(text, sequence)
@@ -187,6 +187,7 @@ def with_forms(small: str) -> str:
 
 
 def _sign_form(sign: str) -> str:
+    """Return what stands in place of *sign* where one letter does; `VARIANT` where only the whole word can say it."""
     form = _bare(_key(sign))
     if _COMBINED.match(sign) is not None or (not form and sign != "·"):
         return VARIANT
@@ -208,10 +209,10 @@ _POSSESSIVE = re.compile(rf"[{_APOSTROPHES}]s?$")
 
 def sought_in(text: str, language: str) -> tuple[str, ...]:
     """
-    Return the words of *text* as they are looked for, in order; without syntax, none is empty.
+    Return the words of *text* to search for, in order: none is empty or has syntax of a query.
 
-    Numbers with their marks, file names and the like stay whole, and so do katakana and Korean words, which Solr takes
-    for one; of other scripts without blanks each word is a piece. An article that is joined to its word is left out.
+    Numbers with their marks, file names and codes stay whole, and so do katakana and Korean words, as in Solr; runs of
+    other scripts without blanks become overlapping pieces. An elided article (l', d') is left out.
     """
     words: list[str] = []
     for run in _runs(text, FUNCTION_WORDS[language]):
@@ -227,7 +228,7 @@ def sought_in(text: str, language: str) -> tuple[str, ...]:
 
 
 def _runs(text: str, articles: frozenset[str]) -> list[list[Token]]:
-    """Return the tokens of *text* that have a letter or digit, those together that nothing but a mark is between."""
+    """Return the tokens with a letter or digit, grouped where hyphens and the like join them; no elided articles."""
     runs: list[list[Token]] = []
     for token in tokens(text):
         if not any(map(str.isalnum, token.key)):
@@ -260,8 +261,8 @@ def pieces_of(run: str) -> tuple[str, ...]:
     return tuple(run[signs[at].start : signs[at + size - 1].end] for at in range(len(signs) - size + 1))
 
 
-def _in_capitals(text: str, sequence: list[Token], at: int) -> Token:
-    """Return the token at *at*, a stop word in capitals, with these as its stem: not where the line is written so."""
+def _as_acronym(text: str, sequence: list[Token], at: int) -> Token:
+    """Return the stop word in capitals at *at* as an acronym, its stem in capitals, unless its whole line is so."""
     token = sequence[at]
     before, after = sequence[max(0, at - _AROUND) : at], sequence[at + 1 : at + 1 + _AROUND]
     around = [text[other.start : other.end] for other in before if "\n" not in text[other.end : token.start]]

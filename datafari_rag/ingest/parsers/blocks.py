@@ -160,7 +160,7 @@ class Blocks:
         self._tables[-1].append([])
 
     def cell(self, cell: Cell) -> None:
-        """Begin *cell*; what follows is in it."""
+        """End the open paragraph and begin *cell*: what follows is in it, until `end_cell`."""
         self.end()
         if not self._tables[-1]:
             self._tables[-1].append([])
@@ -383,6 +383,7 @@ def _written(blocks: Iterable[Block]) -> Parsed:
     before: Block | None = None
     for block in blocks:
         if isinstance(block, Place):
+            # Two characters for the blank line before the block; what follows is no next item of a list.
             marks.append(PlaceMark(size + 2 if size else 0, block))
             before = None if before is None else block
             continue

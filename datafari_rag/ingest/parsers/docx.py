@@ -167,7 +167,7 @@ class _Word:
 
     def _paragraph(self, node: Any) -> Callable[[], None]:
         style = _value(node, "w:pPr/w:pStyle")
-        mark, level = self._number(node, style), self._level(node, style)
+        mark, level = self._next_list_label(node, style), self._level(node, style)
         name = _value(self._styles.get(style), "w:name") or ""
         if not mark and not level and name.lower().startswith("list"):
             mark = "- "
@@ -195,8 +195,8 @@ class _Word:
         level = 9 if outline is None else int(outline.get(_VAL, "9"))
         return level + 1 if level < 9 else 0
 
-    def _number(self, node: Any, style: str | None) -> str:
-        """Return what Word writes before a paragraph of a list: "- " for any bullet, else its number; "" for none."""
+    def _next_list_label(self, node: Any, style: str | None) -> str:
+        """Count this item of a list; return what Word writes before it: "- " for a bullet, its number, or ""."""
         own = _find(node, "w:pPr/w:numPr")
         own = self._of_style(style, "w:pPr/w:numPr") if own is None else own
         name, depth = (None, "0") if own is None else (_value(own, "w:numId"), _value(own, "w:ilvl") or "0")

@@ -123,7 +123,7 @@ def _read_rows(text: str, blocks: Blocks) -> None:
     rows: list[Row] = []
     chars = 0
     own = _OWN_SEPARATOR.match(text)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=own[1] if own is not None else separator_of(text))
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=own[1] if own is not None else delimiter_of(text))
     for number, cells in enumerate(lines, 1):
         if own is not None and number == 1:
             continue
@@ -138,7 +138,7 @@ def _read_rows(text: str, blocks: Blocks) -> None:
     blocks.grid(rows)
 
 
-def separator_of(text: str) -> str:
+def delimiter_of(text: str) -> str:
     """
     Return what separates the values of the table *text*: the sign that gives most of its lines as many columns.
 

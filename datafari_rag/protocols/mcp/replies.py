@@ -183,13 +183,13 @@ def links(documents: Iterable[Document], room: Room) -> list[Json]:
 
 
 def address_of(document: Document, origin: str) -> str:
-    """Return where a person can open *document*: its own address where every client takes it for one, else our page."""
+    """Return where a person can open *document*: its own URL where it is a strictly valid one, else our page of it."""
     own = target_of(document)
     try:
         if _ADDRESS.fullmatch(own) and urlsplit(own).port != 0 and own.count("#") < 2:
             return quote(own, safe=_UNQUOTED)
     except ValueError:
-        pass  # a port or a host that is none
+        pass  # `port` raises for one that is none, and so does a bad host
     return f"{origin}/documents?{urlencode({'id': document.id}, errors='replace')}"
 
 

@@ -49,9 +49,9 @@ def url_citations(citations: Sequence[Citation], base: str) -> list[Json]:
 
 def source_events(citations: Sequence[Citation], extracts: Sequence[Extract], base: str) -> Iterator[Json]:
     """
-    Yield Open WebUI's `source` event of each of *extracts*, in the order of their numbers.
+    Yield Open WebUI's `source` event of each of *extracts* up to the last that is cited, in the order of their numbers.
 
-    It shows the n-th source behind `[n]`: so documents before the last cited one are there too, cited or not.
+    Open WebUI shows the n-th source behind `[n]`: so those before it are there too, cited or not.
     """
     by_document: dict[str, list[Citation]] = {}
     for citation in citations:

@@ -106,9 +106,9 @@ def events_of(turn: Turn, ask: Ask) -> Generator[Event, None, None]:
     """
     Yield the events of the answer, and note what the record of *turn* needs of them.
 
-    Until the documents are known a place to begin is held; the steps of a search and the reading of documents are
-    events before that. Failures that the dialect shows as answers are replaced: the sources are held back until the
-    first words for that. A defect becomes a failure with an id, so that no stream ends without saying why.
+    Until the documents are known one of the worker's start slots is taken; the steps of a search and the reading of
+    documents are events before that. Failures that the dialect shows as answers are replaced: for that, the sources are
+    held back until the first words. A defect becomes a failure with an id, so that no stream ends without saying why.
     """
     limits, row, memory = turn.settings.server.limits, turn.row, turn.incoming.memory
     softened = row.softened(ask, turn.settings) if row.softened is not None and turn.task is None else ()

@@ -40,7 +40,7 @@ def opened(turn: Turn) -> Response:
     """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
     document, span = _read(turn)
     if not wants_json():
-        return _as_page(turn, document, span)
+        return _html_page(turn, document, span)
     start, end = span or (None, None)
     body = {
         "id": document.id,
@@ -126,10 +126,10 @@ def _address(incoming: Incoming, page: int | None = None, path: str = PATH) -> s
     return f"{path}?{urlencode(given, errors='replace')}"
 
 
-def _as_page(turn: Turn, document: Document, span: Span) -> Response:
+def _html_page(turn: Turn, document: Document, span: Span) -> Response:
     incoming, reader = turn.incoming, reader_of(turn)
     where, number = _where(document, span), _number(incoming, "page")
-    # A citation names the page of whatever has one: what was not made of a file here needs no excuse.
+    # Only a document that was made of a file can lack the picture of a page, and is said to.
     shown = None if document.file is None or number is None else _shown(turn, document, span, number)
     is_paged = document.file is not None and number is None and where is not None
     values = {

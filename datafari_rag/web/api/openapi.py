@@ -104,24 +104,24 @@ def source() -> Json:
     """
     content: Json = orjson.loads((Path(resources.__file__).parent / "openapi.json").read_bytes())
     operations = {path: operation for paths, operation in content["operations"].items() for path in paths.split()}
-    schemas = {name: _whole(schema, content["schemas"]) for name, schema in content["schemas"].items()}
+    schemas = {name: _expanded(schema, content["schemas"]) for name, schema in content["schemas"].items()}
     return {**content, "operations": operations, "schemas": schemas}
 
 
-def _whole(schema: Any, schemas: Json) -> Any:
-    """Return *schema* with what its short form leaves out."""
+def _expanded(schema: Any, schemas: Json) -> Any:
+    """Return *schema* with the types and required names that its short form leaves out, and whole references."""
     if isinstance(schema, list):
-        return [_whole(inner, schemas) for inner in schema]
+        return [_expanded(inner, schemas) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         return _ref(schema["$ref"])
-    whole = {key: _whole(value, schemas) for key, value in schema.items() if key not in ("optional", "also")}
+    whole = {key: _expanded(value, schemas) for key, value in schema.items() if key not in ("optional", "also")}
     if "properties" not in schema:
         return whole
     optional = schema.get("optional", [])
     required = [name for name in whole["properties"] if optional is not True and name not in optional]
-    more = _whole(schemas[schema["also"]], schemas)["properties"] if "also" in schema else {}
+    more = _expanded(schemas[schema["also"]], schemas)["properties"] if "also" in schema else {}
     whole["properties"] = {**whole["properties"], **more}
     return {"type": "object", **whole, **({"required": required} if required else {})}
 

@@ -24,7 +24,7 @@ from datafari_rag.protocols.request import Incoming, ReplyContext
 
 def parse(incoming: Incoming, settings: Settings) -> Ask:
     """
-    Read a question as RagAPI does, or messages of a body with RagAPI's `format`, `fq` and `lang` in the query.
+    Read a question as RagAPI does, never streamed, or messages of a body, with RagAPI's `format`, `fq` and `lang`.
 
     Raises: NoQuery, QueryTooLong, BadRequest, ContextTooLong.
     """
