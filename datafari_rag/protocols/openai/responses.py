@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Annotated, Any, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -300,21 +299,24 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield the typed events of one response, numbered from 0; a failure after the first words is the last."""
-    draft, numbers = _Draft(context, _id(context, None), Sources(())), count()
+    draft, number = _Draft(context, _id(context, None), Sources(())), 0
+    place = draft.place
     for event, _ in with_facts(events):
         match event:
             case Sources():
                 draft = replace(draft, sources=event)
                 lines = _opening(draft)
             case Delta():
-                lines = [{"type": "response.output_text.delta", **draft.place, "delta": event.text, "logprobs": []}]
+                lines = [{"type": "response.output_text.delta", **place, "delta": event.text, "logprobs": []}]
             case Finished():
                 lines = _closing(draft, event)
             case _:  # Failed
                 error = {"code": ERROR_CODES.get(event.error.code, "server_error"), "message": event.error.reason}
                 response = _response(draft, "failed", draft.searches) | {"error": error}
                 lines = [{"type": "response.failed", "response": response}]
-        yield from ({**line, "sequence_number": next(numbers)} for line in lines)
+        for line in lines:
+            yield {**line, "sequence_number": number}
+            number += 1
 
 
 @dataclass(frozen=True, slots=True)
