@@ -291,6 +291,7 @@ def _add_edges(app: Flask, worker: WorkerContext, gates: Mapping[str, Gate]) -> 
             turn = current_turn()
             turn.outcome = "aborted"
             turn.finish()
+            turn.leave_stream()
 
     @app.errorhandler(RagError)
     def failed(error: RagError) -> Response:

@@ -227,6 +227,12 @@ class Turn:
             self.worker.streams.enter(self.settings.server.limits.streams)
             self._has_place = True
 
+    def leave_stream(self) -> None:
+        """Give the place for an open stream back, where there is one."""
+        if self._has_place:
+            self._has_place = False
+            self.worker.streams.leave()
+
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
         return (self.snapshot.dependencies.clock() - self._began) * 1000
@@ -240,8 +246,9 @@ class Turn:
         if self._is_over or not self.row.name:
             return
         self._is_over = True
-        if self._has_place:
-            self.worker.streams.leave()
+        if not self.is_open:
+            # An open stream keeps its place until its last bytes are sent and its response is closed.
+            self.leave_stream()
         ending, row = self.ending, self.row
         if error is None and isinstance(ending, Failed):
             error = ending.error
@@ -296,6 +303,7 @@ class Turn:
         if (error.field or "").startswith(FILTERS):
             self.note_ignored((str(error.field).removeprefix(FILTERS),))
         self.finish(error)
+        self.leave_stream()
         row = self.row
         if row.page is not None and not wants_json():
             return with_error_headers(error, row.page(self, error))

@@ -49,6 +49,7 @@ from datafari_rag.protocols.mcp.tools import (
     SummarizeArguments,
     Tool,
     descriptions,
+    listed,
     restrictions_of,
 )
 from datafari_rag.protocols.openai.renderings import nodes_of
@@ -312,7 +313,7 @@ def listing(request: RpcRequest, tools: Sequence[Tool], user_name: str | None) -
         case "ping" if not is_modern:
             return {}
         case "tools/list":
-            return _cached({"tools": [descriptions()[tool.name] for tool in tools]})
+            return _cached({"tools": [descriptions().get(tool.name) or listed(tool) for tool in tools]})
         case method if method in _EMPTY:
             return _cached({_EMPTY[method]: []})
         case "prompts/get":

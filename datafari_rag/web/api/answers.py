@@ -232,6 +232,7 @@ def stream(
     turn.is_open = True
     response.call_on_close(close)
     response.call_on_close(turn.finish)
+    response.call_on_close(turn.leave_stream)
     return response
 
 
