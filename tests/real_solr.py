@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from datafari_rag.adapters.solr.client import Node
@@ -43,7 +44,8 @@ class Collection:
     def __init__(self, url: str) -> None:
         self.settings = settings_with(solr_url=url)
         self.retriever = retriever_for(self.settings)
-        self._node = Node(url, connection_of(self.settings))
+        # Filling takes a busy machine long, and is not what is tested.
+        self._node = Node(url, replace(connection_of(self.settings), timeout_s=60.0))
 
     def load(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Replace all that is there; soft commits, because a hard one waits for the disk."""
