@@ -224,6 +224,10 @@ def stream(
             # A defect of the ending itself ends the stream.
             with suppress(Exception):
                 yield from broken(internal(defect, turn.id))
+        except BaseException:
+            # The caller left, and nothing may close the response then.
+            turn.leave_stream()
+            raise
         finally:
             close()
             turn.finish()
