@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import HTTPException
@@ -74,7 +74,7 @@ class BelowPath:
         """Answer one request."""
         environ[SNAPSHOT] = snapshot = self._service.snapshot()
         # PATH_INFO has the bytes of the path, each as a character.
-        root = unquote(urlsplit(snapshot.settings.server.public_url).path.rstrip("/"), "latin-1")
+        root = unquote(snapshot.settings.server.root, "latin-1")
         if root:
             path = str(environ["PATH_INFO"])
             if f"{path}/".startswith(f"{root}/") and not self._urls.bind("").allowed_methods(path):

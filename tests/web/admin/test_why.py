@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from flask.testing import FlaskClient
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.search_request import Search, SearchResult
-from datafari_rag.core.settings.table import RequestRates
+from datafari_rag.core.settings.table import BY_KEY, RequestRates
 from datafari_rag.web.admin.why import REASONS
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.settings import settings_with
@@ -133,3 +134,8 @@ def test_it_is_a_line_of_the_audit_calls_no_model_and_is_limited() -> None:
     assert [record["dialect"] for record in trail.records] == ["why"] * 3
     assert (trail.records[0]["who"], trail.records[0]["question"]) == ("root", "plane")
     assert model.prompts == []
+
+
+def test_every_setting_that_a_reason_names_is_one() -> None:
+    named = {name for reason in REASONS.values() for name in re.findall(r"\b(?:rag|llm)\.[A-Za-z_.]*[A-Za-z]", reason)}
+    assert named and named - BY_KEY.keys() == set()
