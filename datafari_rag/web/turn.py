@@ -157,6 +157,11 @@ class Turn:
         self._noted: set[str] = set()
         self._has_noted_names = self._is_counted = self._has_place = self._is_over = False
 
+    @property
+    def base_url(self) -> str:
+        """What the addresses of our own pages begin with: as `server.public_url` has it, else as the caller does."""
+        return self.settings.server.public_url.rstrip("/") or self.incoming.base_url
+
     def body_of(self, takes: frozenset[str]) -> Incoming:
         """Return the request with its body, of one of the types that it *takes*. Raises: BadRequest and its kind."""
         return incoming_from(request, self.incoming, takes=takes)

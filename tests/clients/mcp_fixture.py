@@ -10,24 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from flask import Response
 from msgspec import Struct
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.errors import NoAnswer
-from datafari_rag.protocols.mcp.messages import CAPABILITIES_KEY, MISSING_CAPABILITY, RpcRequest
-from datafari_rag.protocols.mcp.replies import progress, succeeded
-from datafari_rag.protocols.mcp.tools import Tool
-from datafari_rag.web.api.mcp import OFFERED, Call, Offered, mcp_view
+from datafari_rag.protocols.mcp import tools
+from datafari_rag.protocols.mcp.messages import CAPABILITIES_KEY, RpcRequest, progress, succeeded
+from datafari_rag.web.api import mcp
+from datafari_rag.web.api.mcp import Call
 from datafari_rag.web.responses import EVENTS, json_response, plain
-from datafari_rag.web.turn import current_turn
 from tests.support.server import listening
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
 Json = dict[str, object]
+
+MISSING_CAPABILITY = -32021
 
 TEXT: Json = {"type": "text", "text": "This is a simple text response for testing."}
 IMAGE: Json = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
@@ -91,9 +93,7 @@ class Nothing(Struct):
     """No arguments and no result."""
 
 
-DIAGNOSTIC = {
-    name: Offered(Tool(name, name, "For the conformance suite.", Nothing, Nothing), run) for name, run in RUNS.items()
-}
+DIAGNOSTIC = {name: tools.Tool(name, "For the conformance suite.", Nothing, Nothing) for name in RUNS}
 
 
 @contextmanager
@@ -103,6 +103,9 @@ def fixture_build(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
     conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     conf.chmod(0o600)
     app = create_app(conf)
-    app.view_functions["mcp:/mcp"] = lambda: mcp_view(current_turn(), {**OFFERED, **DIAGNOSTIC})
-    with listening(app) as port:
-        yield f"http://127.0.0.1:{port}/mcp"
+    tools.listed.cache_clear()
+    try:
+        with patch.dict(tools.TOOLS, DIAGNOSTIC), patch.dict(mcp.RUNS, RUNS), listening(app) as port:
+            yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        tools.listed.cache_clear()

@@ -8,20 +8,40 @@ The schemas that agents see are those of the records by which arguments are read
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import UNSET, Struct, UnsetType
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction, WantedEffort
+from datafari_rag.core.ask import (
+    MAX_QUESTION_CHARS,
+    Ask,
+    ChatMessage,
+    DocumentWork,
+    Restriction,
+    TokenBudget,
+    WantedEffort,
+    effort_of,
+)
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
-from datafari_rag.core.search_request import STORED
+from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, facets_of, restriction_of
 from datafari_rag.core.settings.checks import CONTROL
-from datafari_rag.core.settings.table import RagSettings
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import language_code
+from datafari_rag.protocols.chat import history_for
 from datafari_rag.protocols.chat_reply_parts import Json
-from datafari_rag.protocols.records import DocumentId, DocumentIds, Question, about, distinct, schema_of
+from datafari_rag.protocols.records import DocumentId, DocumentIds, Question, about, distinct, schema_of, text_at
+from datafari_rag.protocols.request import Incoming
+
+RESULT_TOKENS = 2_000
+"""Most tokens of one result of a tool: what an agent can read of several calls beside its own work."""
+
+PASSAGE_SHARE = 0.6
+"""Share of a search's result that its passages may take; the rest is for ids, titles, addresses and places."""
+
+PASSAGE_TOKENS = 300
+"""Most tokens of one passage of a search's result."""
 
 MAX_ROWS = 50
 MAX_CHECKED_CHARS = 20_000
@@ -62,15 +82,20 @@ class Narrowed(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         about("The only documents to search, by their ids. An empty list finds nothing. Default: all."),
     ] = UNSET
 
-    @property
-    def basket(self) -> tuple[str, ...] | None:
-        """The only documents that may be found, None for any."""
-        return None if self.documents is UNSET else distinct(self.documents)
+    def narrowed(self, ask: Ask, settings: Settings) -> Ask:
+        """Return *ask* within these filters and documents. Raises: BadRequest."""
+        documents = None if self.documents is UNSET else distinct(self.documents)
+        return replace(ask, restrictions=restrictions_of(self.filters, facets_of(settings.solr)), documents=documents)
 
 
 class SearchArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # the row has its text
     query: Annotated[Question, about("The question, or the words to look for.")]
     rows: Annotated[int, about("Maximum number of documents.", ge=1, le=MAX_ROWS)] = 10
+
+    def ask(self, settings: Settings) -> Ask:
+        """Return what is searched: short passages of many documents. Raises: BadRequest."""
+        budget = TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, self.rows)
+        return self.narrowed(Ask(self.query, token_budget=budget, max_documents=self.rows), settings)
 
 
 class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
@@ -84,10 +109,6 @@ class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: 
     max_tokens: Annotated[
         int, about("Maximum number of tokens of text, within the limit of the service.", ge=1, le=MAX_START)
     ] = MAX_START
-
-    def field_by(self, rag: RagSettings) -> str:
-        """Return the field that is read, by *settings* where none is named."""
-        return STORED[rag.solr_field] if self.field is UNSET else self.field
 
 
 class Turn(Struct, frozen=True):
@@ -112,6 +133,19 @@ class AnswerArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noq
         about("The conversation before the question, the oldest turn first.", max_length=MAX_TURNS),
     ] = []
 
+    def ask(self, incoming: Incoming, settings: Settings) -> Ask:
+        """Return the question. Raises: BadRequest, ContextTooLong."""
+        effort, unread = effort_of(None if self.effort is UNSET else self.effort)
+        said = [(turn.role, text_at(f"history[{n}].content", turn.content)) for n, turn in enumerate(self.history)]
+        ask = Ask(
+            question=text_at("question", self.question),
+            accept_language=incoming.headers.get("accept-language"),
+            history=history_for([ChatMessage(*turn) for turn in said], self.question, incoming, settings),
+            effort=effort,
+            ignored=unread,
+        )
+        return self.narrowed(ask, settings)
+
 
 class CheckArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
     document_ids: Annotated[
@@ -126,6 +160,11 @@ class SummarizeArguments(Struct, frozen=True, forbid_unknown_fields=True):  # no
     length: Annotated[Literal["short", "medium", "long"], about("How long: 3, 6 or 12 sentences.")] = "medium"
     language: Language = ""
 
+    def ask(self, incoming: Incoming, settings: Settings) -> Ask:
+        """Return the work. Raises: BadRequest."""
+        work = DocumentWork("summarize", self.length)
+        return Ask("", language=_code_of(self.language), document_ids=(self.id,), work=work)
+
 
 class CompareArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
     ids: Annotated[
@@ -138,20 +177,37 @@ class CompareArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa
     ] = ""
     language: Language = ""
 
+    def ask(self, incoming: Incoming, settings: Settings) -> Ask:
+        """Return the work. Raises: BadRequest."""
+        is_bare = not self.question.strip()
+        return Ask(
+            "" if is_bare else text_at("question", self.question),
+            accept_language=None if is_bare else incoming.headers.get("accept-language"),
+            language=_code_of(self.language),
+            document_ids=distinct(self.ids),
+            work=DocumentWork("synthesize"),
+        )
+
+
+def _code_of(language: str) -> str | None:
+    code = language_code(language)
+    if language and code is None:
+        raise BadRequest("language must be a code such as en or fr.", field="language")
+    return code
+
 
 def restrictions_of(filters: Mapping[str, str], facets: frozenset[str]) -> tuple[Restriction, ...]:
     """Return what narrows the search: a value or a range `[a TO b]` for some of *facets*. Raises: BadRequest."""
-    return tuple(_restriction(field, value, facets) for field, value in filters.items())
-
-
-def _restriction(field: str, value: str, facets: frozenset[str]) -> Restriction:
-    if field not in facets:
-        raise BadRequest(f"filters takes these fields: {', '.join(sorted(facets)) or 'none'}.", field="filters")
-    if not 0 < len(value) <= MAX_FILTER_CHARS or CONTROL.search(value):
-        raise BadRequest(f"Each part of filters must have 1 to {MAX_FILTER_CHARS} characters.", field="filters")
-    is_range = value.startswith("[") and value.endswith("]")
-    ranged = restriction_of(f"{field}:{value}", facets) if is_range else None
-    return ranged or Restriction(field, value=value)
+    restrictions = []
+    for field, value in filters.items():
+        if field not in facets:
+            raise BadRequest(f"filters takes these fields: {', '.join(sorted(facets)) or 'none'}.", field="filters")
+        if not 0 < len(value) <= MAX_FILTER_CHARS or CONTROL.search(value):
+            raise BadRequest(f"Each part of filters must have 1 to {MAX_FILTER_CHARS} characters.", field="filters")
+        is_range = value.startswith("[") and value.endswith("]")
+        ranged = restriction_of(f"{field}:{value}", facets) if is_range else None
+        restrictions.append(ranged or Restriction(field, value=value))
+    return tuple(restrictions)
 
 
 class _NamedDocument(TypedDict):
@@ -309,78 +365,69 @@ class _CheckOutput(TypedDict):
 class Tool:
     """One tool: *takes* is the record of its arguments, *gives* that of its result."""
 
-    name: str
     title: str
     about: str
     takes: type[Struct]
     gives: type
 
 
-def listed(tool: Tool) -> Json:
-    """Return *tool* as `tools/list` has it."""
-    return {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.about,
-        "inputSchema": schema_of(tool.takes),
-        "outputSchema": schema_of(tool.gives),
-        "annotations": {"title": tool.title, **READ_ONLY},
-    }
-
-
-SEARCH = Tool(
-    "search",
-    "Search documents",
-    "Search the organisation's documents that the current user may read. Returns the best documents with the "
-    "passages that match the query and their places. Use fetch with a document's id to read more of it.",
-    SearchArguments,
-    _SearchOutput,
-)
-FETCH = Tool(
-    "fetch",
-    "Read a document",
-    "Read the stored text of one document by the id that search returned. A long document is returned in parts: "
-    "call again with start set to next_start.",
-    FetchArguments,
-    _FetchOutput,
-)
-ANSWER = Tool(
-    "answer",
-    "Answer a question from documents",
-    "Answer a question from the organisation's documents that the current user may read, with citations that were "
-    "checked against the documents. Request progress to receive the answer's words as they are written.",
-    AnswerArguments,
-    _AnswerOutput,
-)
-CHECK = Tool(
-    "check",
-    "Check a text against documents",
-    "Check, sentence by sentence, whether given documents prove a text. No language model is used: a sentence is "
-    "proved only if its facts, or the words that it quotes, are in a document.",
-    CheckArguments,
-    _CheckOutput,
-)
-SUMMARIZE = Tool(
-    "summarize",
-    "Summarise a document",
-    "Summarise one whole document, however long it is. Each sentence of the summary has a citation that was checked "
-    "against the document. Use it in place of fetching a long document part by part.",
-    SummarizeArguments,
-    _WorkOutput,
-)
-COMPARE = Tool(
-    "compare",
-    "Compare documents",
-    "Put together what several documents say, of a question or as a whole: what they have in common and where they "
-    "differ, with citations that were checked against them.",
-    CompareArguments,
-    _WorkOutput,
-)
-
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, ANSWER, CHECK, SUMMARIZE, COMPARE)}
+TOOLS: dict[str, Tool] = {
+    "search": Tool(
+        "Search documents",
+        "Search the organisation's documents that the current user may read. Returns the best documents with the "
+        "passages that match the query and their places. Use fetch with a document's id to read more of it.",
+        SearchArguments,
+        _SearchOutput,
+    ),
+    "fetch": Tool(
+        "Read a document",
+        "Read the stored text of one document by the id that search returned. A long document is returned in parts: "
+        "call again with start set to next_start.",
+        FetchArguments,
+        _FetchOutput,
+    ),
+    "answer": Tool(
+        "Answer a question from documents",
+        "Answer a question from the organisation's documents that the current user may read, with citations that were "
+        "checked against the documents. Request progress to receive the answer's words as they are written.",
+        AnswerArguments,
+        _AnswerOutput,
+    ),
+    "check": Tool(
+        "Check a text against documents",
+        "Check, sentence by sentence, whether given documents prove a text. No language model is used: a sentence is "
+        "proved only if its facts, or the words that it quotes, are in a document.",
+        CheckArguments,
+        _CheckOutput,
+    ),
+    "summarize": Tool(
+        "Summarise a document",
+        "Summarise one whole document, however long it is. Each sentence of the summary has a citation that was "
+        "checked against the document. Use it in place of fetching a long document part by part.",
+        SummarizeArguments,
+        _WorkOutput,
+    ),
+    "compare": Tool(
+        "Compare documents",
+        "Put together what several documents say, of a question or as a whole: what they have in common and where "
+        "they differ, with citations that were checked against them.",
+        CompareArguments,
+        _WorkOutput,
+    ),
+}
 
 
 @cache
-def descriptions() -> Mapping[str, Json]:
-    """Return every tool as `tools/list` has it, by its name; made once."""
-    return {name: listed(tool) for name, tool in TOOLS.items()}
+def listed() -> list[Json]:
+    """Return every tool as `tools/list` has it; made once."""
+    return [
+        {
+            "name": name,
+            "title": tool.title,
+            "description": tool.about,
+            "inputSchema": schema_of(tool.takes),
+            "outputSchema": schema_of(tool.gives),
+            "annotations": {"title": tool.title, **READ_ONLY},
+        }
+        for name, tool in TOOLS.items()
+    ]

@@ -96,7 +96,7 @@ def context_of(turn: Turn, ask: Ask) -> ReplyContext:
         turn.id,
         turn.now_s,
         user_name=incoming.user_name,
-        base_url=turn.settings.server.public_url.rstrip("/") or incoming.base_url,
+        base_url=turn.base_url,
         clock=turn.worker.now,
         signing=incoming.signing,
     )

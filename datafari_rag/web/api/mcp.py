@@ -7,30 +7,30 @@ Nothing is kept between two requests. Every tool reads as its caller, by the sam
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flask import Response, request
 
-from datafari_rag.core.ask import Ask, TokenBudget
-from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.documents import Extract, Passage
 from datafari_rag.core.errors import BadRequest, BadSetting, NoDocuments, NotAllowed, NotAuthenticated, NotFound
 from datafari_rag.core.events import Sources
 from datafari_rag.core.identity import authority_of, is_same, normalized
-from datafari_rag.core.query.filter_queries import facets_of
-from datafari_rag.core.settings.table import ServerSettings, Settings
+from datafari_rag.core.search_request import STORED
+from datafari_rag.core.settings.table import ServerSettings
 from datafari_rag.pipeline import fetch, sources_for
 from datafari_rag.ports import Identity
+from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.mcp import messages, replies
-from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
-from datafari_rag.protocols.mcp.replies import AnswerCall, Room, succeeded, tool_result
+from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest, succeeded, tool_result
 from datafari_rag.protocols.mcp.tools import (
-    TOOLS,
+    RESULT_TOKENS,
     CheckArguments,
+    CompareArguments,
     FetchArguments,
     SearchArguments,
-    Tool,
-    restrictions_of,
+    SummarizeArguments,
+    listed,
 )
 from datafari_rag.protocols.records import distinct
 from datafari_rag.protocols.request import Incoming, Questionless
@@ -38,17 +38,7 @@ from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.grounding import documents_for, found_for, work_units
 from datafari_rag.web.ops import request_context
 from datafari_rag.web.responses import EVENTS, json_response, plain
-from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.turn import DialectRoute, Route, Turn, run
-
-RESULT_TOKENS = 2_000
-"""Most tokens of one result of a tool: what an agent can read of several calls beside its own work."""
-
-PASSAGE_SHARE = 0.6
-"""Share of a search's result that its passages may take; the rest is for ids, titles, addresses and places."""
-
-PASSAGE_TOKENS = 300
-"""Most tokens of one passage of a search's result."""
 
 NAME = "mcp"
 """The dialect in metrics, log and audit."""
@@ -56,134 +46,100 @@ NAME = "mcp"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: the *message* of a *turn*; the addresses of our own pages begin with *origin*."""
+    """One call of a tool: the *message* of a *turn*, and the *room* of its result."""
 
     turn: Turn
     message: RpcRequest
-    origin: str
-
-    @property
-    def snapshot(self) -> ServiceSnapshot:
-        """The settings and parts that this call keeps to."""
-        return self.turn.snapshot
-
-    def room(self) -> Room:
-        """Return how large the result may be."""
-        return Room(RESULT_TOKENS, self.snapshot.dependencies.counter.count, self.origin)
+    room: replies.Room
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
-    """What a tool found: *structured* is its result, *read* what was given to the caller, for the audit."""
-
-    structured: Mapping[str, object]
-    read: tuple[Extract, ...] = ()
-    linked: Sequence[Document] = ()
-    question: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """A tool and what runs it."""
-
-    tool: Tool
-    run: Callable[[Call], Response]
-
-
-def answer(call: Call) -> Response:
+def _answer(call: Call) -> Response:
     """Return the answer to a question, as a stream where the client wants to see progress."""
-    arguments, turn = call.message.params.get("arguments"), call.turn
+    turn, arguments = call.turn, call.message.params.get("arguments")
     # No model is wanted; what is wrong with the arguments the dialect says.
-    if isinstance(arguments, Mapping) and arguments.get("effort") == "minimal":
-        dependencies = call.snapshot.dependencies
-        model = call.snapshot.extractive or dependencies.model
-        turn.snapshot = replace(call.snapshot, dependencies=replace(dependencies, model=model))
-    turn.row = DialectRoute(NAME, AnswerCall(call.message, call.room()), EVENTS)
+    if isinstance(arguments, dict) and arguments.get("effort") == "minimal" and turn.snapshot.extractive is not None:
+        dependencies = replace(turn.snapshot.dependencies, model=turn.snapshot.extractive)
+        turn.snapshot = replace(turn.snapshot, dependencies=dependencies)
+    turn.row = DialectRoute(NAME, replies.AnswerCall(call.message, call.room), EVENTS)
     return answer_of(turn)
 
 
-def _work(tool: Tool) -> Offered:
-    """Return *tool* as work on whole documents: streamed from its first step on, where the client wants that."""
+def _work(takes: type[replies.Writing]) -> Callable[[Call], Response]:
+    """Return what works on whole documents: streamed from its first step on, where the client wants that."""
 
-    def run(call: Call) -> Response:
-        call.turn.row = DialectRoute(NAME, AnswerCall(call.message, call.room(), tool), EVENTS, begins_at_once=True)
+    def work(call: Call) -> Response:
+        call.turn.row = DialectRoute(
+            NAME, replies.AnswerCall(call.message, call.room, takes), EVENTS, begins_at_once=True
+        )
         return answer_of(call.turn)
 
-    return Offered(tool, run)
+    return work
 
 
-def _search(call: Call) -> ToolOutcome:
-    arguments, settings = call.message.arguments(SearchArguments), call.snapshot.settings
-    ask = Ask(
-        question=arguments.query,
-        # Short passages of many documents, the best of each before the second of any.
-        token_budget=TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, arguments.rows),
-        max_documents=arguments.rows,
-        restrictions=restrictions_of(arguments.filters, facets_of(settings.solr)),
-        documents=arguments.basket,
-    )
+def _search(call: Call) -> Json:
+    turn = call.turn
+    ask = call.message.arguments(SearchArguments).ask(turn.settings)
     try:
-        sources = sources_for(ask, call.turn.user(), settings=settings, dependencies=call.snapshot.dependencies)
+        sources = sources_for(ask, turn.user(), settings=turn.settings, dependencies=turn.snapshot.dependencies)
     except NoDocuments:
         sources = Sources(())
-    return ToolOutcome(replies.search_result(sources, call.room()), sources.extracts, question=ask.question)
+    turn.question, turn.extracts = ask.question, sources.extracts
+    return tool_result(replies.search_result(sources, call.room))
 
 
-def _fetch(call: Call) -> ToolOutcome:
-    arguments, settings = call.message.arguments(FetchArguments), call.snapshot.settings
-    field, user = arguments.field_by(settings.rag), call.turn.user()
-    document = fetch(arguments.id, field, user, settings=settings, dependencies=call.snapshot.dependencies)
+def _fetch(call: Call) -> Json:
+    turn, wanted = call.turn, call.message.arguments(FetchArguments)
+    field = wanted.field or STORED[turn.settings.rag.solr_field]
+    document = fetch(wanted.id, field, turn.user(), settings=turn.settings, dependencies=turn.snapshot.dependencies)
     if document is None:
         # One sentence for what is not there and for what is not theirs, without the id.
         raise NotFound("There is no document with this id.")
-    read_place = Passage(arguments.start, min(arguments.end, len(document.text)))
-    result = replies.fetched(document, (arguments.start, arguments.end), call.room(), arguments.max_tokens)
-    return ToolOutcome(result, (Extract(1, document.id, document, (read_place,), ""),))
+    read = Passage(wanted.start, min(wanted.end, len(document.text)))
+    turn.extracts = (Extract(1, document.id, document, (read,), ""),)
+    return tool_result(replies.fetched(document, (wanted.start, wanted.end), call.room, wanted.max_tokens))
 
 
-def _check(call: Call) -> ToolOutcome:
-    arguments = call.message.arguments(CheckArguments)
-    call.turn.charge()
-    documents, missing = documents_for(distinct(arguments.document_ids), call.turn.user(), call.snapshot)
-    call.turn.charge(work_units(arguments.text, documents) - 1)
-    result = found_for(arguments.text, documents, call.snapshot)
-    checked = replies.check_result(arguments.text, result.check.stated, result.documents, missing, call.room())
-    return ToolOutcome(checked, result.check.extracts, result.documents)
+def _check(call: Call) -> Json:
+    turn, wanted = call.turn, call.message.arguments(CheckArguments)
+    turn.charge()
+    documents, missing = documents_for(distinct(wanted.document_ids), turn.user(), turn.snapshot)
+    turn.charge(work_units(wanted.text, documents) - 1)
+    check = found_for(wanted.text, documents, turn.snapshot).check
+    turn.extracts = check.extracts
+    result = replies.check_result(wanted.text, check.stated, documents, missing, call.room)
+    return tool_result(result, replies.links(documents, call.room))
 
 
-def _run(tool: Tool, work: Callable[[Call], ToolOutcome]) -> Offered:
-    """Return *tool* with *work*, whose result is one JSON object."""
+def _read(tool: str, work: Callable[[Call], Json]) -> Callable[[Call], Response]:
+    """Return what runs the *tool* whose result *work* returns, one JSON object."""
 
     def run(call: Call) -> Response:
         call.turn.require_settings()
-        outcome = work(call)
-        call.turn.question, call.turn.extracts = outcome.question, outcome.read
-        call.turn.finish(log_also=f"tool={tool.name}")
-        links = replies.links(outcome.linked, call.room())
-        return json_response(plain(succeeded(call.message, tool_result(outcome.structured, links))))
+        result = work(call)
+        call.turn.finish(log_also=f"tool={tool}")
+        return json_response(plain(succeeded(call.message, result)))
 
-    return Offered(tool, run)
+    return run
 
 
-OFFERED: Mapping[str, Offered] = {
-    "search": _run(TOOLS["search"], _search),
-    "fetch": _run(TOOLS["fetch"], _fetch),
-    "answer": Offered(TOOLS["answer"], answer),
-    "check": _run(TOOLS["check"], _check),
-    "summarize": _work(TOOLS["summarize"]),
-    "compare": _work(TOOLS["compare"]),
+RUNS: dict[str, Callable[[Call], Response]] = {
+    "search": _read("search", _search),
+    "fetch": _read("fetch", _fetch),
+    "answer": _answer,
+    "check": _read("check", _check),
+    "summarize": _work(SummarizeArguments),
+    "compare": _work(CompareArguments),
 }
-"""Every tool with what runs it, in the order in which they are listed."""
+"""What runs each tool."""
 
 
-def _without_question(message: RpcRequest | None) -> DialectRoute:
-    """Return the row of what is answered without a question; its failures are replies to *message* once it is read."""
-    return DialectRoute(
-        NAME, Questionless(lambda error, settings: replies.failed(error, message)), EVENTS, is_question=False
-    )
+def _row(message: RpcRequest | None, *, is_question: bool) -> DialectRoute:
+    """Return the row of a request whose failures are replies to *message* once it is read."""
+    dialect = Questionless(lambda error, settings: messages.failed(error, message))
+    return DialectRoute(NAME, dialect, EVENTS, is_question=is_question)
 
 
-MCP = _without_question(None)
+MCP = _row(None, is_question=False)
 
 PATH = "/mcp"
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
@@ -194,12 +150,11 @@ _NO_AUDIENCE = (
 )
 
 
-def mcp_view(turn: Turn, offered: Mapping[str, Offered] = OFFERED) -> Response:
-    """Return the reply to one message; *offered* are the tools."""
-    settings = turn.settings
+def mcp_view(turn: Turn) -> Response:
+    """Return the reply to one message."""
 
     def read() -> Incoming:
-        _check_origin(settings.server)
+        _check_origin(turn.settings.server)
         try:
             return turn.body_of(MESSAGES.takes)
         except BadRequest as error:
@@ -212,15 +167,9 @@ def mcp_view(turn: Turn, offered: Mapping[str, Offered] = OFFERED) -> Response:
             raise BadSetting(_NO_AUDIENCE)
         return turn.snapshot.agent_identity
 
-    response = run(
-        turn,
-        lambda turn: _answered(turn, offered),
-        route=MESSAGES,
-        read=read,
-        by=identity,
-    )
-    if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
-        parts = [f'resource_metadata="{origin_of(settings.server)}{RESOURCE_PATH}{PATH}"']
+    response = run(turn, _replied, route=MESSAGES, read=read, by=identity)
+    if response.status_code == NotAuthenticated.code and turn.settings.security.identity == "jwt":
+        parts = [f'resource_metadata="{turn.base_url}{RESOURCE_PATH}{PATH}"']
         if "Authorization" in request.headers:
             parts.append('error="invalid_token"')
         response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
@@ -232,30 +181,25 @@ MESSAGES = Route("mcp", (PATH,), ("POST",), frozenset({"json"}), (MCP,), mcp_vie
 
 def resource_view(turn: Turn) -> Response:
     """Return where a client gets a token for `/mcp` (RFC 9728). Raises: NotFound: no token is taken here."""
-    settings = turn.settings
-    if not _takes_tokens(settings):
+    security = turn.settings.security
+    if security.identity != "jwt":
         raise NotFound
-    about: dict[str, object] = {
-        "resource": f"{origin_of(settings.server)}{PATH}",
-        "resource_name": replies.SERVER["name"],
+    about: Json = {
+        "resource": f"{turn.base_url}{PATH}",
+        "resource_name": messages.SERVER["name"],
         "bearer_methods_supported": ["header"],
     }
-    if settings.security.jwt_issuer:
-        about["authorization_servers"] = [settings.security.jwt_issuer]
+    if security.jwt_issuer:
+        about["authorization_servers"] = [security.jwt_issuer]
     return Response(plain(about), mimetype="application/json")
 
 
-def origin_of(server: ServerSettings) -> str:
-    """Return what the addresses of our own pages begin with: as `server.public_url` has it, else this request."""
-    return server.public_url.rstrip("/") or f"{request.scheme}://{request.host}"
-
-
-def _answered(turn: Turn, offered: Mapping[str, Offered]) -> Response:
-    incoming = turn.incoming
+def _replied(turn: Turn) -> Response:
+    """Return the reply to the message that was sent. Raises: RagError."""
     if turn.user_name is None and turn.settings.security.anonymous == "refuse":
         raise NotAuthenticated
-    message = messages.message_of(incoming.body, incoming.headers)
-    if isinstance(message, Notification):
+    message = messages.message_of(turn.incoming.body, turn.incoming.headers)
+    if message is None:
         turn.outcome = "listed"
         return Response(status=202)
     # The trace that `_meta` names, if any, is continued (MCP, "OpenTelemetry trace context").
@@ -266,21 +210,17 @@ def _answered(turn: Turn, offered: Mapping[str, Offered]) -> Response:
         if (join := request.environ.get("datafari_rag.join_trace")) is not None:
             join(named)
     # From here on a failure is the reply to this message.
-    turn.row = _without_question(message)
-    return _replied(turn, message, offered)
-
-
-def _replied(turn: Turn, message: RpcRequest, offered: Mapping[str, Offered]) -> Response:
+    turn.row = _row(message, is_question=False)
     if message.method != "tools/call":
-        listed = [row.tool for row in offered.values()]
-        result = replies.listing(message, listed, turn.user_name)
         turn.outcome = "listed"
-        return json_response(plain(succeeded(message, result)))
+        return json_response(plain(succeeded(message, messages.listing(message, listed(), turn.user_name))))
     name = message.params.get("name")
-    if not isinstance(name, str) or name not in offered:
-        raise replies.unknown_tool(message)
-    turn.take(replace(turn.row, is_question=True))
-    return offered[name].run(Call(turn, message, origin_of(turn.settings.server)))
+    if not isinstance(name, str) or name not in RUNS:
+        shown = messages.short_name(name) if isinstance(name, str) else ""
+        raise message.rejected(messages.INVALID_PARAMS, f"Unknown tool: {shown}", status=200)
+    turn.take(_row(message, is_question=True))
+    room = replies.Room(RESULT_TOKENS, turn.snapshot.dependencies.counter.count, turn.base_url)
+    return RUNS[name](Call(turn, message, room))
 
 
 def _check_origin(server: ServerSettings) -> None:
@@ -309,7 +249,3 @@ def _is_fixed(authority: str) -> bool:
     except ValueError:
         return host[0] == "localhost" or host[0].endswith(".localhost")
     return True
-
-
-def _takes_tokens(settings: Settings) -> bool:
-    return settings.security.identity == "jwt"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,18 +10,9 @@ import pytest
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.events import Finished, Sources
 from datafari_rag.core.evidence.extracts import extracts_for
-from datafari_rag.core.proof.checking import checked
-from datafari_rag.protocols.mcp.replies import (
-    Room,
-    address_of,
-    answer_result,
-    check_result,
-    fetched,
-    json_text,
-    links,
-    search_result,
-)
-from tests.protocols.values import CITATION, EXTRACT, FINISHED, SOURCES
+from datafari_rag.protocols.mcp.messages import json_text
+from datafari_rag.protocols.mcp.replies import Room, address_of, answer_result, fetched, search_result
+from tests.protocols.values import CITATION, SOURCES
 
 TEXT = "".join(f"Sentence number {number} of this text. " for number in range(200))
 LONG = Document("long", TEXT, title="Long", url="https://x.example/long", last_modified="2024-05-01", language="en")
@@ -38,14 +28,6 @@ def extract_of(document: Document, *places: tuple[int, int]) -> Extract:
 
 def size(result: Any) -> int:
     return -(-len(json_text(result)) // 4)
-
-
-def test_a_search_names_documents_and_their_passages_with_places() -> None:
-    result: Any = search_result(SOURCES, room())
-    assert result["results"][0]["id"] == "doc-1"
-    passage = result["results"][0]["passages"][0]
-    assert (passage["field"], passage["start"], passage["end"]) == ("exactContent", 0, 40)
-    assert result["truncated"] is False
 
 
 def test_a_document_that_is_dated_says_so_and_a_missing_shard_is_told() -> None:
@@ -73,24 +55,6 @@ def test_where_not_all_documents_have_room_the_last_ones_go() -> None:
     assert [one["id"] for one in result["results"]] == [f"doc-{number}" for number in range(len(result["results"]))]
     assert 0 < len(result["results"]) < 50
     assert result["truncated"]
-
-
-def test_nothing_found_is_an_empty_list() -> None:
-    assert search_result(Sources(()), room()) == {"results": [], "truncated": False}
-
-
-def test_a_document_is_read_from_a_place_to_a_place() -> None:
-    result: Any = fetched(LONG, (40, 90), room())
-    assert result["text"] == TEXT[40:90]
-    assert result["metadata"] == {
-        "field": "exactContent",
-        "start": 40,
-        "end": 90,
-        "length": len(TEXT),
-        "last_modified": "2024-05-01",
-        "language": "en",
-    }
-    assert (result["truncated"], result["next_start"]) == (False, None)
 
 
 def test_a_long_document_comes_in_parts_that_are_the_whole() -> None:
@@ -124,42 +88,12 @@ def test_even_without_room_a_document_goes_on() -> None:
     assert (0 < len(result["text"]) < 10, result["truncated"]) == (True, True)
 
 
-def test_an_answer_has_its_citations_and_documents() -> None:
-    result: Any = answer_result(SOURCES, FINISHED, room())
-    assert result["answer"] == FINISHED.text
-    assert result["citations"][0]["quote"] == "Paris"
-    assert result["documents"] == [
-        {"id": "doc-1", "title": "Rabbits.txt", "url": "file:///rabbits.txt", "label": "Rabbits.txt"}
-    ]
-    assert result["truncated"] is False
-
-
 def test_an_answer_that_is_too_large_loses_its_last_citations() -> None:
     finished = Finished("It slept [1].", citations=(CITATION,) * 60)
     result: Any = answer_result(SOURCES, finished, room(400))
     assert 0 < len(result["citations"]) < 60
     assert result["truncated"]
     assert size(result) <= 400
-
-
-def test_a_check_says_what_each_sentence_is_proved_by() -> None:
-    text = "Paris the rabbit ate a carrot. The moon is made of cheese."
-    result: Any = check_result(text, checked(text, (EXTRACT,)).stated, [EXTRACT.document], ["gone"], room())
-    assert [(one["text"], one["status"]) for one in result["claims"]] == [
-        ("Paris the rabbit ate a carrot.", "verified"),
-        ("The moon is made of cheese.", "unsupported"),
-    ]
-    proof = result["claims"][0]["places"][0]
-    assert EXTRACT.document.text[proof["start"] : proof["end"]] == proof["quote"]
-    assert result["not_found"] == ["gone"]
-
-
-def test_documents_are_linked_in_order() -> None:
-    found: Any = links([EXTRACT.document, LONG], room())
-    assert [(one["type"], one["uri"], one["annotations"]["priority"]) for one in found] == [
-        ("resource_link", "file:///rabbits.txt", 1.0),
-        ("resource_link", "https://x.example/long", 0.5),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -180,8 +114,3 @@ def test_documents_are_linked_in_order() -> None:
 )
 def test_an_address_is_one_that_every_client_takes_for_one(url: str | None, address: str) -> None:
     assert address_of(Document("d 1", "", url=url), "https://us.example") == address
-
-
-def test_the_text_of_a_result_is_its_json() -> None:
-    assert json.loads(json_text({"a": "é\n"})) == {"a": "é\n"}
-    assert json_text({"a": ["é", 1]}) == '{"a":["é",1]}'

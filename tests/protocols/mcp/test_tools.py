@@ -7,14 +7,18 @@ from typing import Any
 
 import jsonschema
 import pytest
-from msgspec import Struct
 
+from datafari_rag.core.ask import ChatMessage, Restriction
 from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
 from datafari_rag.core.proof.checking import checked
-from datafari_rag.protocols.mcp.replies import answer_result, check_result, fetched, search_result
-from datafari_rag.protocols.mcp.tools import TOOLS, Tool, listed
+from datafari_rag.core.query.filter_queries import facets_of
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.mcp.messages import RpcRequest
+from datafari_rag.protocols.mcp.replies import AnswerCall, answer_result, check_result, fetched, search_result
+from datafari_rag.protocols.mcp.tools import TOOLS, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room
-from tests.protocols.values import EXTRACT, FINISHED, SOURCES
+from tests.protocols.values import EXTRACT, FINISHED, SOURCES, request
+from tests.settings import settings_with
 
 GIVEN = {
     "search": search_result(Sources((extract_of(LONG, (0, 40)), EXTRACT), is_partial=True), room()),
@@ -42,7 +46,7 @@ TAKEN: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_what_a_tool_takes_and_gives_fits_its_schemas(name: str) -> None:
-    shown: Any = listed(TOOLS[name])
+    shown: Any = next(tool for tool in listed() if tool["name"] == name)
     for schema in (shown["inputSchema"], shown["outputSchema"]):
         jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(TAKEN[name], shown["inputSchema"])
@@ -52,17 +56,41 @@ def test_what_a_tool_takes_and_gives_fits_its_schemas(name: str) -> None:
         jsonschema.validate({**TAKEN[name], "user": "alice"}, shown["inputSchema"])
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_every_tool_only_reads(name: str) -> None:
-    shown: Any = listed(TOOLS[name])
-    assert shown["annotations"]["readOnlyHint"]
-    assert not shown["annotations"]["destructiveHint"]
+def call(arguments: object = None, **meta: object) -> AnswerCall:
+    params = {"name": "answer", "arguments": {"question": "Who ate?"} if arguments is None else arguments}
+    return AnswerCall(RpcRequest(7, "tools/call", params, True, meta), room())
 
 
-class Nothing(Struct):
-    """No arguments and no result."""
+def test_the_arguments_are_the_ask() -> None:
+    given = {
+        "question": "And then?",
+        "history": [{"role": "user", "content": "Who ate?"}, {"role": "assistant", "content": "Paris."}],
+        "filters": {"source": "wiki"},
+        "effort": "minimal",
+    }
+    ask = call(given).parse(request(None), settings_with(solr_facets=("source",)))
+    assert (ask.question, ask.is_streamed) == ("And then?", False)
+    assert ask.history == (ChatMessage("user", "Who ate?"), ChatMessage("assistant", "Paris."))
+    assert ask.restrictions == (Restriction("source", value="wiki"),)
 
 
-def test_a_tool_of_somebody_else_has_its_own_text() -> None:
-    other = Tool("other", "Other", "Does nothing.", Nothing, Nothing)
-    assert listed(other)["description"] == "Does nothing."
+@pytest.mark.parametrize(
+    ("token", "accept", "is_streamed"),
+    [
+        ("p", "application/json, text/event-stream", True),
+        (0, "text/event-stream", True),
+        (None, "text/event-stream", False),
+        ("p", "application/json", False),
+    ],
+)
+def test_it_is_streamed_where_progress_is_wanted_and_a_stream_is_taken(
+    token: object, accept: str, is_streamed: bool
+) -> None:
+    ask = call(progressToken=token).parse(request(None, headers={"accept": accept}), Settings())
+    assert ask.is_streamed is is_streamed
+
+
+def test_no_field_of_rights_narrows_a_search() -> None:
+    names = ("source", "allow_token_document", "acl")
+    settings = settings_with(solr_facets=names, solr_fields={"deny_token_share": "acl"})
+    assert facets_of(settings.solr) == {"source"}
