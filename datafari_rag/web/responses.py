@@ -111,7 +111,7 @@ IGNORED_HEADER = "X-RAG-Ignored"
 
 _HEADER_SAFE = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
-STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+STREAM_HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 """What keeps a proxy from holding a stream back."""
 
 

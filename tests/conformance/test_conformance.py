@@ -104,11 +104,6 @@ def test_the_same_answer(door: Door) -> None:
 
 
 @promise
-def test_sources_exactly_once(door: Door) -> None:
-    assert see(door, line()).times_sources == 1
-
-
-@promise
 def test_odd_characters(door: Door) -> None:
     model = FakeModel(*ODD)
     seen = see(door, line(model))
@@ -297,20 +292,6 @@ def test_the_model_breaks_off(door: Door) -> None:
 
 
 @promise
-def test_unknown_fields(door: Door) -> None:
-    seen = see(door, line(), wings="two", approach="rrr")
-    assert seen.text == "The flight takes off at 15h50 [1]."
-
-
-@pytest.mark.parametrize(("case", "question"), [("blank", " \n"), ("too long", "x" * 4001)], ids=["blank", "long"])
-@promise
-def test_a_question_that_cannot_be_asked(door: Door, case: str, question: str) -> None:
-    response = ask(door, line(), question)
-    assert response.status_code == door.status(400)
-    assert door.said(response.get_json())
-
-
-@promise
 def test_rights_are_the_same(door: Door) -> None:
     retriever = FakeRetriever(FLIGHT, RABBIT)
     at = line(retriever=retriever, rights=FakeRights({"alice": ["t1", "t2"]}))
@@ -328,12 +309,6 @@ def test_a_reader_who_hangs_up_frees_the_model(door: Door) -> None:
     next(iter(response.response))
     response.close()
     assert model.was_closed_early
-
-
-@promise
-def test_session_state(door: Door) -> None:
-    raw = ask(door, line(), session_state={"conversation_id": 1234}).get_data(as_text=True)
-    assert re.search(r'"session_?[sS]tate": ?{"conversation_id": ?1234}', raw.splitlines()[0])
 
 
 @promise

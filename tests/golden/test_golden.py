@@ -303,5 +303,4 @@ def test_a_reply_is_what_its_file_says(clients: dict[str, FlaskClient], name: st
 
 
 def test_no_file_is_left_of_an_exchange_that_is_gone() -> None:
-    """The replies of the conformance kit are in one file (`end_to_end/test_conformance_kit.py`)."""
-    assert {file.stem for file in HERE.glob("*.txt")} == {*EXCHANGES, "conformance"}
+    assert {file.stem for file in HERE.glob("*.txt")} == {*EXCHANGES}

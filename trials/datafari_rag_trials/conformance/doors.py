@@ -83,12 +83,24 @@ class Door:
             asked.path, method=asked.method, query_string=asked.query, json=asked.json, headers=asked.headers
         )
 
-    def ask_over(self, session: requests.Session, url: str, question: str) -> requests.Response:
+    def ask_over(
+        self,
+        session: requests.Session,
+        url: str,
+        question: str,
+        more: More | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> requests.Response:
         """Return the reply of the service at *url*. Raises: requests.RequestException."""
-        asked = self.asked(question, {})
+        asked = self.asked(question, more or {})
         query: Any = asked.query
         return session.request(
-            asked.method, f"{url}{asked.path}", params=query, json=asked.json, headers=asked.headers, timeout=TIMEOUT_S
+            asked.method,
+            f"{url}{asked.path}",
+            params=query,
+            json=asked.json,
+            headers={**(asked.headers or {}), **(headers or {})},
+            timeout=TIMEOUT_S,
         )
 
 
