@@ -13,9 +13,9 @@ from typing import cast
 
 import click
 
-from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
+from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.bootstrap import Runtime
-from datafari_rag.commands.terminal import CONF, DocumentId, counted
+from datafari_rag.commands.terminal import CONF, Command, DocumentId, counted
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import (
     ANSWER_FORMATS,
@@ -27,7 +27,7 @@ from datafari_rag.core.ask import (
     DocumentWork,
     Effort,
 )
-from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
+from datafari_rag.core.errors import NoQuery, QueryTooLong
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.text.cleaning import clean
@@ -43,7 +43,7 @@ from datafari_rag.whole_documents import worked
 NEEDED = ("solr.", "security.", "rag.", "answer.", "llm.", "openai.")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("question")
 @CONF
 @click.option(
@@ -76,27 +76,21 @@ def ask(
     \b
     Exit codes: 0 answered; 1 not answered, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
-    try:
-        service_snapshot = line_for(conf)
-        if not question.strip():
-            raise NoQuery
-        if len(question) > MAX_QUESTION_CHARS:
-            raise QueryTooLong
-        task = Ask(
-            question=question,
-            answer_format=answer_format,
-            language=lang,
-            is_streamed=not is_json,
-            wants_trace=trace,
-            effort=effort,
-        )
-        asking = user_for(VerifiedIdentity(user), service_snapshot)
-        answered = _as_json(task, asking, service_snapshot) if is_json else _as_text(task, asking, service_snapshot)
-    except StartRefused as refused:
-        raise click.ClickException("\n".join(refused.lines)) from refused
-    except RagError as error:
-        click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
-        sys.exit(1)
+    service_snapshot = line_for(conf)
+    if not question.strip():
+        raise NoQuery
+    if len(question) > MAX_QUESTION_CHARS:
+        raise QueryTooLong
+    task = Ask(
+        question=question,
+        answer_format=answer_format,
+        language=lang,
+        is_streamed=not is_json,
+        wants_trace=trace,
+        effort=effort,
+    )
+    asking = user_for(VerifiedIdentity(user), service_snapshot)
+    answered = _as_json(task, asking, service_snapshot) if is_json else _as_text(task, asking, service_snapshot)
     if answered.finished.activity is not None and not is_json:
         _show_activity(answered.finished.activity)
     if trace and not is_json:
@@ -196,21 +190,15 @@ WHY = {"notFound": "not there for this user", "empty": "without text", "overLimi
 
 def show_work(ask: Ask, work: DocumentWork, *, conf: Path, user: str | None, is_json: bool) -> None:
     """Do *work* as *user* and print it, with *is_json* as the reply of `POST /rest/v2.0/ai`; exit 1 when it fails."""
-    try:
-        service = line_for(conf)
-        asking = user_for(VerifiedIdentity(user), service)
-        with closing(worked(ask, work, asking, settings=service.settings, dependencies=service.dependencies)) as events:
-            if is_json:
-                whole = collect(cast("Generator[Event, None, None]", events))
-                context = ReplyContext(ask, service.settings, uuid.uuid4().hex, time.time())
-                click.echo(json.dumps(ACTIONS[work.kind].reply(whole, context), ensure_ascii=False, indent=2))
-            else:
-                _work_as_text(events)
-    except StartRefused as refused:
-        raise click.ClickException("\n".join(refused.lines)) from refused
-    except RagError as error:
-        click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
-        sys.exit(1)
+    service = line_for(conf)
+    asking = user_for(VerifiedIdentity(user), service)
+    with closing(worked(ask, work, asking, settings=service.settings, dependencies=service.dependencies)) as events:
+        if is_json:
+            whole = collect(cast("Generator[Event, None, None]", events))
+            context = ReplyContext(ask, service.settings, uuid.uuid4().hex, time.time())
+            click.echo(json.dumps(ACTIONS[work.kind].reply(whole, context), ensure_ascii=False, indent=2))
+        else:
+            _work_as_text(events)
 
 
 def _work_as_text(events: Generator[WorkEvent, None, None]) -> None:
@@ -238,7 +226,7 @@ def _work_as_text(events: Generator[WorkEvent, None, None]) -> None:
                     show_sources(Answer(sources, event))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("document_id", type=DocumentId(), metavar="ID|PATH")
 @CONF
 @click.option("--user", help="Read as this user, with the tokens of the configured source. [default: anonymous]")
@@ -266,7 +254,7 @@ def summarize(
     show_work(ask, work, conf=conf, user=user, is_json=is_json)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("ids", type=DocumentId(), metavar="ID|PATH…", nargs=-1, required=True)
 @click.option(
     "--question", default="", help="What is to be compared. [default: what they have in common, and what not]"

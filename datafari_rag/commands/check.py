@@ -17,8 +17,7 @@ from datafari_rag.adapters.private_files import group_with_rights
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused, snapshot_of
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.commands.ask import NEEDED
-from datafari_rag.commands.terminal import CONF, DocumentId
-from datafari_rag.core.errors import RagError
+from datafari_rag.commands.terminal import CONF, Command, DocumentId
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.proof.checking import checked_against
 from datafari_rag.core.proof.judging import UNSUPPORTED
@@ -34,6 +33,7 @@ from datafari_rag.web.user import Signer, user_for
 
 
 @click.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag check conf/rag.properties
@@ -41,7 +41,7 @@ Examples:
   datafari-rag check --all > all.properties
 \b
 Exit codes: 0 the file can be used (with --strict: and there is no warning), 1 it has errors, 2 wrong usage.
-"""
+""",
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
@@ -90,7 +90,7 @@ def _counted(number: int, noun: str) -> str:
 COLOURS = {"verified": "green", "quoted": "cyan", "near": "cyan", "unsupported": "yellow"}
 
 
-@click.command("check-answer")
+@click.command("check-answer", cls=Command)
 @click.argument("text", type=click.File(encoding="utf-8"), default="-")
 @click.option(
     "--fact",
@@ -142,11 +142,6 @@ def check_answer(
         result = _result(task, conf, user)
     except UnicodeDecodeError as error:
         raise click.ClickException("Text and facts must be UTF-8 text files; index others first.") from error
-    except StartRefused as refused:
-        raise click.ClickException("\n".join(refused.lines)) from refused
-    except RagError as error:
-        click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
-        sys.exit(1)
     report = grounding.reply(task, result)
     if is_json:
         click.echo(json.dumps(report, ensure_ascii=False, indent=2))

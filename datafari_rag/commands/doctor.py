@@ -17,13 +17,13 @@ from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.chain import ExtractiveModel, endpoints_for
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ModelServer
 from datafari_rag.adapters.reranker import EndpointReranker
-from datafari_rag.adapters.settings.file import SettingsSnapshot, StartRefused, snapshot_of
+from datafari_rag.adapters.settings.file import SettingsSnapshot, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
-from datafari_rag.commands.terminal import CONF
+from datafari_rag.commands.terminal import CONF, Command, sentence, typed
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import (
@@ -57,6 +57,7 @@ PROBE_USER = "datafari-rag-probe"
 
 
 @click.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag doctor --conf conf/rag.properties
@@ -66,7 +67,7 @@ Examples:
   datafari-rag doctor --conf rag.properties --no-model --freshness
 \b
 Exit codes: 0 no problems (there may be hints), 1 problems, 2 wrong usage.
-"""
+""",
 )
 @CONF
 @click.option("--model/--no-model", "asks_model", default=True, help="Ask the model one short question. [default: yes]")
@@ -81,11 +82,8 @@ def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str |
 
     Each line names what was checked and the result, with advice if there is a problem.
     """
-    try:
-        # Not `SettingsFile`, which logs the lines that are printed here.
-        snapshot = snapshot_of(conf, environ=os.environ)
-    except StartRefused as refused:
-        raise click.ClickException("\n".join(refused.lines)) from None
+    # Not `SettingsFile`, which logs the lines that are printed here.
+    snapshot = snapshot_of(conf, environ=os.environ)
     if document is not None and not names:
         raise click.UsageError("--document needs --as USER.")
     is_good = True
@@ -96,9 +94,9 @@ def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str |
     ]
     for finding in itertools.chain.from_iterable(parts):
         is_good = is_good and finding.verdict != "problem"
-        click.echo(f"{MARKS[finding.verdict]} {finding.subject}: {finding.text}")
+        click.echo(typed(f"{MARKS[finding.verdict]} {finding.subject}: {finding.text}", conf))
         if finding.advice and finding.verdict != "ok":
-            click.echo(f"        -> {finding.advice}")
+            click.echo(typed(f"        -> {finding.advice}", conf))
     raise SystemExit(0 if is_good else 1)
 
 
@@ -152,7 +150,7 @@ def _collection(settings: Settings) -> Sequence[Finding]:
     try:
         facts, schema = collection_probe.facts_of(nodes, factory.schema_of(solr), handler=solr.handler)
     except SearchError as error:
-        return (Finding("collection", "problem", _sentence(error), _advice(error.log, "Solr")),)
+        return (Finding("collection", "problem", sentence(error), _advice(error.log, "Solr")),)
     if schema.kinds is None:
         return (Finding("collection", "hint", "Solr does not return its schema", "Allow read access to /schema"),)
     return findings(facts, schema, mode=settings.security.mode, facets=settings.solr.facets)
@@ -170,7 +168,7 @@ def _vector_search(settings: Settings) -> Sequence[Finding]:
             "Check embeddings.endpoint, embeddings.token and embeddings.options; "
             "until then, documents are searched by words alone"
         )
-        return (Finding("embedding model", "problem", _sentence(error), advice),)
+        return (Finding("embedding model", "problem", sentence(error), advice),)
     results = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
     meaning = meaning_for(settings, bootstrap.retriever_for(settings))
     problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
@@ -178,7 +176,7 @@ def _vector_search(settings: Settings) -> Sequence[Finding]:
         results.append(Finding("vectors", "problem", "they cannot be searched", NEEDS_EXTRA))
     elif problem is not None:
         command = "index PATH" if settings.solr.url.startswith(EMBEDDED) else "passages sync"
-        results.append(Finding("vectors", "hint", problem, f"Run: datafari-rag {command} --conf FILE"))
+        results.append(Finding("vectors", "hint", problem, f"Run: `datafari-rag {command}`"))
     else:
         results.append(Finding("vectors", "ok", "the index has vectors of this model"))
     return results
@@ -207,7 +205,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
         tokens = tuple(bootstrap.rights_for(settings.security, settings.solr.limits).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
         key = "security.tokens.file" if settings.security.tokens == "file" else "security.authority.url"
-        return (Finding(subject, "problem", _sentence(error), f"Check {key}; until then no questions are answered"),)
+        return (Finding(subject, "problem", sentence(error), f"Check {key}; until then no questions are answered"),)
     if settings.security.tokens == "file" and not settings.security.tokens_file:
         return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
@@ -225,7 +223,7 @@ def _conversations(settings: Settings) -> Sequence[Finding]:
         return (Finding(subject, "ok", f"{store.count()} conversations"),)
     except ConversationsUnavailable as error:
         advice = "Check chat.store.folder, its owner and the disk; until then answers go on without conversations"
-        return (Finding(subject, "problem", _sentence(error), advice),)
+        return (Finding(subject, "problem", sentence(error), advice),)
     finally:
         store.close()
 
@@ -241,7 +239,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
             return
         view = visibility_of(user, settings, dependencies)
     except RagError as error:
-        yield Finding(subject, "problem", _sentence(error), "Until this works, this user gets no answers")
+        yield Finding(subject, "problem", sentence(error), "Until this works, this user gets no answers")
         return
     text = f"{view.documents} documents: {view.public} public, {view.documents - view.public} by {view.tokens} tokens"
     yield Finding(subject, "ok", text)
@@ -303,7 +301,7 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
             user = ANONYMOUS if name is None else _user(name, settings.security, settings.solr.limits)
             newest = newest_date(user, settings, _searching(settings))
         except RagError as error:
-            yield Finding(subject, "hint", _sentence(error), "Name a user: --as USER")
+            yield Finding(subject, "hint", sentence(error), "Name a user: --as USER")
             continue
         yield Finding(subject, "ok", "none has a date" if newest is None else f"changed {_ago(newest)}")
 
@@ -415,13 +413,9 @@ RERANK_ADVICE = (
 )
 
 
-def _sentence(error: RagError) -> str:
-    return f"{error.reason} ({error.log})" if error.log else error.reason
-
-
 def _advice(problem: str, where: str) -> str:
     if where != "Solr":
-        return "Create it: datafari-rag index PATH --conf FILE"
+        return "Create it: `datafari-rag index PATH`"
     return next((advice for word, advice in ADVICE.items() if word in problem), ADVICE[""])
 
 

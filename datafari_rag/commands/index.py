@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
-from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
-from datafari_rag.commands.terminal import CONF, counted, printable, progress
-from datafari_rag.core.errors import RagError
+from datafari_rag.adapters.settings.file import snapshot_of
+from datafari_rag.commands.terminal import CONF, Command, counted, printable, progress, typed
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.engine_writer import writer_for
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
@@ -32,6 +31,7 @@ MIN_MEMORY_MB = 300
 
 
 @click.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag index ~/Documents
@@ -41,7 +41,7 @@ Examples:
   datafari-rag index /srv/exports --trust-jsonl
 \b
 Exit codes: 0 everything was indexed; 1 something could not be indexed, or the search engine refused; 2 wrong usage.
-"""
+""",
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option(
@@ -92,35 +92,26 @@ def index(context: click.Context, /, paths: tuple[Path, ...], **options: Any) ->
 
     Links are not followed. Time and memory for each file are limited; files that exceed the limits are reported.
     """
-    _require_there(paths)
+    for path in paths:
+        if not path.exists():
+            way = f"`datafari-rag forget {shlex.quote(str(path))}` takes what the index has of it out."
+            raise click.UsageError(typed(f"There is no file or folder {path}. {way}", options["conf"]))
     allow, deny = options["allow"], options["deny"]
     if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
         raise click.UsageError(f"A token has 1 to {MAX_ID_CHARS} characters.")
     if deny and not allow:
         click.echo("Warning: with --deny and no --allow no user can see the files (ManifoldCF's rule).", err=True)
     rights = Rights(allow, deny)
-    with _in_words():
-        settings = settings_for(options["conf"])
-        with progress("Indexing", "documents") as listener:
-            limits = SandboxLimits(options["file_seconds"], options["file_memory"])
-            how = IndexOptions(options["again"], options["trust_jsonl"], limits)
-            outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
+    settings = settings_for(options["conf"])
+    with progress("Indexing", "documents") as listener:
+        limits = SandboxLimits(options["file_seconds"], options["file_memory"])
+        how = IndexOptions(options["again"], options["trust_jsonl"], limits)
+        outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
     click.echo(summary_of(outcome))
     if options["verbose"]:
         for where, what in outcome.notes:
             click.echo(printable(f"{where}: {what}"))
     context.exit(1 if outcome.problems else 0)
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    """Turn failures into sentences of the command line."""
-    try:
-        yield
-    except StartRefused as error:
-        raise click.ClickException("\n".join(error.lines)) from error
-    except RagError as error:
-        raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
 
 
 def summary_of(outcome: RunOutcome) -> str:
@@ -183,14 +174,6 @@ def indexed(
     return total
 
 
-def _require_there(paths: Sequence[Path]) -> None:
-    """Refuse PATHs that are not there, and say how they leave the index. Raises: UsageError."""
-    for path in paths:
-        if not path.exists():
-            way = f"`datafari-rag forget {shlex.quote(str(path))}` takes what the index has of it out."
-            raise click.UsageError(f"There is no file or folder {path}. {way}")
-
-
 def settings_for(conf: Path) -> Settings:
     """
     Return the settings of *conf*.
@@ -204,13 +187,14 @@ def settings_for(conf: Path) -> Settings:
 
 
 @click.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag forget ~/Documents/old
   datafari-rag forget file:///srv/wiki/page.html --conf conf/rag.properties
 \b
 Exit codes: 0 done; 1 nothing of one of them is in the index, or the search engine refused; 2 wrong usage.
-"""
+""",
 )
 @click.argument("names", nargs=-1, required=True, metavar="PATH|ID...")
 @CONF
@@ -220,9 +204,8 @@ def forget(names: tuple[str, ...], conf: Path) -> None:
     PATH may be gone. Only what `index` put in is taken out; documents of other programs are left alone. What is still
     below an indexed PATH comes back with its next `index`.
     """
-    with _in_words():
-        settings = settings_for(conf)
-        removed = {name: forgotten(name, settings) for name in names}
+    settings = settings_for(conf)
+    removed = {name: forgotten(name, settings) for name in names}
     click.echo(f"{counted(sum(removed.values()), 'document')} removed")
     unknown = [name for name, number in removed.items() if not number]
     if unknown:

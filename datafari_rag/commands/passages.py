@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters.settings.file import StartRefused
 from datafari_rag.adapters.solr.factory import passage_store_for
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.index import settings_for
-from datafari_rag.commands.terminal import CONF, printable, progress
+from datafari_rag.commands.terminal import CONF, Command, progress, sentence, typed
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
@@ -25,13 +24,14 @@ def passages() -> None:
 
 
 @passages.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag passages sync --conf conf/rag.properties
   datafari-rag passages sync --conf conf/rag.properties --follow 60
 \b
 Exit codes: 0 everything was synchronised; 1 something failed, or Solr or the model refused; 2 wrong usage.
-"""
+""",
 )
 @CONF
 @click.option(
@@ -49,26 +49,20 @@ def sync(context: click.Context, conf: Path, follow: float | None) -> None:
     stop it at any time, and several runs can work in parallel: the next run completes what is missing. Vectors of
     unchanged passages are kept.
     """
-    try:
-        settings = settings_for(conf)
-        outcome = _run(settings)
-        while follow is not None:
-            time.sleep(follow)
-            outcome = _run_again(settings)
-    except StartRefused as error:
-        raise click.ClickException("\n".join(error.lines)) from error
-    except RagError as error:
-        raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
+    settings = settings_for(conf)
+    if settings.solr.url.startswith(EMBEDDED):
+        way = "The embedded index has its own passages: `datafari-rag index PATH` writes them."
+        raise click.ClickException(typed(way, conf))
+    outcome = _run(settings)
+    while follow is not None:
+        time.sleep(follow)
+        try:
+            outcome = _run(settings)
+        except RagError as error:
+            # The next run tries again.
+            click.echo(sentence(error), err=True)
+            outcome = SyncOutcome(problems=1)
     context.exit(1 if outcome.problems else 0)
-
-
-def _run_again(settings: Settings) -> SyncOutcome:
-    """Run once more; a failure is only printed, since the next run tries again."""
-    try:
-        return _run(settings)
-    except RagError as error:
-        click.echo(printable(f"{error.reason} ({error.log})"), err=True)
-        return SyncOutcome(problems=1)
 
 
 def _run(settings: Settings) -> SyncOutcome:
@@ -82,8 +76,6 @@ def _run(settings: Settings) -> SyncOutcome:
 
 
 def synced(settings: Settings, listener: SyncListener) -> SyncOutcome:
-    """Update the passages of *settings* from its documents. Raises: RagError, ClickException."""
-    if settings.solr.url.startswith(EMBEDDED):
-        raise click.ClickException("The embedded index has its own passages: datafari-rag index writes them.")
+    """Update the passages of *settings* from its documents. Raises: RagError."""
     with closing(passage_store_for(settings)) as store:
         return PassageSync(store, embedder_for(settings), listener).go()

@@ -13,38 +13,35 @@ import click
 
 from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import MACHINE
-from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
+from datafari_rag.adapters.settings.file import snapshot_of
 from datafari_rag.commands.ask import printable
-from datafari_rag.commands.terminal import CONF
+from datafari_rag.commands.terminal import CONF, Command, counted
 from datafari_rag.core.answer.audit_record import Keys, broken, keys_by_id, read_head
-from datafari_rag.core.errors import AccountsUnavailable, ConversationsUnavailable
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.settings.table import AuditSettings, Settings
 from datafari_rag.core.usage import DAY_S, day_of
 
 
 @click.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag usage --conf /etc/datafari-rag/rag.properties
   datafari-rag usage --days 7 --json
 \b
 Run it as the service's own account. Exit codes: 0 shown; 1 nothing is counted, or it cannot be read; 2 wrong usage.
-"""
+""",
 )
 @CONF
 @click.option("--days", type=click.IntRange(1, 731), default=30, show_default=True, help="Today included.")
 @click.option("--json", "is_json", is_flag=True, help="As JSON.")
 def usage(conf: Path, days: int, is_json: bool) -> None:
     """Show how many tokens of the language model each user took on each of the last days."""
-    try:
-        store = bootstrap.usage_for(_settings(conf, "limits.").limits)
-        if store is None:
-            raise click.ClickException("limits.store is empty: nothing is counted.")
-        with closing(store):
-            rows = store.since(day_of(MACHINE.wall() - (days - 1) * DAY_S))
-    except AccountsUnavailable as error:
-        raise click.ClickException(f"The tokens cannot be read: {error.log}.") from error
+    store = bootstrap.usage_for(_settings(conf, "limits.").limits)
+    if store is None:
+        raise click.ClickException("limits.store is empty: nothing is counted.")
+    with closing(store):
+        rows = store.since(day_of(MACHINE.wall() - (days - 1) * DAY_S))
     if is_json:
         click.echo(json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=2))
         return
@@ -58,27 +55,25 @@ def conversations() -> None:
 
 
 @conversations.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag conversations delete --conf /etc/datafari-rag/rag.properties --user alice
 \b
 Run it as the service's own account. Exit codes: 0 deleted, also when there were none; 1 not; 2 wrong usage.
-"""
+""",
 )
 @CONF
 @click.option("--user", required=True, help="Whose conversations are deleted, as the service knows the user.")
 def delete(conf: Path, user: str) -> None:
     """Delete all stored conversations of one user; the service may run meanwhile."""
-    try:
-        settings = _settings(conf, "chat.", "security.domain")
-        store = bootstrap.conversations_for(settings.chat)
-        if store is None:
-            raise click.ClickException("chat.store.folder is empty: nothing is stored.")
-        with closing(store):
-            number = store.delete_all(mapped_name(user, settings.security.domain)) if store.is_there else 0
-    except ConversationsUnavailable as error:
-        raise click.ClickException(f"{error.reason} ({error.log})") from error
-    click.echo(f"{number} {'conversation' if number == 1 else 'conversations'} deleted")
+    settings = _settings(conf, "chat.", "security.domain")
+    store = bootstrap.conversations_for(settings.chat)
+    if store is None:
+        raise click.ClickException("chat.store.folder is empty: nothing is stored.")
+    with closing(store):
+        number = store.delete_all(mapped_name(user, settings.security.domain)) if store.is_there else 0
+    click.echo(f"{counted(number, 'conversation')} deleted")
 
 
 _FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -89,7 +84,7 @@ def audit() -> None:
     """Check the audit files."""
 
 
-@audit.command()
+@audit.command(cls=Command)
 @_FOLDER
 @click.option(
     "--conf",
@@ -131,7 +126,7 @@ def verify(folder: Path, conf: Path | None, allows_unsigned: bool) -> None:
     click.echo(f"{len(chains)} chains, {lines} lines: nothing was changed.")
 
 
-@audit.command()
+@audit.command(cls=Command)
 @_FOLDER
 @click.option("--document", required=True, help="The document's id.")
 def find(folder: Path, document: str) -> None:
@@ -164,12 +159,9 @@ def _uses(chain: Path, document: str) -> Iterator[Mapping[str, object]]:
 
 
 def _settings(conf: Path, *prefixes: str) -> Settings:
-    """Return the settings of *conf*; only those with *prefixes* need to be usable. Raises: click.ClickException."""
-    try:
-        snapshot = snapshot_of(conf, environ=os.environ)
-        snapshot.require(*prefixes)
-    except StartRefused as refused:
-        raise click.ClickException("\n".join(refused.lines)) from None
+    """Return the settings of *conf*; only those with *prefixes* need to be usable. Raises: StartRefused."""
+    snapshot = snapshot_of(conf, environ=os.environ)
+    snapshot.require(*prefixes)
     return snapshot.settings
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from datafari_rag import server
-from datafari_rag.commands.terminal import CONF
+from datafari_rag.commands.terminal import CONF, Command
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 
 
-@click.command()
+@click.command(cls=Command)
 @CONF
 @click.option("--host", help="Address to listen on instead of server.host.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on instead of server.port.")
@@ -40,19 +40,17 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     *on_ready* is called when the port is open.
 
     Raises:
-        ClickException: the settings cannot be served, or the port cannot be opened; the lines say why.
+        StartRefused: the settings cannot be served; the lines say why.
+        ClickException: the port cannot be opened.
     """
     from datafari_rag.adapters.observability.logs import configure
-    from datafari_rag.adapters.settings.file import SettingsFile, StartRefused, snapshot_of
+    from datafari_rag.adapters.settings.file import SettingsFile, snapshot_of
     from datafari_rag.web.ops.request_context import request_id
 
     overrides = {key: str(value) for key, value in options.items() if value is not None}
-    try:
-        # Without a word in the log: each worker says what it reads.
-        snapshot = snapshot_of(conf, environ=os.environ, overrides=overrides)
-        snapshot.require_startable()
-    except StartRefused as refused:
-        raise click.ClickException("\n".join(refused.lines)) from refused
+    # Without a word in the log: each worker says what it reads.
+    snapshot = snapshot_of(conf, environ=os.environ, overrides=overrides)
+    snapshot.require_startable()
     settings = snapshot.settings
     # One secret for all workers, made before the fork: each worker accepts forms from the others.
     overrides.setdefault("server.secret", settings.server.secret or secrets.token_urlsafe(32))
@@ -77,7 +75,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
             raise click.ClickException(str(refused)) from refused
 
 
-@click.command("llm-service")
+@click.command("llm-service", cls=Command)
 @click.option("--port", type=click.IntRange(0, 65535), default=8888, show_default=True, help="0: any free port.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--endpoint", default=BUILTIN_MODEL, show_default=True, help="Or the URL of an OpenAI-compatible server.")

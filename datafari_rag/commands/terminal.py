@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -18,6 +19,50 @@ import click
 FILE = "rag.properties"
 
 
+def program() -> str:
+    """Return how this program is called from the working folder: its name alone where that is on the PATH."""
+    called = Path(sys.argv[0])
+    if called.suffix == ".py" or not called.exists():
+        return f"{shlex.quote(sys.executable)} -m datafari_rag"
+    on_path = shutil.which(called.name)
+    if on_path and Path(on_path).resolve() == called.resolve():
+        return called.name
+    return shlex.quote(str(called))
+
+
+def typed(text: str, conf: Path | None = None) -> str:
+    """Return *text* with each command in it, as `datafari-rag index PATH`, as it is typed here, over *conf*."""
+    over = "" if conf is None else f" --conf {shlex.quote(str(conf))}"
+    return re.sub("`datafari-rag ([^`]+)`", lambda found: f"`{program()} {found[1]}{over}`", text)
+
+
+class Command(click.Command):
+    """A command that ends with status 1 and a sentence when it fails, and whose examples can be pasted."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help, the examples with this program's own path."""
+        return re.sub("(?m)^(  +)datafari-rag ", lambda found: f"{found[1]}{program()} ", super().get_help(ctx))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it. Raises: ClickException."""
+        # Imported here, so that `--help` stays fast.
+        from datafari_rag.adapters.settings.file import StartRefused
+        from datafari_rag.core.errors import RagError
+
+        try:
+            return super().invoke(ctx)
+        except StartRefused as refused:
+            raise click.ClickException("\n".join(refused.lines)) from refused
+        except RagError as error:
+            conf = ctx.params.get("conf")
+            raise click.ClickException(typed(f"{error.label}: {sentence(error)}", conf)) from error
+
+
+def sentence(error: RagError) -> str:
+    """Return what failed, for a person at a terminal."""
+    return f"{error.reason} ({printable(error.log)})" if error.log else error.reason
+
+
 class SettingsPath(click.ParamType[Path]):
     """A properties file, or a folder: one that holds `rag.properties`, or one that `demo FOLDER` serves."""
 
@@ -30,9 +75,8 @@ class SettingsPath(click.ParamType[Path]):
             return path
         file = next((folder / FILE for folder in (path, demo_place(path)) if (folder / FILE).exists()), None)
         if file is None:
-            self.fail(
-                f"{path} has no {FILE}: run `datafari-rag demo {path}` once, or name a settings file.", param, ctx
-            )
+            way = f"run `datafari-rag demo {shlex.quote(str(path))}` once, or name a settings file."
+            self.fail(typed(f"{path} has no {FILE}: {way}"), param, ctx)
         return file
 
 
@@ -54,17 +98,6 @@ def demo_place(folder: Path | None, *, is_near: bool = False) -> Path:
     return home / "folders" / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
 
 
-def program() -> str:
-    """Return how this program is called from the working folder: its name alone where that is on the PATH."""
-    called = Path(sys.argv[0])
-    if called.suffix == ".py":
-        return f"{shlex.quote(sys.executable)} -m datafari_rag"
-    on_path = shutil.which(called.name)
-    if on_path and Path(on_path).resolve() == called.resolve():
-        return called.name
-    return shlex.quote(str(called))
-
-
 class DocumentId(click.ParamType[str]):
     """The id of a document; of a file that is there, the id under which `index` keeps it."""
 
@@ -79,6 +112,8 @@ class DocumentId(click.ParamType[str]):
 if TYPE_CHECKING:
     # The only place where click gives the type of its bar a name.
     from click._termui_impl import ProgressBar
+
+    from datafari_rag.core.errors import RagError
 
 CLEARED = "\r\033[K\033[?25h"
 """Removes a bar from a terminal and shows its cursor again."""

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor import doctor
+from datafari_rag.commands.terminal import program
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.answer.conversations import ConversationLimits
 from tests.adapters.model.test_endpoint_forms import OPENAI
@@ -199,7 +200,7 @@ def test_an_embedded_index_is_examined_too(tmp_path: Path) -> None:
     there = examined(tmp_path, "solr.url=embedded:index")
 
     assert absent.exit_code == 1
-    assert "datafari-rag index" in absent.output
+    assert f"Create it: `{program()} index PATH --conf {tmp_path / 'rag.properties'}`" in absent.output
     assert (there.exit_code, "OK      search engine: the embedded index answers" in there.output) == (0, True)
 
 

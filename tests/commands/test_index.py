@@ -22,6 +22,7 @@ from click.testing import CliRunner, Result
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.index import index
+from datafari_rag.commands.terminal import program
 from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.search_request import Browse
 
@@ -227,7 +228,7 @@ def test_a_bad_engine_in_the_settings_is_told_with_its_line(place: Place) -> Non
 
 def test_the_help_has_examples_and_exit_codes() -> None:
     text = CliRunner().invoke(index, ["--help"]).stdout
-    assert text.count("datafari-rag index ") >= 3
+    assert text.count(f"{program()} index ") >= 3
     assert "Exit codes" in text
 
 

@@ -29,7 +29,7 @@ def test_an_index_with_vectors_without_the_extra_is_one_sentence(tmp_path: Path,
     done = without(("numpy",), "index", str(tmp_path / "a.txt"), "--conf", str(conf))
 
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: Search by meaning needs the extra `vectors`: ")
+    assert ": Search by meaning needs the extra `vectors`: " in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.commands.main import LazyGroup
+from datafari_rag.commands.terminal import typed
 from datafari_rag.ingest.parsers import texts
 from tests.ingest.parsers.written import zip_of
 from tests.required import program
@@ -155,7 +156,8 @@ def test_a_folder_that_is_gone_is_named_and_can_be_forgotten(own: Own) -> None:
     again = own.run("index", str(own.files))
 
     assert again.exit_code == 2
-    assert f"There is no file or folder {own.files}. `datafari-rag forget {own.files}` takes" in again.stderr
+    way = f"There is no file or folder {own.files}. `datafari-rag forget {own.files}` takes"
+    assert typed(way, own.conf) in again.stderr
     assert own.run("forget", str(own.files / "in")).stdout == "1 document removed\n"
     assert "at ten" not in own.run("ask", "When does the train leave?").stdout
     assert own.run("forget", (own.files / "a.txt").as_uri()).stdout == "1 document removed\n"

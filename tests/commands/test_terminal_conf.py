@@ -46,7 +46,7 @@ def test_a_folder_stands_for_its_settings_or_for_those_of_its_demo(
     with_settings.mkdir()
     notes.mkdir()
     (with_settings / "rag.properties").touch()
-    with pytest.raises(click.BadParameter, match="datafari-rag demo"):
+    with pytest.raises(click.BadParameter, match="datafari_rag demo"):
         SettingsPath().convert(str(notes), None, None)
     demo_place(notes).mkdir(parents=True)
     (demo_place(notes) / "rag.properties").touch()

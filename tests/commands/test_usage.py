@@ -52,7 +52,7 @@ def test_where_nothing_is_counted_it_says_so(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_a_sentence(counted: Path) -> None:
     (counted / "usage" / FILE).write_bytes(b"no database" * 999)
     done = run(counted)
-    assert done.exit_code == 1 and done.output.startswith("Error: The tokens cannot be read: ")
+    assert done.exit_code == 1 and "limits.store: SQLITE_NOTADB" in done.output
 
 
 def test_only_the_settings_that_it_needs_have_to_be_usable(counted: Path) -> None:

@@ -67,7 +67,7 @@ def test_documents_are_compared_and_those_left_out_are_named(folder: Path) -> No
 def test_what_is_not_there_is_told(folder: Path, command: str) -> None:
     done = run(folder, command, "hidden")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1] == "notFound: There is no such document."
+    assert done.stderr.splitlines()[-1] == "Error: notFound: There is no such document."
 
 
 def test_a_question_has_a_bound(folder: Path) -> None:

@@ -136,7 +136,7 @@ def opened(directory: Path) -> Index:
     """
     if not exists(directory):
         raise SearchUnavailable(
-            "There is no search index yet: create one with `datafari-rag index`.", log=str(directory)
+            "There is no search index yet: `datafari-rag index PATH` makes one.", log=str(directory)
         )
     try:
         made_by = json.loads((directory / VERSION_FILE).read_text(encoding="utf-8"))

@@ -338,7 +338,7 @@ KNOWN_S, UNKNOWN_S = 300.0, 10.0
 NEAREST = 100
 """Nearest passages that are asked for: a document can have many, so several times the documents examined."""
 
-NO_VECTORS = "The collection of passages has no vectors of this model: run datafari-rag passages sync."
+NO_VECTORS = "The collection of passages has no vectors of this model: `datafari-rag passages sync` makes them."
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import click
 
 from datafari_rag import server
 from datafari_rag.adapters.private_files import made_private
-from datafari_rag.commands.terminal import demo_place, program
+from datafari_rag.commands.terminal import Command, demo_place, program
 
 SLOW = (
     "Files are read at some 7,000 characters a second on two cores, since each passage gets a vector; "
@@ -28,7 +28,7 @@ TRIES = (
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of worker processes.")

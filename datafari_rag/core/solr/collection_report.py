@@ -101,7 +101,7 @@ def _judged(subject: str, well: str, problems: Sequence[Problem]) -> Finding | N
 
 
 def _empty(facts: CollectionFacts) -> Problem:
-    advice = "Index documents: datafari-rag index PATH --conf FILE"
+    advice = "Index documents: `datafari-rag index PATH`"
     return not facts.documents, "hint", "the collection is empty", advice
 
 
