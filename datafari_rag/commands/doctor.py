@@ -19,7 +19,7 @@ from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ModelServe
 from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.settings.file import SettingsSnapshot, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
-from datafari_rag.adapters.solr.client import FixedAddresses, Nodes
+from datafari_rag.adapters.solr.client import Nodes
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
@@ -137,8 +137,8 @@ def _collections(settings: Settings) -> str:
     """Say which names would not be answered by 404, twenty of them."""
     connection = factory.connection_of(settings)
     try:
-        roots = [url.rpartition("/")[0] for url in factory.addresses_of(settings.solr.url, connection).current()]
-        names = collection_probe.names_at(Nodes(FixedAddresses(tuple(roots)), connection))[:20]
+        roots = [url.rpartition("/")[0] for url in factory.addresses_of(settings.solr.url, connection)(False)]
+        names = collection_probe.names_at(Nodes(lambda is_fresh: roots, connection))[:20]
     except SearchError:
         names = ()
     return f"this Solr has: {', '.join(names)}" if names else "no collection is listed there: is the path /solr/NAME?"
@@ -146,7 +146,7 @@ def _collections(settings: Settings) -> str:
 
 def _collection(settings: Settings) -> Sequence[Finding]:
     connection, solr = factory.connection_of(settings), settings.solr
-    nodes = Nodes(factory.addresses_of(solr.url, connection), connection)
+    nodes = factory.nodes_of(solr.url, connection)
     try:
         facts, schema = collection_probe.facts_of(nodes, factory.schema_of(solr), handler=solr.handler)
     except SearchError as error:
@@ -312,7 +312,7 @@ def _index_changed(settings: Settings) -> str | None:
         times = [file.stat().st_mtime for file in path.glob("*") if file.is_file()]
         return iso_at(max(times)) if times else None
     connection = factory.connection_of(settings)
-    return collection_probe.changed_at(Nodes(factory.addresses_of(settings.solr.url, connection), connection))
+    return collection_probe.changed_at(factory.nodes_of(settings.solr.url, connection))
 
 
 def _ago(text: str) -> str:

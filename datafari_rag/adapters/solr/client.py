@@ -15,11 +15,11 @@ from __future__ import annotations
 import io
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
@@ -69,6 +69,7 @@ class SolrConnection:
 
     *retries* is how often a failed search is repeated on another node, or on the same when there is one: once, because
     the second node of a pair is the one that answers while the first restarts. *headers* are added to each request.
+    *offload* is where long answers are read.
     """
 
     connect_timeout_s: float = 2.0
@@ -79,8 +80,11 @@ class SolrConnection:
     tls: Tls = PLAIN_TLS
     headers: Headers = dict
     offload: Offload = inline
-    """Where long answers are read."""
     machine: Machine = MACHINE
+
+    def deadline(self) -> float:
+        """Return when a request that begins now has to be answered."""
+        return self.machine.monotonic() + self.connect_timeout_s + self.timeout_s
 
 
 class RequestRejected(SearchUnavailable):
@@ -112,13 +116,11 @@ class Node:
             # One of two fixed sentences.
             raise SearchUnavailable(log=str(error)) from error
         parts = urlsplit(bare)
-        self.place = parts.netloc
-        self._connection, self._large = connection, large
+        self.place, self._connection, self._large = parts.netloc, connection, large
         # A user and password in the address override the settings.
         login = credentials or ((connection.user, connection.password) if connection.user else None)
         self._headers = {"Authorization": basic(*login)} if login else {}
-        path = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
-        self._address = parts._replace(path=path).geturl()
+        self._address = parts._replace(path=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")).geturl()
 
     def search(self, handler: str, params: Params) -> dict[str, Any]:
         """
@@ -126,40 +128,35 @@ class Node:
 
         Raises:
             UnicodeEncodeError: a lone surrogate is in a parameter.
-            SearchUnavailable: the answer is no JSON object; and as post.
+            SearchUnavailable: as `read`.
         """
         form = urlencode({"wt": "json", **params}, doseq=True)
         if len(form) < MAX_QUERY_CHARS:
             return self.read(f"{handler}?{form}")
-        kind = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
-        return self._sent("POST", handler, form.encode("ascii"), kind, self._decoded)
+        kind = "application/x-www-form-urlencoded; charset=utf-8"
+        return self._sent("POST", handler, self._decoded, form.encode("ascii"), kind)
 
     def read(self, path: str) -> dict[str, Any]:
-        """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; and as post."""
-        return self._sent("GET", path, None, {}, self._decoded)
+        """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; as `post`."""
+        return self._sent("GET", path, self._decoded)
 
-    def post(self, path: str, value: Mapping[str, object] | Sequence[object]) -> bytes:
+    def post(self, path: str, value: Mapping[str, object] | Sequence[object]) -> None:
         """
-        Send *value* to *path* as JSON, and return the body of Solr's answer; no parameter is expanded.
+        Send *value* to *path* as JSON; no parameter is expanded.
 
         Raises:
             SearchTimeout: no whole answer within the limits.
             RequestRejected, RequestForbidden: Solr answered 4xx.
             SearchUnavailable: no connection, 5xx, a redirect, or an answer that broke off or is too large.
         """
-        return self._sent("POST", path, orjson.dumps(value), {"Content-Type": "application/json"}, bytes)
+        self._sent("POST", path, bytes, orjson.dumps(value), "application/json")
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
     def _sent(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        parse: Callable[[bytes], Answer],
+        self, method: str, path: str, parse: Callable[[bytes], Answer], body: bytes | None = None, kind: str = ""
     ) -> Answer:
         """
         Return what *parse* makes of the body of the answer to one request for *path* of the collection.
@@ -170,13 +167,13 @@ class Node:
         """
         name, _, query = path.lstrip("/").partition("?")
         url = f"{self._address}/{name}?expandMacros=false" + (f"&{query}" if query else "")
-        connect_s, timeout_s = self._connection.connect_timeout_s, self._connection.timeout_s
-        limit = self._connection.machine.monotonic() + connect_s + timeout_s
-        all_headers = {**headers, **self._connection.headers(), **self._headers}
-        request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, all_headers)
+        limits, until = (self._connection.connect_timeout_s, self._connection.timeout_s), self._connection.deadline()
+        headers = {**({"Content-Type": kind} if kind else {}), **self._connection.headers(), **self._headers}
+        request = Request(method, url, limits, MAX_ANSWER_BYTES, body, headers)
         with ExitStack() as turn, self._client.open(request) as reply:
-            self._check(reply, limit)
-            return parse(self._whole(reply, limit, turn))
+            if reply.status != 200:
+                raise self._refusal(reply, until)
+            return parse(self._whole(reply, until, turn))
 
     def _decoded(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object. Raises: SearchUnavailable: it is not a reply of Solr."""
@@ -191,70 +188,47 @@ class Node:
     def _failed(self, fault: Fault, log: str) -> SearchError:
         return (SearchTimeout if fault is Fault.LATE else SearchUnavailable)(log=f"{self.place}: {log}")
 
-    def _check(self, reply: Reply, limit: float) -> None:
-        status = reply.status
-        if status == 200:
-            return
-        log = f"{self.place} answered {status}"
-        if status in (400, 500) and _CLAUSES.search(self._beginning(reply, limit)):
-            raise TooManyClauses(log=f"{log}: too many clauses")
+    def _refusal(self, reply: Reply, until: float) -> SearchUnavailable:
+        """Return what another status than 200 says; its text is searched for a mark, and never shown."""
+        status, log = reply.status, f"{self.place} answered {reply.status}"
+        if status in (400, 500):
+            beginning = bytearray()
+            with suppress(SearchError):
+                for piece in self._pieces(reply, until):
+                    beginning += piece
+                    if len(beginning) > MAX_ERROR_BYTES:
+                        break
+            if _CLAUSES.search(beginning):
+                return TooManyClauses(log=f"{log}: too many clauses")
         if status == 400:
-            raise RequestRejected(log=log)
-        if status in (404, 408, 429) or status >= 500 or status < 400:
-            raise SearchUnavailable(log=log)
-        raise RequestForbidden(log=log)
+            return RequestRejected(log=log)
+        is_for_others = status in (404, 408, 429) or status >= 500 or status < 400
+        return (SearchUnavailable if is_for_others else RequestForbidden)(log=log)
 
-    def _beginning(self, reply: Reply, limit: float) -> bytes:
-        """Return what can be read of the first bytes of a failure; it is searched for a mark, and never shown."""
-        body, clock = bytearray(), self._connection.machine.monotonic
-        with suppress(SearchError):
-            for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - clock())):
-                body += piece
-                if len(body) > MAX_ERROR_BYTES:
-                    break
-        return bytes(body)
-
-    def _whole(self, reply: Reply, limit: float, turn: ExitStack) -> bytes:
+    def _whole(self, reply: Reply, until: float, turn: ExitStack) -> bytes:
         """Return the body; where it is large, *turn* gives the lock of large answers back. Raises: as `post`."""
         # One buffer that is returned as it is: pieces and their sum would hold the answer twice.
-        body, clock = io.BytesIO(), self._connection.machine.monotonic
-        waiting = self._large
-        # Two limits of time: the socket's for silence, and that of the whole, since an answer that drips has to end.
-        for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - clock())):
+        body, waiting = io.BytesIO(), self._large
+        for piece in self._pieces(reply, until):
             body.write(piece)
             if waiting is not None and body.tell() > LARGE_BYTES:
-                if not waiting.acquire(timeout=max(0.0, limit - clock())):
+                if not waiting.acquire(timeout=max(0.0, until - self._connection.machine.monotonic())):
                     raise SearchTimeout(log=f"{self.place}: other large answers took the time")
                 turn.callback(waiting.release)
                 waiting = None
         return body.getvalue()
 
-
-class Addresses(Protocol):
-    """Where the nodes are now."""
-
-    def current(self) -> Sequence[str]:
-        """Return the collection's address on each node to be asked, in that order. Raises: SearchUnavailable."""
-        ...
-
-    def refreshed(self) -> Sequence[str]:
-        """Return what `current` does, as it is now and not a moment ago: no node answered. Raises: the same."""
-        ...
+    def _pieces(self, reply: Reply, until: float) -> Iterator[bytes]:
+        # Two limits of time: the socket's for silence, and that of the whole, since an answer that drips has to end.
+        clock, most_s = self._connection.machine.monotonic, self._connection.timeout_s
+        return reply.pieces(lambda: min(most_s, until - clock()))
 
 
-@dataclass(frozen=True, slots=True)
-class FixedAddresses:
-    """The addresses of `solr.url`, tried in turn."""
-
-    urls: tuple[str, ...]
-
-    def current(self) -> Sequence[str]:
-        """Return them all, as written."""
-        return self.urls
-
-    def refreshed(self) -> Sequence[str]:
-        """Return them all, as written."""
-        return self.urls
+Addresses = Callable[[bool], Sequence[str]]
+"""
+Returns the collection's address on each node to be asked, in that order; called with True, as it is now and not a
+moment ago: no node answered. Raises: SearchUnavailable.
+"""
 
 
 class Nodes:
@@ -262,12 +236,11 @@ class Nodes:
 
     def __init__(self, addresses: Addresses, connection: SolrConnection) -> None:
         """Remember the way; nothing is sent yet."""
-        self._addresses = addresses
-        self._connection, self.clock = connection, connection.machine.monotonic
-        self._large = threading.Lock()
+        self._addresses, self._connection = addresses, connection
+        self.clock = connection.machine.monotonic
+        self._large, self._lock = threading.Lock(), threading.Lock()
         self._clients: dict[str, Node] = {}
         self._failed_at: dict[str, float] = {}
-        self._lock = threading.Lock()
 
     def ask(self, question: Callable[[Node], Answer]) -> Answer:
         """
@@ -279,99 +252,93 @@ class Nodes:
             SearchUnavailable: no node answers.
             SearchTimeout: a node did not answer in time.
         """
-        limit = self.clock() + self._connection.connect_timeout_s + self._connection.timeout_s
+        until = self._connection.deadline()
         failure = SearchUnavailable(log="no node is known")
         for url in self._in_turn():
-            if self.clock() > limit:
+            if self.clock() > until:
                 break
             try:
-                answer = question(self._client(url))
+                with self._lock:
+                    if url not in self._clients:
+                        self._clients[url] = Node(url, self._connection, self._large)
+                answer = question(self._clients[url])
             except (RequestRejected, RequestForbidden):
                 raise
-            except SearchTimeout:
+            except SearchError as error:
                 self._failed_at[url] = self.clock()
-                raise
-            except SearchUnavailable as error:
-                self._failed_at[url] = self.clock()
+                if not isinstance(error, SearchUnavailable):
+                    raise
                 failure = error
             else:
                 self._failed_at.pop(url, None)
                 return answer
         raise failure
 
-    def _in_turn(self) -> Iterator[str]:
-        """Yield each node, then as many more as there are to be retries."""
-        urls = self._in_order(self._addresses.current())
-        yield from urls
-        for _ in range(self._connection.retries if urls else 0):
-            # Another node may just have failed, which this one notices soon; and a new one may have joined since.
-            self._connection.machine.sleep(AGAIN_S)
-            yield from self._in_order(self._addresses.refreshed())[:1]
-
-    def _in_order(self, urls: Iterable[str]) -> list[str]:
-        """Return *urls* as they are, those behind them that failed within `REST_S`, the latest at the end."""
-        since = self.clock() - REST_S
-        return sorted(urls, key=lambda url: max(since, self._failed_at.get(url, since)))
-
-    def _client(self, url: str) -> Node:
-        with self._lock:
-            if url not in self._clients:
-                self._clients[url] = Node(url, self._connection, self._large)
-            return self._clients[url]
-
     def close(self) -> None:
         """Close the connections."""
         for node in self._clients.values():
             node.close()
+
+    def _in_turn(self) -> Iterator[str]:
+        """Yield each node, those behind that failed within `REST_S`, then as many more as there are to be retries."""
+        for retry in range(self._connection.retries + 1):
+            if retry:
+                # Another node may just have failed, which this one notices soon; and a new one may have joined since.
+                self._connection.machine.sleep(AGAIN_S)
+            since = self.clock() - REST_S
+            urls = sorted(self._addresses(retry > 0), key=lambda url: max(since, self._failed_at.get(url, since)))
+            yield from urls[:1] if retry else urls
+            if not urls:
+                return
 
 
 class Collection:
     """
     One collection: its *nodes*, the *handler* that searches it, and which of the *named* fields it has.
 
-    Whoever reads the collection shares one of these, so that the collection is described once for all of them.
+    Whoever reads the collection shares one of these, so that the collection is described once for all of them. An
+    answer without some shards is one where *is_tolerant*.
     """
 
-    def __init__(self, nodes: Nodes, named: Schema, *, handler: str = "select") -> None:
+    def __init__(self, nodes: Nodes, named: Schema, *, handler: str = "select", is_tolerant: bool = False) -> None:
         """Remember the way; nothing is sent yet."""
-        self.nodes, self.named, self._handler = nodes, named, handler.strip("/")
+        self.nodes, self._named, self._handler, self._is_tolerant = nodes, named, handler.strip("/"), is_tolerant
         self._cache: tuple[Schema, float] | None = None
 
-    def search(self, params: Params, *, is_tolerant: bool = False) -> Mapping[str, Any]:
+    def search(self, params: Params) -> Mapping[str, Any]:
         """
-        Return Solr's answer to a search; an answer without some shards is one where *is_tolerant*.
+        Return Solr's answer to a search.
 
         Raises:
             TooManyClauses, RequestRejected, RequestForbidden: Solr refuses it.
             SearchUnavailable: no node answers, or a part of the collection does not.
             SearchTimeout: a node did not answer in time.
         """
-        request = {**params, "shards.tolerant": "true" if is_tolerant else "false"}
+        request = {**SENT_PARAMETERS, **params, "shards.tolerant": "true" if self._is_tolerant else "false"}
         try:
             reply = self.nodes.ask(lambda node: node.search(self._handler, request))
         except UnicodeEncodeError:
             raise SearchUnavailable(log="a lone surrogate in a parameter") from None
-        if is_partial(reply) and not is_tolerant:
+        if is_partial(reply) and not self._is_tolerant:
             raise SearchUnavailable(log="a part of the collection did not answer")
         return reply
 
-    def rows(self, params: Params, *, is_tolerant: bool = False) -> Sequence[Mapping[str, Any]]:
+    def rows(self, params: Params) -> Sequence[Mapping[str, Any]]:
         """Return the documents that a search finds, of this page. Raises: as `search`."""
-        return hits_of(self.search(params, is_tolerant=is_tolerant))[1]
+        return hits_of(self.search(params))[1]
 
     def pages(self, params: Params) -> Iterator[tuple[Sequence[Mapping[str, Any]], bool]]:
         """Yield all that a search finds, by its pages, each with whether more may follow. Raises: as `search`."""
         mark, has_more = "*", True
         while has_more:
-            reply = self.search({**SENT_PARAMETERS, **params, "cursorMark": mark})
+            reply = self.search({**params, "cursorMark": mark})
             following = str(reply.get("nextCursorMark") or mark)
             has_more, mark = following != mark, following
             yield hits_of(reply)[1], has_more
 
-    def count(self, query: str = "*:*", *, is_tolerant: bool = False) -> int:
+    def count(self, query: str = "*:*") -> int:
         """Return how many documents *query* finds, in Lucene's syntax. Raises: as `search`."""
-        params = {**SENT_PARAMETERS, "q": "*:*", "fq": query, "rows": "0"}
-        return hits_of(self.search(params, is_tolerant=is_tolerant))[0]
+        return hits_of(self.search({"q": "*:*", "fq": query, "rows": "0"}))[0]
 
     def schema(self) -> Schema:
         """
@@ -380,12 +347,14 @@ class Collection:
         Raises:
             SearchUnavailable, SearchTimeout: no node answers.
         """
-        cache = self._cache
-        if cache is None or self.nodes.clock() - cache[1] > SCHEMA_S:
-            found = self.nodes.ask(_description)
-            schema = Schema(self.named.fields, self.named.languages, kinds_of(found), copied_in(found))
-            self._cache = cache = (schema, self.nodes.clock())
-        return cache[0]
+        if self._cache is None or self.nodes.clock() - self._cache[1] > SCHEMA_S:
+            try:
+                found = section(self.nodes.ask(lambda node: node.read("schema?wt=json")), "schema")
+            except (RequestRejected, RequestForbidden):
+                found = {}
+            schema = Schema(self._named.fields, self._named.languages, kinds_of(found), copied_in(found))
+            self._cache = schema, self.nodes.clock()
+        return self._cache[0]
 
     def forget(self) -> None:
         """Ask for the fields again next time: one was added."""
@@ -396,24 +365,15 @@ class Collection:
         self.nodes.close()
 
 
-def _description(node: Node) -> Mapping[str, object]:
-    try:
-        schema = node.read("schema?wt=json").get("schema")
-    except (RequestRejected, RequestForbidden):
-        return {}
-    return schema if isinstance(schema, Mapping) else {}
+def section(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the object at *key*, an empty one where there is none."""
+    value = reply.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def hits_of(reply: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]:
-    """
-    Return the number of all hits, and the documents of this page.
-
-    Raises:
-        SearchUnavailable: the answer is not one of Solr's.
-    """
-    response = reply.get("response")
-    if not isinstance(response, Mapping):
-        raise SearchUnavailable(log="Solr's answer has no response")
+    """Return the number of all hits, and the documents of this page. Raises: SearchUnavailable: it has none."""
+    response = section(reply, "response")
     total, rows = response.get("numFound"), response.get("docs")
     if not isinstance(total, int) or not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise SearchUnavailable(log="Solr's answer has no documents")
@@ -422,14 +382,11 @@ def hits_of(reply: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]
 
 def buckets_of(reply: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
     """Return the buckets of the JSON facet *name*. Raises: SearchUnavailable: the answer has no facets."""
-    facets = reply.get("facets")
-    if not isinstance(facets, Mapping):
+    if not isinstance(reply.get("facets"), Mapping):
         raise SearchUnavailable(log="Solr's answer has no facets")
-    facet = facets.get(name)
-    return list(facet.get("buckets") or ()) if isinstance(facet, Mapping) else []
+    return section(reply["facets"], name).get("buckets") or ()
 
 
 def is_partial(reply: Mapping[str, Any]) -> bool:
     """Say whether a shard was missing or ran out of time."""
-    header = reply.get("responseHeader")
-    return isinstance(header, Mapping) and header.get("partialResults") not in (None, False, "false")
+    return section(reply, "responseHeader").get("partialResults") not in (None, False, "false")

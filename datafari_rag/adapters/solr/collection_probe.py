@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datafari_rag.adapters.solr.client import Collection, Nodes, RequestForbidden, RequestRejected
-from datafari_rag.adapters.solr.retriever import section
+from datafari_rag.adapters.solr.client import Collection, Nodes, RequestForbidden, RequestRejected, section
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.solr.collection_report import CollectionFacts, HandlerFacts
@@ -24,65 +23,50 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
     Raises:
         SearchUnavailable, SearchTimeout: Solr does not answer.
     """
-    schema = Collection(nodes, named).schema()
-    flags, exact = _flags(nodes), schema.fields.exact_content
-    name = handler.strip("/")
+    collection = Collection(nodes, named)
+    schema = collection.schema()
+
+    def count(query: str) -> int | None:
+        """Return None where Solr does not take the question."""
+        try:
+            return collection.count(query)
+        except (RequestRejected, RequestForbidden):
+            return None
+
+    described = _optional(nodes, "schema/fields?showDefaults=true&wt=json") or {}
+    name, exact = handler.strip("/"), schema.fields.exact_content
     configured = _optional(nodes, f"config/requestHandler?componentName=/{name}&wt=json")
     effect = _handler(nodes, name, configured)
     own = f"{configured} {effect.filters if effect else ''}".lower()
-    there = [name for name in ACL_FIELDS if schema.has(schema.acl(name))]
-    without = {name: _count(nodes, {"fq": f"-{schema.acl(name)}:[* TO *]"}) or 0 for name in there}
+    there = [schema.acl(name) for name in ACL_FIELDS if schema.has(schema.acl(name))]
     is_whole = len(there) == len(ACL_FIELDS)
-    unset = [f"{schema.acl(name)}:{NO_SECURITY}" for name in ACL_FIELDS]
-    return (
-        CollectionFacts(
-            flags=flags,
-            documents=_count(nodes, {}) or 0,
-            public=_count(nodes, {"fq": unset}) if is_whole else None,
-            without=without,
-            has_component=COMPONENT in own or (None if configured is None else False),
-            textless=_count(nodes, {"fq": f"-{exact}:[* TO *]"}) or 0 if schema.has(exact) else 0,
-            handler=effect,
-        ),
-        schema,
+    facts = CollectionFacts(
+        flags={
+            str(row["name"]): frozenset(flag for flag in ("indexed", "stored", "docValues") if row.get(flag) is True)
+            for row in described.get("fields") or ()
+            if isinstance(row, Mapping) and "name" in row
+        },
+        documents=count("*:*") or 0,
+        public=count(" ".join(f"+{acl}:{NO_SECURITY}" for acl in there)) if is_whole else None,
+        without={acl: count(f"-{acl}:[* TO *]") or 0 for acl in there},
+        has_component=COMPONENT in own or (None if configured is None else False),
+        textless=count(f"-{exact}:[* TO *]") or 0 if schema.has(exact) else 0,
+        handler=effect,
     )
+    return facts, schema
 
 
 def names_at(nodes: Nodes) -> tuple[str, ...]:
     """Return the names of the collections or cores that the Solr at *nodes*, an address without one, has."""
     collections = (_optional(nodes, "admin/collections?action=LIST&wt=json") or {}).get("collections")
-    cores = (_optional(nodes, "admin/cores?action=STATUS&indexInfo=false&wt=json") or {}).get("status")
-    named = [*(collections if isinstance(collections, list) else ()), *(cores if isinstance(cores, Mapping) else ())]
-    return tuple(dict.fromkeys(map(str, named)))
+    cores = section(_optional(nodes, "admin/cores?action=STATUS&indexInfo=false&wt=json") or {}, "status")
+    return tuple(dict.fromkeys(map(str, [*(collections if isinstance(collections, list) else ()), *cores])))
 
 
 def changed_at(nodes: Nodes) -> str | None:
     """Return when the index was last changed, in ISO 8601; None when this Solr does not report it."""
-    reply = _optional(nodes, "admin/luke?numTerms=0&show=index&wt=json")
-    index = reply.get("index") if reply else None
-    moment = index.get("lastModified") if isinstance(index, Mapping) else None
+    moment = section(_optional(nodes, "admin/luke?numTerms=0&show=index&wt=json") or {}, "index").get("lastModified")
     return moment if isinstance(moment, str) else None
-
-
-def _count(nodes: Nodes, params: Mapping[str, Any]) -> int | None:
-    """Count with the lucene parser on the implicit handler's terms; None when Solr does not take the question."""
-    request = {**SENT_PARAMETERS, "q": "*:*", **params, "rows": "0", "shards.tolerant": "false"}
-    try:
-        reply = nodes.ask(lambda node: node.search("select", request))
-    except (RequestRejected, RequestForbidden):
-        return None
-    count = reply.get("response", {}).get("numFound")
-    return count if isinstance(count, int) else None
-
-
-def _flags(nodes: Nodes) -> Mapping[str, frozenset[str]]:
-    reply = _optional(nodes, "schema/fields?showDefaults=true&wt=json")
-    rows = reply.get("fields") if reply else None
-    return {
-        str(row["name"]): frozenset(flag for flag in ("indexed", "stored", "docValues") if row.get(flag) is True)
-        for row in rows or ()
-        if isinstance(row, Mapping) and "name" in row
-    }
 
 
 def _handler(nodes: Nodes, name: str, configured: Mapping[str, Any] | None) -> HandlerFacts | None:
@@ -101,12 +85,14 @@ def _handler(nodes: Nodes, name: str, configured: Mapping[str, Any] | None) -> H
     # A filter that is appended stays beside ours; one among the defaults is replaced.
     filters = before.get("fq", [])
     same = {"fq"} if set(filters) <= set(after["fq"]) else set()
+    described = section(section(section(configured or {}, "config"), "requestHandler"), f"/{name}")
+    parts = [described.get(key) for key in ("first-components", "components", "last-components")]
     return HandlerFacts(
         added=frozenset(added - same),
         fixed=frozenset(key for key, value in answer.items() if after.get(key, [value])[0] != value) - {"probe"},
         filters=tuple(filters),
         expands=before.get("probe") == ["expanded"],
-        components=_components(configured, name),
+        components=tuple(str(component) for some in parts if isinstance(some, list) for component in some),
     )
 
 
@@ -118,13 +104,6 @@ def _in_effect(nodes: Nodes, handler: str, request: Mapping[str, Any]) -> Mappin
         return {}
     params = section(section(reply, "responseHeader"), "params")
     return {key: value if isinstance(value, list) else [str(value)] for key, value in params.items()}
-
-
-def _components(configured: Mapping[str, Any] | None, name: str) -> tuple[str, ...]:
-    """Return the names of the components in *configured*, Solr's own description of the handler *name*."""
-    own = section(section(section(configured or {}, "config"), "requestHandler"), f"/{name}")
-    parts = [own.get(key) for key in ("first-components", "components", "last-components")]
-    return tuple(str(component) for some in parts if isinstance(some, list) for component in some)
 
 
 def _optional(nodes: Nodes, path: str) -> Mapping[str, Any] | None:

@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.adapters.solr.client import (
-    Addresses,
-    Collection,
-    FixedAddresses,
-    Headers,
-    Nodes,
-    SolrConnection,
-)
+from datafari_rag.adapters.solr.client import Addresses, Collection, Headers, Nodes, SolrConnection
 from datafari_rag.adapters.solr.retriever import SolrPassages, SolrRetriever
 from datafari_rag.adapters.solr.writer import SolrPassageStore, SolrWriter
 from datafari_rag.core.errors import BadSetting
@@ -42,77 +35,64 @@ def retriever_for(
 
     *headers* is called for each request: the request's id and trace context. *offload* is where long answers are read.
     """
+    solr = settings.solr
     connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
-    is_main = url is None or url == settings.solr.url
-    documents = _collection(url or settings.solr.url, connection, settings.solr)
-    return SolrRetriever(
-        documents,
-        tolerates_partial=settings.solr.shards_tolerant,
-        passages=SolrPassages(documents, _beside(settings.solr, connection, handler=settings.solr.handler))
-        if is_main
-        else None,
-    )
+    nodes = nodes_of(url or solr.url, connection)
+    documents = Collection(nodes, schema_of(solr), handler=solr.handler, is_tolerant=solr.shards_tolerant)
+    if url is not None and url != solr.url:
+        return SolrRetriever(documents)
+    return SolrRetriever(documents, SolrPassages(documents, _passages(solr, connection, handler=solr.handler)))
 
 
 def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
     """Return the writer of *url* (None: `solr.url`); nothing is sent yet."""
-    nodes = nodes_of(url or settings.solr.url, _patient(settings))
     # Not the handler of searches, which may filter by rights.
-    return SolrWriter(Collection(nodes, schema_of(settings.solr)))
+    return SolrWriter(Collection(nodes_of(url or settings.solr.url, _patient(settings)), schema_of(settings.solr)))
 
 
 def passage_store_for(settings: Settings) -> SolrPassageStore:
     """Return the collection of passages beside that of `solr.url`; nothing is sent yet."""
-    connection = _patient(settings)
-    documents = _collection(settings.solr.url, connection, settings.solr)
-    return SolrPassageStore(documents, _beside(settings.solr, connection, handler="select"))
+    solr, connection = settings.solr, _patient(settings)
+    documents = Collection(nodes_of(solr.url, connection), schema_of(solr), handler=solr.handler)
+    return SolrPassageStore(documents, _passages(solr, connection, handler="select"))
 
 
 def beside(url: str, collection: str) -> str:
     """Return `solr.url` for another *collection* of the same Solr."""
     if url.startswith(ZOOKEEPER):
         return f"{url.partition('#')[0]}#{collection}"
-    return ",".join(
-        f"{address.strip().rstrip('/').rpartition('/')[0]}/{collection}"
-        for address in url.split(",")
-        if address.strip()
-    )
+    return ",".join(f"{address.rpartition('/')[0]}/{collection}" for address in _addresses_in(url))
 
 
 def connection_of(settings: Settings) -> SolrConnection:
     """Return how to reach Solr."""
-    return SolrConnection(
-        connect_timeout_s=settings.solr.limits.connect_s,
-        timeout_s=settings.solr.limits.wait_s,
-        retries=settings.solr.limits.retries,
-        user=settings.solr.user,
-        password=settings.solr.password,
-        tls=settings.tls.solr,
-    )
+    limits, solr = settings.solr.limits, settings.solr
+    return SolrConnection(limits.connect_s, limits.wait_s, limits.retries, solr.user, solr.password, settings.tls.solr)
 
 
 def nodes_of(url: str, connection: SolrConnection) -> Nodes:
-    """Return the nodes of *url*; nothing is sent yet. Raises: as `addresses_of`."""
+    """
+    Return the nodes of *url*: those that ZooKeeper names, or those in the address; nothing is sent yet.
+
+    Raises:
+        BadSetting: a SolrCloud is named and the library for ZooKeeper is not installed.
+    """
     return Nodes(addresses_of(url, connection), connection)
 
 
-def _patient(settings: Settings) -> SolrConnection:
-    """Return how to reach Solr while indexing."""
-    return replace(
-        connection_of(settings),
-        timeout_s=max(WRITE_TIMEOUT_S, settings.solr.limits.wait_s),
-        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr.limits.connect_s),
-    )
-
-
-def _collection(url: str, connection: SolrConnection, solr: SolrSettings) -> Collection:
-    return Collection(nodes_of(url, connection), schema_of(solr), handler=solr.handler)
-
-
-def _beside(solr: SolrSettings, connection: SolrConnection, *, handler: str) -> Collection:
-    """Return the passages beside the documents of `solr.url`."""
-    nodes = nodes_of(beside(solr.url, solr.vector_collection), connection)
-    return Collection(nodes, Schema(languages=schema_of(solr).languages), handler=handler)
+def addresses_of(url: str, connection: SolrConnection) -> Addresses:
+    """Return where the nodes of *url* are. Raises: as `nodes_of`."""
+    if not url.startswith(ZOOKEEPER):
+        fixed = _addresses_in(url)
+        return lambda is_fresh: fixed
+    try:
+        # Imported here: the extra `cloud` is only needed by those who use it.
+        from datafari_rag.adapters.solr.zookeeper import CloudAddresses, ensemble_of
+    except ImportError:
+        raise BadSetting(
+            f"Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: {command_for('cloud')}"
+        ) from None
+    return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)
 
 
 def schema_of(solr: SolrSettings) -> Schema:
@@ -120,20 +100,17 @@ def schema_of(solr: SolrSettings) -> Schema:
     return Schema(fields_of(solr.fields))
 
 
-def addresses_of(url: str, connection: SolrConnection) -> Addresses:
-    """
-    Return where the nodes of *url* are: from ZooKeeper, or those in the address, separated by commas.
+def _addresses_in(url: str) -> tuple[str, ...]:
+    return tuple(address.strip().rstrip("/") for address in url.split(",") if address.strip())
 
-    Raises:
-        BadSetting: a SolrCloud is named and the library for ZooKeeper is not installed.
-    """
-    if url.startswith(ZOOKEEPER):
-        try:
-            # Imported here: the extra `cloud` is only needed by those who use it.
-            from datafari_rag.adapters.solr.zookeeper import CloudAddresses, ensemble_of
-        except ImportError:
-            raise BadSetting(
-                f"Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: {command_for('cloud')}"
-            ) from None
-        return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)
-    return FixedAddresses(tuple(address.strip().rstrip("/") for address in url.split(",") if address.strip()))
+
+def _patient(settings: Settings) -> SolrConnection:
+    """Return how to reach Solr while indexing: no user waits."""
+    own = connection_of(settings)
+    connect_s, wait_s = max(SEND_TIMEOUT_S, own.connect_timeout_s), max(WRITE_TIMEOUT_S, own.timeout_s)
+    return replace(own, connect_timeout_s=connect_s, timeout_s=wait_s)
+
+
+def _passages(solr: SolrSettings, connection: SolrConnection, *, handler: str) -> Collection:
+    """Return the passages beside the documents of `solr.url`."""
+    return Collection(nodes_of(beside(solr.url, solr.vector_collection), connection), Schema(), handler=handler)

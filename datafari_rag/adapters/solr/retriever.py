@@ -30,6 +30,7 @@ from datafari_rag.adapters.solr.client import (
     buckets_of,
     hits_of,
     is_partial,
+    section,
 )
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import FILE_FIELD, PLACES_FIELD, Document, Nearness, first_value
@@ -47,7 +48,8 @@ from datafari_rag.core.evidence.parts import (
 )
 from datafari_rag.core.meaning.near_search import NearSearch, model_mark, words_search_for
 from datafari_rag.core.messages import message
-from datafari_rag.core.search_request import Browse, Search, SearchResult
+from datafari_rag.core.search_request import Browse, Fields, Search, SearchResult
+from datafari_rag.core.solr.handler_parameters import UNPROMOTED
 from datafari_rag.core.solr.parameters import (
     CUT_END,
     CUT_START,
@@ -55,18 +57,12 @@ from datafari_rag.core.solr.parameters import (
     NOTHING,
     Params,
     browse_params,
-    fetch_params,
+    document_fields,
+    ids_params,
     search_params,
     text_field,
-    texts_params,
 )
-from datafari_rag.core.solr.passage_parameters import (
-    QUIET,
-    PassageSchema,
-    near_params,
-    parents_params,
-    parts_params,
-)
+from datafari_rag.core.solr.passage_parameters import PassageSchema, near_params, parts_params
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.cleaning import is_unicode, unescaped
 from datafari_rag.core.vectors import EmbeddingModel
@@ -78,18 +74,11 @@ LEAST_CLAUSES = 8
 
 
 class SolrRetriever:
-    """
-    A `ports.Retriever` over a Solr collection.
+    """A `ports.Retriever` over a Solr collection; *passages* are those beside it, if it may have some."""
 
-    *tolerates_partial* takes an answer without some shards, and says so in it. *passages* are those beside the
-    collection, if it may have some.
-    """
-
-    def __init__(
-        self, documents: Collection, *, tolerates_partial: bool = False, passages: SolrPassages | None = None
-    ) -> None:
+    def __init__(self, documents: Collection, passages: SolrPassages | None = None) -> None:
         """Remember how to ask; nothing is sent yet."""
-        self._documents, self._is_tolerant, self.passages = documents, tolerates_partial, passages
+        self._documents, self.passages = documents, passages
         self._has_texts = False
 
     def search(self, search: Search, access: Filter) -> SearchResult:
@@ -101,45 +90,24 @@ class SolrRetriever:
             SearchTimeout: no answer within the limits.
             UnfitValue: a value to narrow by does not fit its field.
         """
-        read = None if search.is_bare or search.is_whole else self._read_by_passages(search, access)
-        if read is not None:
-            return read
-        schema = self._documents.schema()
-        params, reply = self._sought(
-            lambda clauses: search_params(search, access, schema, clauses=clauses),
-            is_narrowed=bool(search.restrictions),
-        )
-        total, rows = hits_of(reply)
-        documents = [self._document(row, reply, search, schema) for row in rows]
-        if not search.is_bare and search.content == "exactContent":
-            documents = self._with_texts(documents, search.language, access, schema)
-        ranked = sorted((d for d in documents if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
-        query = f"{search.step.rule}: {params.get('words', NOTHING)}"
-        return SearchResult(tuple(ranked), total, is_partial(reply), took_ms(reply), query=query)
-
-    def _read_by_passages(self, search: Search, access: Filter) -> SearchResult | None:
-        """Return what `search` does, the texts read from passages; None where they cannot be read."""
         passages = self.passages
-        if passages is None or not passages.reads_texts(search):
-            return None
-        result = self.search(replace(search, is_bare=True), access)
+        if passages is None or search.is_bare or search.is_whole or not passages.reads_texts(search):
+            return self._found(search, access)
+        result = self._found(replace(search, is_bare=True), access)
         try:
-            read = [*passages.compared(result.documents, words_search_for(search), access)]
+            documents = passages.compared(result.documents, words_search_for(search), access)
         except (EmbeddingError, SearchError) as error:
             log.warning("passages could not be read: label=%s cause=%r", error.label, error.log or error.reason)
-            return None
-        return replace(
-            result, documents=tuple(self._with_texts(read, search.language, access, self._documents.schema()))
-        )
+            return self._found(search, access)
+        return replace(result, documents=tuple(self._with_texts(documents, search.language, access)))
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search, ACL fields never in it. Raises as search."""
-        schema = self._documents.schema()
+        schema, is_narrowed = self._documents.schema(), bool(browse.restrictions or browse.facet_fields)
         _, reply = self._sought(
-            lambda clauses: browse_params(browse, access, schema, clauses=clauses),
-            is_narrowed=bool(browse.restrictions or browse.facet_fields),
+            lambda clauses: browse_params(browse, access, schema, clauses=clauses), is_narrowed=is_narrowed
         )
-        return page_of(reply, browse, schema, is_incomplete=is_partial(reply))
+        return page_of(reply, browse, schema)
 
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
         """
@@ -151,43 +119,58 @@ class SolrRetriever:
         field = text_field(field, schema) or field
         if not schema.is_text(field) or not is_unicode(document_id):
             return None
-        params = fetch_params(document_id, field, access, schema)
-        row = next(iter(self._documents.rows(params, is_tolerant=self._is_tolerant)), None)
-        if row is None:
-            return None
-        document = document_of(row, field=field, text=first_value(row, field) or "", schema=schema)
-        if field != schema.fields.exact_content:
-            return document
-        return self._with_texts([document], document.language or "", access, schema)[0]
+        rows = self._documents.rows(ids_params([document_id], access, schema, document_fields(schema, field)))
+        documents = [document_of(row, field=field, schema=schema) for row in rows[:1]]
+        if field == schema.fields.exact_content:
+            documents = self._with_texts(documents, "", access)
+        return next(iter(documents), None)
 
     def probe(self) -> str | None:
         """Return None when a search would work now, else one sentence that says what is wrong."""
         try:
-            return (
-                self._textless()
-                if self._documents.count(is_tolerant=self._is_tolerant) and not self._has_texts
-                else None
-            )
+            if not self._documents.count() or self._has_texts:
+                return None
+            schema = self._documents.schema()
+            named = [name for name in (schema.fields.exact_content, *schema.contents("")) if schema.has(name)]
+            any_text = " OR ".join(f"{name}:[* TO *]" for name in named)
+            self._has_texts = bool(named) and self._documents.count(any_text) > 0
         except SearchError as error:
             reason = message(error.reason)
             return message("{reason} ({cause})", reason=reason, cause=error.log) if error.log else reason
-
-    def _textless(self) -> str | None:
-        """Say that no document has a text where one is expected, None once one has. Raises as search."""
-        schema = self._documents.schema()
-        named = [name for name in (schema.fields.exact_content, *schema.contents("")) if schema.has(name)]
-        any_text = " OR ".join(f"{name}:[* TO *]" for name in named)
-        self._has_texts = bool(named) and self._documents.count(any_text, is_tolerant=self._is_tolerant) > 0
-        if self._has_texts:
-            return None
-        return message(
-            "No document has a text in the field {field}: set exactContent in solr.fields.",
-            field=schema.fields.exact_content,
-        )
+        no_text = "No document has a text in the field {field}: set exactContent in solr.fields."
+        return None if self._has_texts else message(no_text, field=schema.fields.exact_content)
 
     def close(self) -> None:
         """Close the connections."""
         self._documents.close()
+
+    def _found(self, search: Search, access: Filter) -> SearchResult:
+        """Return what `search` does, each text as its document has it stored, or as snippets."""
+        schema = self._documents.schema()
+        params, reply = self._sought(
+            lambda clauses: search_params(search, access, schema, clauses=clauses),
+            is_narrowed=bool(search.restrictions),
+        )
+        total, rows = hits_of(reply)
+        field = text_field(search.content, schema)
+        documents = [document_of(row, field=field, schema=schema) for row in rows]
+        if search.content == "highlighting":
+            names = (*schema.contents(search.language), schema.fields.exact_content)
+            documents = [
+                replace(document, text=snippets_of(reply, document.id, names), field="highlighting", places=None)
+                for document in documents
+            ]
+        elif search.content == "exactContent" and not search.is_bare:
+            documents = self._with_texts(documents, search.language, access)
+        ranked = sorted((d for d in documents if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
+        took_ms = section(reply, "responseHeader").get("QTime")
+        return SearchResult(
+            documents=tuple(ranked),
+            total=total,
+            is_partial=is_partial(reply),
+            took_ms=float(took_ms) if isinstance(took_ms, int) else None,
+            query=f"{search.step.rule}: {params.get('words', NOTHING)}",
+        )
 
     def _sought(self, params_within: Callable[[int], Params], *, is_narrowed: bool) -> tuple[Params, Mapping[str, Any]]:
         """Return what was sent and the answer; with half as many clauses as long as they are too many for Solr."""
@@ -195,7 +178,7 @@ class SolrRetriever:
         while True:
             params = params_within(clauses)
             try:
-                return params, self._documents.search(params, is_tolerant=self._is_tolerant)
+                return params, self._documents.search(params)
             except TooManyClauses:
                 if clauses < LEAST_CLAUSES:
                     raise
@@ -205,54 +188,30 @@ class SolrRetriever:
                     raise UnfitValue(log=error.log) from error
                 raise
 
-    def _with_texts(self, documents: list[Document], language: str, access: Filter, schema: Schema) -> list[Document]:
+    def _with_texts(self, documents: Sequence[Document], language: str, access: Filter) -> list[Document]:
         """Return *documents*, those without an exact text with the stemmed body that they have in its place."""
+        schema = self._documents.schema()
         ids = [document.id for document in documents if not document.text]
         if not ids or not schema.contents(language):
-            return documents
-        rows = self._documents.rows(texts_params(ids, language, access, schema), is_tolerant=self._is_tolerant)
+            return [*documents]
+        names = (schema.fields.id, "_version_", *schema.contents(language))
         # A document that was replaced since is another one.
-        stored = {(first_value(row, schema.fields.id), first_value(row, "_version_")): row for row in rows}
-        return [
-            _with_text(document, stored.get((document.id, document.version), {}), schema.contents(language))
-            if not document.text
-            else document
-            for document in documents
-        ]
-
-    def _document(self, row: Mapping[str, Any], reply: Mapping[str, Any], search: Search, schema: Schema) -> Document:
-        if search.content == "highlighting":
-            identifier = first_value(row, schema.fields.id) or ""
-            names = (*schema.contents(search.language), schema.fields.exact_content)
-            text, field = snippets_of(reply, identifier, names), "highlighting"
-        else:
-            field = text_field(search.content, schema)
-            text = first_value(row, field) or ""
-        return document_of(row, field=field, text=text, schema=schema)
+        stored = {
+            (first_value(row, schema.fields.id), first_value(row, "_version_")): row
+            for row in self._documents.rows(ids_params(ids, access, schema, names))
+        }
+        read: list[Document] = []
+        for document in documents:
+            row = {} if document.text else stored.get((document.id, document.version), {})
+            texts = ((name, first_value(row, name)) for name in schema.contents(language or document.language or ""))
+            name, text = next(((name, text) for name, text in texts if text), (document.field, document.text))
+            read.append(replace(document, text=text, field=name))
+        return read
 
 
-def _with_text(document: Document, row: Mapping[str, Any], fields: Sequence[str]) -> Document:
-    """Return *document* with the first text that *row* has in one of *fields*; as it is where there is none."""
-    texts = ((name, first_value(row, name)) for name in fields)
-    return next((replace(document, text=text, field=name) for name, text in texts if text), document)
-
-
-_META = ("extension", "source")
-_NO_COUNTS: Mapping[str, object] = {
-    f"facet_{kind}": {} for kind in ("queries", "fields", "ranges", "intervals", "heatmaps")
-}
-
-
-def took_ms(reply: Mapping[str, Any]) -> float | None:
-    """Return Solr's own time, None when it does not say."""
-    header = reply.get("responseHeader")
-    time_ms = header.get("QTime") if isinstance(header, Mapping) else None
-    return float(time_ms) if isinstance(time_ms, int) else None
-
-
-def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema) -> Document:
+def document_of(row: Mapping[str, Any], *, field: str, schema: Schema) -> Document:
     """
-    Return one hit, *text* being what its reader may use of it.
+    Return one hit with the text of *field*, "" where it has none.
 
     Raises:
         SearchUnavailable: the hit has no id.
@@ -264,7 +223,7 @@ def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema
     score = row.get("score")
     return Document(
         id=identifier,
-        text=text,
+        text=first_value(row, field) or "",
         field=field,
         title=first_value(row, fields.title),
         url=first_value(row, fields.url),
@@ -272,8 +231,8 @@ def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema
         language=first_value(row, fields.language),
         last_modified=first_value(row, fields.last_modified),
         version=first_value(row, "_version_"),
-        meta={name: value for name in _META if (value := first_value(row, name)) is not None},
-        places=first_value(row, PLACES_FIELD) if field != "highlighting" else None,
+        meta={name: value for name in ("extension", "source") if (value := first_value(row, name)) is not None},
+        places=first_value(row, PLACES_FIELD),
         file=first_value(row, FILE_FIELD),
     )
 
@@ -284,11 +243,9 @@ def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]
 
     The same words cut from two fields come once. Tags of the highlighter are removed and its HTML entities resolved.
     """
-    highlighting = reply.get("highlighting")
-    row = highlighting.get(identifier) if isinstance(highlighting, Mapping) else None
-    texts: list[str] = []
-    for name in fields if isinstance(row, Mapping) else ():
-        marked = (first_value(row, name) if row is not None else None) or ""
+    row, texts = section(section(reply, "highlighting"), identifier), list[str]()
+    for name in fields:
+        marked = first_value(row, name) or ""
         text = unescaped(marked.replace(CUT_START, "").replace(CUT_END, "")).strip()
         # The body is stored in two fields: of cuts from the same place only one is wanted.
         if text and not any(text in other or other in text for other in texts):
@@ -296,40 +253,35 @@ def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]
     return JOINT.join(texts)
 
 
-def page_of(reply: Mapping[str, Any], browse: Browse, schema: Schema, *, is_incomplete: bool) -> dict[str, object]:
+def page_of(reply: Mapping[str, Any], browse: Browse, schema: Schema) -> dict[str, object]:
     """
     Return Solr's own JSON of a plain search: no ACL field anywhere, and nothing that *browse* does not want.
 
     Raises:
         SearchUnavailable: the answer is not one of Solr's.
     """
-    total, rows = hits_of(reply)
+
+    def shown(row: object) -> dict[str, object]:
+        named = row.items() if isinstance(row, Mapping) else ()
+        return {name: value for name, value in named if not (schema.is_acl(name) or name in (PLACES_FIELD, FILE_FIELD))}
+
+    (total, rows), took_ms = hits_of(reply), section(reply, "responseHeader").get("QTime")
+    header: dict[str, object] = {"status": 0, "QTime": took_ms if isinstance(took_ms, int) else 0}
     response = {key: value for key, value in reply["response"].items() if key in ("numFoundExact", "maxScore")}
-    header: dict[str, object] = {"status": 0, "QTime": int(took_ms(reply) or 0)}
+    response |= {"numFound": total, "start": reply["response"].get("start", 0), "docs": [shown(row) for row in rows]}
     page: dict[str, object] = {
-        "responseHeader": header | ({"partialResults": True} if is_incomplete else {}),
-        "response": {"numFound": total, "start": reply["response"].get("start", 0), **response}
-        | {"docs": [_shown_fields(row, schema) for row in rows]},
+        "responseHeader": header | ({"partialResults": True} if is_partial(reply) else {}),
+        "response": response,
     }
     if browse.wants_highlighting and isinstance(reply.get("highlighting"), Mapping):
-        page["highlighting"] = {hit: _shown_fields(row, schema) for hit, row in section(reply, "highlighting").items()}
+        page["highlighting"] = {hit: shown(row) for hit, row in reply["highlighting"].items()}
     if browse.facet_fields and isinstance(reply.get("facet_counts"), Mapping):
         # A handler may count more, rights among it.
         counts = section(reply["facet_counts"], "facet_fields")
         fields = {name: row for name, row in counts.items() if name in browse.facet_fields}
-        page["facet_counts"] = {**_NO_COUNTS, "facet_fields": _shown_fields(fields, schema)}
+        others = ("queries", "ranges", "intervals", "heatmaps")
+        page["facet_counts"] = {**{f"facet_{kind}": {} for kind in others}, "facet_fields": shown(fields)}
     return page
-
-
-def section(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the object at *key*, an empty one where there is none."""
-    value = reply.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _shown_fields(row: object, schema: Schema) -> dict[str, object]:
-    named = row.items() if isinstance(row, Mapping) else ()
-    return {name: value for name, value in named if not (schema.is_acl(name) or name in (PLACES_FIELD, FILE_FIELD))}
 
 
 KNOWN_S, UNKNOWN_S = 300.0, 10.0
@@ -340,6 +292,9 @@ NEAREST = 100
 
 NO_VECTORS = "The collection of passages has no vectors of this model: `datafari-rag passages sync` makes them."
 
+_CARRIED = Schema(Fields(id="parent_doc"))
+"""What a passage carries of its document."""
+
 
 @dataclass(frozen=True, slots=True)
 class _State:
@@ -347,10 +302,7 @@ class _State:
 
     schema: Schema
     spreads: Mapping[str, float]
-
-    @property
-    def is_ours(self) -> bool:
-        return self.schema.kinds is not None and self.schema.has("parent_version")
+    is_ours: bool
 
 
 class SolrPassages:
@@ -359,7 +311,7 @@ class SolrPassages:
     def __init__(self, documents: Collection, passages: Collection) -> None:
         """Remember how to ask; nothing is sent yet."""
         self._documents, self._passages = documents, passages
-        self._last_state: tuple[float, _State | SearchError] | None = None
+        self._known: tuple[float, _State | SearchError] | None = None
 
     def reads_texts(self, search: Search) -> bool:
         """Return whether texts are read from the passages; false if the collection cannot be reached."""
@@ -370,27 +322,38 @@ class SolrPassages:
 
     def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return the nearest documents, without texts, nearest first. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        passages = self._searched(self._state(), search)
-        rows = hits_of(self._requested(near_params(search, access, passages, most=NEAREST)))[1]
-        documents = sorted(filter(None, map(_near_of, rows)), key=lambda doc: (-doc.near[0].cosine, doc.id))
+        params = near_params(search, access, self._schema_for(search), most=NEAREST)
+        found: list[Document] = []
+        for row in hits_of(self._requested(params))[1]:
+            cosine = _cosine(row.get("score"))
+            if cosine is not None and first_value(row, "parent_doc") is not None:
+                document = document_of(row, field="exactContent", schema=_CARRIED)
+                found.append(replace(document, score=0.0, near=(Nearness(0, 0, cosine),)))
         best: dict[str, Document] = {}
-        for document in documents:
+        for document in sorted(found, key=lambda document: (-document.near[0].cosine, document.id)):
             # Each shard gives a place to a document of which it has passages.
             best.setdefault(document.id, document)
         return tuple(best.values())[: search.documents]
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return *documents* as they are now, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        state = self._state()
+        state, schema = self._state(), self._documents.schema()
         by_id = {document.id: document for document in documents if document.text}
         unread = [document for document in documents if document.id not in by_id]
-        if not state.is_ours or search.is_whole or search.content == "preview_content":
-            by_id |= self._whole([document.id for document in unread], search, access)
-            return tuple(replace(document, near=()) for document in _in_order(documents, by_id))
-        by_id |= (read := self._parts(unread, search, access, state))
-        # What is near by a passage of yesterday is not near for sure; what words found is read all the same.
-        rest = [document.id for document in unread if document.id not in read and not document.near]
-        return _in_order(documents, by_id | self._whole(rest, search, access))
+        is_whole = not state.is_ours or search.is_whole or search.content == "preview_content"
+        if not is_whole:
+            read = self._parts(unread, search, access)
+            by_id |= read
+            # What is near by a passage of yesterday is not near for sure; what words found is read all the same.
+            unread = [document for document in unread if document.id not in read and not document.near]
+        field = text_field(search.content, schema)
+        rows = self._now([document.id for document in unread], search, access, field)
+        by_id |= {document.id: document for row in rows for document in [document_of(row, field=field, schema=schema)]}
+        return tuple(
+            replace(own, score=document.score, near=() if is_whole else own.near)
+            for document in documents
+            if (own := by_id.get(document.id)) is not None
+        )
 
     def spread(self, model: EmbeddingModel) -> float | None:
         """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
@@ -407,34 +370,58 @@ class SolrPassages:
             return f"{error.reason} ({error.log})" if error.log else error.reason
         return None
 
-    def _parts(
-        self, documents: Sequence[Document], search: NearSearch, access: Filter, state: _State
-    ) -> dict[str, Document]:
-        """Return those of *documents* of which all passages are there and of today, with the best of them, by id."""
-        schema, by_id = self._documents.schema(), {document.id: document for document in documents}
-        rows = self._documents.rows(parents_params([*by_id], search, access, schema, text="")) if by_id else ()
-        found = ((first_value(row, schema.fields.id), first_value(row, "_version_")) for row in rows)
+    def _now(self, ids: Sequence[str], search: NearSearch, access: Filter, field: str) -> Sequence[Mapping[str, Any]]:
+        """Return those of the documents *ids* that may be seen, with the stored text of *field*, "" for none."""
+        schema = self._documents.schema()
+        params = ids_params(ids, access, schema, document_fields(schema, field), search.restrictions)
+        return self._documents.rows(params) if ids else ()
+
+    def _parts(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> dict[str, Document]:
+        """
+        Return those of *documents* of which all passages are there and of today, with the best of them, by id.
+
+        Two shards may give two documents the same version in the same millisecond: then that of the one does not show
+        that a passage of the other is of today, and its reader may have no right to it any more.
+        """
+        by_id = {document.id: document for document in documents}
+        rows, own_id = self._now([*by_id], search, access, ""), self._documents.schema().fields.id
+        found = ((first_value(row, own_id), first_value(row, "_version_")) for row in rows)
         versions = {name: version for name, version in found if name in by_id and version}
         if not versions:
             return {}
-        sought = parts_params(versions, search, self._searched(state, search), favour=_favour(documents, search))
-        parts = _parts_of(self._requested(sought), versions)
-        return {name: _with_parts(by_id[name], own, search) for name, own in parts.items() if name in by_id}
+        if search.has_vector:
+            favour = dict.fromkeys(favourites(documents), FAVOUR)
+        else:
+            # A word of the question is worth one.
+            best = max(document.score for document in documents) or 1.0
+            favour = {document.id: FAVOURED * document.score / best for document in documents}
+        reply = self._requested(parts_params(versions, search, self._schema_for(search), favour=favour))
+        rows, counted = hits_of(reply)[1], buckets_of(reply, "parents")
+        of_others = {str(row.get("d")) for row in rows if versions.get(str(row.get("d"))) != str(row.get("v"))}
+        complete = {str(bucket["val"]) for bucket in counted if bucket.get("count") == bucket.get("wanted")} - of_others
+        parts = {name: list[StoredPart]() for name in complete if name in by_id}
+        for place, part in within_budget((place, _part_of(row)) for place, row in enumerate(rows)):
+            parent = first_value(rows[place], "d")
+            if parent in parts and part is not None:
+                parts[parent].append(part)
+        if search.content != "highlighting":
+            return {name: with_parts(by_id[name], own) for name, own in parts.items()}
+        # Where snippets are wanted, the nearest passage is the snippet.
+        nearest = {
+            name: max(own, key=lambda part: -2.0 if part.cosine is None else part.cosine, default=StoredPart(0, ""))
+            for name, own in parts.items()
+        }
+        return {
+            name: replace(by_id[name], text=part.text.strip(), field="highlighting", near=())
+            for name, part in nearest.items()
+        }
 
-    def _whole(self, ids: Sequence[str], search: NearSearch, access: Filter) -> dict[str, Document]:
-        """Return those of *ids* that may be seen, with all of their texts."""
-        schema = self._documents.schema()
-        field = text_field(search.content, schema)
-        rows = self._documents.rows(parents_params(ids, search, access, schema, text=field)) if ids else ()
-        docs = [document_of(r, field=field, text=first_value(r, field) or "", schema=schema) for r in rows]
-        return {document.id: document for document in docs}
-
-    def _searched(self, state: _State, search: NearSearch) -> PassageSchema:
+    def _schema_for(self, search: NearSearch) -> PassageSchema:
         """Return what a search with the vector of *search* needs. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        state = self._state()
         if not search.has_vector:
             return PassageSchema("", "", state.schema, state.is_ours, PARTS if state.spreads else PLAIN_PARTS)
-        field = f"vector_{len(search.vector)}"
-        mark = model_mark(search.model_key)
+        field, mark = f"vector_{len(search.vector)}", model_mark(search.model_key)
         if state.is_ours and mark not in state.spreads:
             raise EmbeddingsMismatch() if state.spreads else SearchUnavailable(NO_VECTORS)
         if not state.schema.has(field):
@@ -451,95 +438,38 @@ class SolrPassages:
     def _state(self) -> _State:
         """Return what is known of the collections, asked again after a while. Raises: SearchUnavailable."""
         now = self._passages.nodes.clock()
-        if self._last_state is None or now > self._last_state[0]:
+        if self._known is None or now > self._known[0]:
             try:
-                state = self._requested_state()
+                schema = passages_schema(self._passages)
+                is_ours = schema.kinds is not None and schema.has("parent_version")
+                params = {"q": "model_spread:[* TO *]", "rows": "100", "fl": "vector_model,model_spread"}
+                rows = self._passages.rows({**UNPROMOTED, **params}) if is_ours else ()
+                spreads = {str(row.get("vector_model")): float(row.get("model_spread") or 0.0) for row in rows}
                 # A first run of `passages sync` should be noticed soon.
-                is_settled = bool(state.spreads) or not state.is_ours
-                self._last_state = now + (KNOWN_S if is_settled else UNKNOWN_S), state
+                is_settled = bool(spreads) or not is_ours
+                self._known = now + (KNOWN_S if is_settled else UNKNOWN_S), _State(schema, spreads, is_ours)
             except SearchError as error:
-                self._last_state = now + UNKNOWN_S, error
-        last = self._last_state[1]
-        if isinstance(last, SearchError):
-            raise last
-        return last
-
-    def _requested_state(self) -> _State:
-        try:
-            schema = self._passages.schema()
-        except SearchUnavailable as error:
-            raise SearchUnavailable(
-                "The collection in solr.vector.collection does not respond.", log=error.log
-            ) from error
-        state = _State(schema, {})
-        if not state.is_ours:
-            return state
-        params = {**QUIET, "q": "model_spread:[* TO *]", "rows": "100", "fl": "vector_model,model_spread"}
-        rows = self._passages.rows(params)
-        return _State(schema, {str(row.get("vector_model")): float(row.get("model_spread") or 0.0) for row in rows})
+                self._known = now + UNKNOWN_S, error
+        known = self._known[1]
+        if isinstance(known, SearchError):
+            raise known
+        return known
 
 
-def _favour(documents: Sequence[Document], search: NearSearch) -> Mapping[str, float]:
-    """Return what the passages of each of *documents* are worth by that alone, by id; a word of the question is one."""
-    if search.has_vector:
-        return dict.fromkeys(favourites(documents), FAVOUR)
-    best = max((document.score for document in documents), default=0.0) or 1.0
-    return {document.id: FAVOURED * document.score / best for document in documents}
-
-
-def _in_order(documents: Sequence[Document], by_id: Mapping[str, Document]) -> tuple[Document, ...]:
-    """Return those of *documents* that are in *by_id*, in their order and with their scores."""
-    return tuple(replace(by_id[document.id], score=document.score) for document in documents if document.id in by_id)
-
-
-def _near_of(row: Mapping[str, Any]) -> Document | None:
-    """Return the document of a near passage, as the passage carries it; None when it carries none."""
-    parent, cosine = first_value(row, "parent_doc"), _cosine(row.get("score"))
-    if parent is None or cosine is None:
-        return None
-    return Document(
-        id=parent,
-        text="",
-        title=first_value(row, "title"),
-        url=first_value(row, "url"),
-        language=first_value(row, "language"),
-        last_modified=first_value(row, "last_modified"),
-        meta={name: value for name in ("extension", "source") if (value := first_value(row, name)) is not None},
-        near=(Nearness(0, 0, cosine),),
-    )
-
-
-def _parts_of(reply: Mapping[str, Any], versions: Mapping[str, str]) -> dict[str, list[StoredPart]]:
-    """
-    Return the passages by their documents, of those documents of which all are there.
-
-    *versions* are those of the documents. Two shards may give two documents the same version in the same millisecond:
-    then that of the one does not show that a passage of the other is of today, and its reader may have no right to it
-    any more.
-    """
-    counted, rows = buckets_of(reply, "parents"), hits_of(reply)[1]
-    of_others = {str(row.get("d")) for row in rows if versions.get(str(row.get("d"))) != str(row.get("v"))}
-    complete = {str(bucket["val"]) for bucket in counted if bucket.get("count") == bucket.get("wanted")} - of_others
-    whole = {name: list[StoredPart]() for name in complete}
-    for place, part in within_budget((place, _part_of(row)) for place, row in enumerate(rows)):
-        parent = first_value(rows[place], "d")
-        if parent in whole and part is not None:
-            whole[parent].append(part)
-    return whole
+def passages_schema(passages: Collection) -> Schema:
+    """Return what the collection of passages has. Raises: SearchUnavailable: it does not respond."""
+    try:
+        return passages.schema()
+    except SearchUnavailable as error:
+        reason = (
+            "The collection in solr.vector.collection does not respond; create it with the config set solr-passages."
+        )
+        raise SearchUnavailable(reason, log=error.log) from error
 
 
 def _part_of(row: Mapping[str, Any]) -> StoredPart | None:
-    start, close = row.get("s"), row.get("c")
-    text = str(row.get("t") or "")
+    start, close, text = row.get("s"), row.get("c"), str(row.get("t") or "")
     return StoredPart(start, text, _cosine(close) if close else None) if isinstance(start, int) else None
-
-
-def _with_parts(document: Document, parts: Sequence[StoredPart], search: NearSearch) -> Document:
-    """Return *document* with *parts*; where snippets are wanted, with the nearest of them as its snippet."""
-    if search.content != "highlighting":
-        return with_parts(document, parts)
-    nearest = max(parts, key=lambda part: -2.0 if part.cosine is None else part.cosine, default=StoredPart(0, ""))
-    return replace(document, text=nearest.text.strip(), field="highlighting", near=())
 
 
 def _cosine(closeness: object) -> float | None:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import orjson
 
 from datafari_rag.adapters.solr.client import Collection, RequestForbidden, RequestRejected, buckets_of
+from datafari_rag.adapters.solr.retriever import passages_schema
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
 from datafari_rag.core.documents import STAMP_FIELD, first_value
 from datafari_rag.core.errors import SearchUnavailable
@@ -32,8 +32,6 @@ from datafari_rag.core.meaning.near_search import (
     model_mark,
 )
 from datafari_rag.core.query.dates import iso_of
-from datafari_rag.core.search_request import Fields
-from datafari_rag.core.solr.handler_parameters import SENT_PARAMETERS
 from datafari_rag.core.solr.parameters import found_by_ids, numbered
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.vectors import EmbeddingModel
@@ -50,15 +48,10 @@ NO_STAMP_FIELD = (
 )
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_NAMES = {
-    "id": "id",
-    "title": "title",
-    "url": "url",
-    "exactContent": "exact_content",
-    "preview_content": "preview_content",
-    "language": "language",
-    "last_modified": "last_modified",
+_NAMES = {"exactContent": "exact_content"} | {
+    name: name for name in ("id", "title", "url", "preview_content", "language", "last_modified")
 }
+"""The fields of a document that a collection may have under other names."""
 
 
 class SolrWriter:
@@ -85,7 +78,12 @@ class SolrWriter:
         """Return id → stamp of all documents that have one; a collection without the field gets it. Raises as add."""
         schema = self._collection.schema()
         if not schema.has(STAMP_FIELD):
-            self._add_stamp_field()
+            kind = {"type": "string", "stored": True, "indexed": False, "docValues": True, "multiValued": False}
+            try:
+                self._nodes.ask(lambda node: node.post("schema", {"add-field": {"name": STAMP_FIELD, **kind}}))
+            except (RequestRejected, RequestForbidden) as error:
+                raise SearchUnavailable(NO_STAMP_FIELD, log=error.log) from error
+            self._collection.forget()
             return {}
         own, stamped = schema.fields.id, f"{STAMP_FIELD}:[* TO *]"
         params = {"q": stamped, "sort": f"{own} asc", "rows": "5000", "fl": f"{own},{STAMP_FIELD}"}
@@ -107,15 +105,6 @@ class SolrWriter:
         """Close the connections; what was not committed is committed by Solr in its own time."""
         self._nodes.close()
 
-    def _add_stamp_field(self) -> None:
-        """Give the collection the field. Raises: SearchUnavailable: its schema cannot be changed over HTTP."""
-        kind = {"type": "string", "stored": True, "indexed": False, "docValues": True, "multiValued": False}
-        try:
-            self._nodes.ask(lambda node: node.post("schema", {"add-field": {"name": STAMP_FIELD, **kind}}))
-        except (RequestRejected, RequestForbidden) as error:
-            raise SearchUnavailable(NO_STAMP_FIELD, log=error.log) from error
-        self._collection.forget()
-
 
 def solr_document(document: Mapping[str, object], schema: Schema) -> dict[str, object]:
     """
@@ -131,43 +120,29 @@ def solr_document(document: Mapping[str, object], schema: Schema) -> dict[str, o
     copies = {name: named[source] for name, source in schema.fillable(str(language or "")).items()}
     row: dict[str, object] = {}
     for name, value in {**body, **copies, **document}.items():
-        own = _own_name(name, schema)
+        own = str(getattr(schema.fields, _NAMES[name])) if name in _NAMES else name
+        if name.startswith("content_") and name != "content_":
+            own = schema.fields.content_prefix + name.removeprefix("content_")
         clean_value = _clean(value, schema.kind(own))
         if name not in ACL_FIELDS and schema.has(own) and clean_value not in (None, "", []):
             row[own] = clean_value
-    return row | _rights(document, schema)
-
-
-def _own_name(name: str, schema: Schema) -> str:
-    if name.startswith("content_") and name != "content_":
-        return schema.fields.content_prefix + name.removeprefix("content_")
-    return str(getattr(schema.fields, _NAMES[name])) if name in _NAMES else name
-
-
-def _rights(document: Mapping[str, object], schema: Schema) -> dict[str, object]:
-    fields: dict[str, object] = {}
     for level in LEVELS:
-        rights = {verb: document.get(f"{verb}_token_{level}") for verb in ("allow", "deny")}
+        names = (f"allow_token_{level}", f"deny_token_{level}")
+        rights = {schema.acl(name): _terms(document.get(name)) for name in names}
         is_readable = all(
-            isinstance(token, str) and not _SURROGATES.search(token) and len(token.encode()) <= MAX_TERM_BYTES
-            for tokens in rights.values()
-            for token in _texts(tokens)
+            isinstance(term, str) and not _SURROGATES.search(term) and len(term.encode()) <= MAX_TERM_BYTES
+            for terms in rights.values()
+            for term in terms
         )
-        for verb, tokens in rights.items():
-            terms = _listed(tokens) if is_readable else [UNREACHABLE]
-            fields[schema.acl(f"{verb}_token_{level}")] = terms
-    return fields
+        row |= rights if is_readable else {name: [UNREACHABLE] for name in rights}
+    return row
 
 
-def _listed(tokens: object) -> object:
+def _terms(tokens: object) -> list[object]:
     """Return the terms of an ACL field; only one that is missing or has no value at all is `__nosecurity__`."""
-    return tokens if isinstance(tokens, list) and tokens else list(_texts(tokens)) or [NO_SECURITY]
-
-
-def _texts(tokens: object) -> Iterable[object]:
-    if tokens is None or isinstance(tokens, str):
-        return (tokens,) if tokens else ()
-    return tokens if isinstance(tokens, Iterable) else (tokens,)
+    if isinstance(tokens, Iterable) and not isinstance(tokens, str):
+        return [*tokens] or [NO_SECURITY]
+    return [NO_SECURITY] if tokens in (None, "") else [tokens]
 
 
 def _clean(value: object, kind: str) -> object:
@@ -214,7 +189,7 @@ class SolrPassageStore:
         Raises:
             SearchUnavailable: it is not, and the reason says what to do; or Solr does not answer.
         """
-        theirs = self._theirs()
+        theirs = passages_schema(self._passages)
         if theirs.kinds is None or not theirs.has("parent_version"):
             raise SearchUnavailable(
                 "The collection in solr.vector.collection was not created with the config set solr-passages; "
@@ -248,28 +223,34 @@ class SolrPassageStore:
 
     def texts(self, ids: Sequence[str]) -> list[ParentText]:
         """Return the documents *ids* that are there, with what their passages need."""
-        schema, theirs = self._documents.schema(), self._theirs()
-        fields = schema.fields
+        schema, theirs = self._documents.schema(), passages_schema(self._passages)
+        fields, stemmed = schema.fields, schema.contents("")
         copied = {name: name for name in _COPIED if theirs.has(name) and schema.has(name)}
         copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
         rights = {name: schema.acl(name) for name in ACL_FIELDS}
         names = [fields.id, fields.title, fields.exact_content, *copied.values(), *rights.values()]
         rows = self._rows(ids, ["_version_", *filter(schema.has, names)])
-        parents = [_parent_text(row, fields, copied, rights) for row in rows]
-        stemmed = schema.contents("")
-        if not stemmed or all(parent.text for parent in parents):
-            return parents
         # A document that a search reads by its stemmed body has the passages of that body.
-        bodies = {
-            (first_value(row, fields.id), str(first_value(row, "_version_"))): row
-            for row in self._rows(
-                [parent.id for parent in parents if not parent.text], [fields.id, "_version_", *stemmed]
+        textless = [str(first_value(row, fields.id)) for row in rows if not first_value(row, fields.exact_content)]
+        bodies = self._rows(textless, [fields.id, "_version_", *stemmed]) if textless and stemmed else ()
+        body_of = {(first_value(row, fields.id), first_value(row, "_version_")): row for row in bodies}
+        parents = []
+        for row in rows:
+            title, language = first_value(row, fields.title) or "", first_value(row, fields.language) or ""
+            carried: dict[str, object] = {
+                name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])
+            }
+            # No user sees a document that lacks a field of rights, nor its passages.
+            carried |= {name: row.get(own) or [UNREACHABLE] for name, own in rights.items()}
+            carried |= {"title": title} if title else {}
+            name, version = str(first_value(row, fields.id)), str(first_value(row, "_version_"))
+            body = body_of.get((name, version), {})
+            stored = (
+                first_value(row, fields.exact_content),
+                *(first_value(body, n) for n in schema.contents(language)),
             )
-        }
-        return [
-            parent if parent.text else _with_body(parent, bodies.get((parent.id, parent.version), {}), schema)
-            for parent in parents
-        ]
+            parents.append(ParentText(name, version, title, next(filter(None, stored), ""), language, carried))
+        return parents
 
     def vectors(self, parent: str, model: EmbeddingModel) -> Mapping[str, Sequence[float]]:
         """Return the vectors of *model* that passages of *parent* have, by the digest of what was embedded."""
@@ -294,14 +275,9 @@ class SolrPassageStore:
         self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, model: EmbeddingModel | None
     ) -> None:
         """Write *passages* in place of all that *parent* had; found after `commit`. Raises: SearchUnavailable."""
-        batch: list[dict[str, object]] = []
-        theirs = self._theirs()
-        for passage in passages:
-            batch.append(_record(parent, passage, stamp=stamp, model=model, schema=theirs))
-            if len(batch) == BATCH:
-                self._post(batch)
-                batch = []
-        if batch:
+        theirs = passages_schema(self._passages)
+        records = (_record(parent, passage, stamp=stamp, model=model, schema=theirs) for passage in passages)
+        while batch := [*islice(records, BATCH)]:
             self._post(batch)
         self._outdate(f'(+parent_doc:"{numbered(parent.id)}" -stamp:{stamp})')
 
@@ -347,22 +323,13 @@ class SolrPassageStore:
     def _stamps(self, low: str | None, high: str | None) -> dict[str, str]:
         """Return the stamp of each document's passages, ids above *low* up to *high*; "" where they differ."""
         by_document: dict[str, str] = {}
+        facet = orjson.dumps({"parents": _PARENTS}).decode()
         while True:
-            ends = [
-                f'"{numbered(low)}"' if low is not None else "*",
-                f'"{numbered(high)}"' if high is not None else "*",
-            ]
-            brackets = "{" if low is not None else "["
-            facet = {"parents": {**_PARENTS, "limit": BUCKETS}}
-            params = {
-                "q": f"parent_doc:{brackets}{ends[0]} TO {ends[1]}]",
-                "rows": "0",
-                "json.facet": orjson.dumps(facet).decode(),
-            }
-            buckets = buckets_of(self._passages.search({**SENT_PARAMETERS, **params}), "parents")
+            begin, end = ("*" if name is None else f'"{numbered(name)}"' for name in (low, high))
+            within = f"parent_doc:{'[' if low is None else '{'}{begin} TO {end}]"
+            buckets = buckets_of(self._passages.search({"q": within, "rows": "0", "json.facet": facet}), "parents")
             for bucket in buckets:
-                stamps = buckets_of({"facets": bucket}, "stamps")
-                number = int(bucket["count"])
+                stamps, number = buckets_of({"facets": bucket}, "stamps"), int(bucket["count"])
                 is_one = len(stamps) == 1 and stamps[0].get("count") == number
                 is_whole = is_complete(number, count=bucket.get("wanted"), places=bucket.get("places"))
                 by_document[str(bucket["val"])] = str(stamps[0]["val"]) if is_one and is_whole else ""
@@ -370,21 +337,10 @@ class SolrPassageStore:
                 return by_document
             low = str(buckets[-1]["val"])
 
-    def _theirs(self) -> Schema:
-        """Return what the collection of passages has. Raises: SearchUnavailable: it does not respond."""
-        try:
-            return self._passages.schema()
-        except SearchUnavailable as error:
-            raise SearchUnavailable(
-                "The collection in solr.vector.collection does not respond; create it with the config set "
-                "solr-passages.",
-                log=error.log,
-            ) from error
-
     def _rows(self, ids: Sequence[str], fields: Iterable[str]) -> Sequence[Mapping[str, Any]]:
         """Return *fields* of those of the documents *ids* that are there."""
         found = found_by_ids(ids, self._documents.schema())
-        return self._documents.rows({**SENT_PARAMETERS, **found, "fl": ",".join(dict.fromkeys(fields))})
+        return self._documents.rows({**found, "fl": ",".join(dict.fromkeys(fields))})
 
     def _post(self, value: Mapping[str, object] | Sequence[object]) -> None:
         try:
@@ -393,28 +349,6 @@ class SolrPassageStore:
             raise SearchUnavailable(
                 "Solr refused passages: they do not fit the collection's schema.", log=error.log
             ) from error
-
-
-def _parent_text(
-    row: Mapping[str, Any], fields: Fields, copied: Mapping[str, str], rights: Mapping[str, str]
-) -> ParentText:
-    title = first_value(row, fields.title) or ""
-    carried: dict[str, object] = {name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])}
-    # No user sees a document that lacks a field of rights, nor its passages.
-    carried |= {name: row.get(own) or [UNREACHABLE] for name, own in rights.items()}
-    return ParentText(
-        id=str(first_value(row, fields.id)),
-        version=str(first_value(row, "_version_")),
-        title=title,
-        text=first_value(row, fields.exact_content) or "",
-        language=first_value(row, fields.language) or "",
-        carried=carried | ({"title": title} if title else {}),
-    )
-
-
-def _with_body(parent: ParentText, row: Mapping[str, Any], schema: Schema) -> ParentText:
-    texts = (first_value(row, name) for name in schema.contents(parent.language))
-    return replace(parent, text=next(filter(None, texts), ""))
 
 
 def _record(
@@ -452,6 +386,7 @@ _PARENTS: Mapping[str, object] = {
     "type": "terms",
     "field": "parent_doc",
     "sort": "index asc",
+    "limit": BUCKETS,
     "facet": {
         "stamps": {"type": "terms", "field": "stamp", "limit": 2},
         "wanted": "max(chunk_count)",

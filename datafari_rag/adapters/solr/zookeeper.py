@@ -58,27 +58,30 @@ class CloudAddresses:
 
     def __init__(self, ensemble: Ensemble, *, timeout_s: float) -> None:
         """Remember where to ask; *timeout_s* bounds each question to ZooKeeper."""
-        self._ensemble = ensemble
-        self._timeout_s = timeout_s
+        self._ensemble, self._timeout_s = ensemble, timeout_s
         self._client: KazooClient | None = None
         self._cache: tuple[tuple[str, ...], float] = ((), 0.0)
-        self._turn = itertools.count()
-        self._lock = threading.Lock()
+        self._turn, self._lock = itertools.count(), threading.Lock()
 
-    def current(self) -> Sequence[str]:
+    def __call__(self, is_fresh: bool) -> Sequence[str]:
         """
         Return the collection's address on each live node, beginning with another one each time.
+
+        Where *is_fresh*, the list is read after this call.
 
         Raises:
             SearchUnavailable: ZooKeeper does not answer and never did, or the collection is unknown to it.
         """
-        return self._turned(self._urls())
-
-    def refreshed(self) -> Sequence[str]:
-        """Return the same from a list that is read after this call. Raises: as `current`."""
-        asked_at = time.monotonic()
-        with self._lock:
-            return self._turned(self._known_since(asked_at))
+        since = time.monotonic() - (0.0 if is_fresh else FRESH_S)
+        urls, looked_at = self._cache
+        # One request looks; the others use the known nodes, so that a hanging ZooKeeper delays only one request.
+        if not (urls and looked_at > since) and self._lock.acquire(blocking=is_fresh or not urls):
+            try:
+                urls = self._known_since(since)
+            finally:
+                self._lock.release()
+        first = next(self._turn) % max(1, len(urls))
+        return (*urls[first:], *urls[:first])
 
     def close(self) -> None:
         """End the connection to ZooKeeper."""
@@ -86,22 +89,6 @@ class CloudAddresses:
             if self._client is not None:
                 _end(self._client)
                 self._client = None
-
-    def _turned(self, urls: tuple[str, ...]) -> Sequence[str]:
-        first = next(self._turn) % max(1, len(urls))
-        return (*urls[first:], *urls[:first])
-
-    def _urls(self) -> tuple[str, ...]:
-        urls, looked_at = self._cache
-        if urls and time.monotonic() - looked_at < FRESH_S:
-            return urls
-        # One request looks; the others use the known nodes, so that a hanging ZooKeeper delays only one request.
-        if not self._lock.acquire(blocking=not urls):
-            return urls
-        try:
-            return self._known_since(time.monotonic() - FRESH_S)
-        finally:
-            self._lock.release()
 
     def _known_since(self, since: float) -> tuple[str, ...]:
         """Return a list that was read at *since* or later, where need be now; the lock is the caller's."""

@@ -73,38 +73,6 @@ class CollectionFacts:
 Problem = tuple[object, Verdict, str, str]
 """Whether it is there, and the verdict, text and advice of its finding."""
 
-
-def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
-    """Return the findings about a collection, in the order in which an administrator corrects them."""
-    fields = schema.fields
-    looked_at: list[tuple[str, str, Sequence[Problem]]] = [
-        ("documents", f"{facts.documents} in the collection", [_empty(facts)]),
-        *(_needed(name, *needed, facts, schema) for name, needed in _NEEDED.items()),
-        *((f"field {getattr(fields, name)}", "", [_missing(name, consequence, schema)]) for name, consequence in _USED),
-        ("texts", "", [_textless(facts, schema)]),
-        ("stemmed text", ", ".join(schema.contents("")), [_unstemmed(schema)]),
-        ("searched titles", ", ".join(schema.titles("")), [_untitled(schema)]),
-        (f"field {STORED_SUMMARY}", "", [(STORED_SUMMARY in (schema.kinds or {}), "hint", *_UNUSED_SUMMARY)]),
-        *(("solr.facets", "", [problem]) for problem in _of_facets(facets, facts, schema)),
-        *_of_rights(facts, schema, mode),
-    ]
-    rows = (finding for subject, well, problems in looked_at if (finding := _judged(subject, well, problems)))
-    return (*rows, *_of_handler(facts.handler))
-
-
-def _judged(subject: str, well: str, problems: Sequence[Problem]) -> Finding | None:
-    """Return the first of *problems* that is there, else that all is *well*, None where that says nothing."""
-    for is_there, verdict, text, advice in problems:
-        if is_there:
-            return Finding(subject, verdict, text, advice)
-    return Finding(subject, "ok", well) if well else None
-
-
-def _empty(facts: CollectionFacts) -> Problem:
-    advice = "Index documents: `datafari-rag index PATH`"
-    return not facts.documents, "hint", "the collection is empty", advice
-
-
 _NEEDED: Mapping[str, tuple[str, frozenset[str]]] = {
     "id": ("id", frozenset({"stored"})),
     "exactContent": ("exact_content", frozenset({"indexed", "stored"})),
@@ -121,59 +89,63 @@ _USED = (
 )
 """Fields that answers do without, and what follows where they are missing."""
 
-_UNUSED_SUMMARY = (
-    "is not used: nothing is stored with it that says which text of the document it was made from",
-    "Nothing: summaries are made when they are wanted",
-)
+
+def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
+    """Return the findings about a collection, in the order in which an administrator corrects them."""
+    rows: list[Finding] = []
+    # Of each subject the first problem that is there, else that all is well, where that says something.
+    for subject, well, problems in (*_of_fields(facts, schema, facets), *_of_rights(facts, schema, mode)):
+        found = next((Finding(subject, *finding[1:]) for finding in problems if finding[0]), None)
+        if found is not None or well:
+            rows.append(found or Finding(subject, "ok", well))
+    return (*rows, *_of_handler(facts.handler))
 
 
-def _needed(
-    name: str, own_name: str, flags: frozenset[str], facts: CollectionFacts, schema: Schema
-) -> tuple[str, str, Sequence[Problem]]:
-    own: str = getattr(schema.fields, own_name)
-    lacking = sorted(flags - facts.flags[own]) if own in facts.flags else []
-    change = f"Change it in the schema and index again, or set another field: {_mapped(name)}"
-    problems: list[Problem] = [
-        (not schema.has(own), "problem", "is missing", f"Set the collection's field: {_mapped(name)}"),
-        (lacking, "problem", f"is not {' and not '.join(lacking)}", change),
-    ]
-    return f"field {own}", "exists", problems
-
-
-def _missing(name: str, consequence: str, schema: Schema) -> Problem:
-    advice = f'Nothing, unless you need it; then solr.fields={{"{name}": "NAME"}}'
-    return not schema.has(getattr(schema.fields, name)), "hint", f"is missing: {consequence}", advice
-
-
-def _textless(facts: CollectionFacts, schema: Schema) -> Problem:
-    text = f"{facts.textless} documents have no {schema.fields.exact_content}"
-    instead = f"{schema.fields.content_prefix}LANGUAGE"
-    return (
-        facts.textless,
-        "hint",
-        text,
-        f"Nothing where they have a {instead}, which is read instead: else index again",
+def _of_fields(
+    facts: CollectionFacts, schema: Schema, facets: Iterable[str]
+) -> Iterator[tuple[str, str, Sequence[Problem]]]:
+    """Yield each subject, what is said where all is well, and its problems."""
+    fields, prefix = schema.fields, f"{schema.fields.content_prefix}LANGUAGE"
+    index = "Index documents: `datafari-rag index PATH`"
+    yield (
+        "documents",
+        f"{facts.documents} in the collection",
+        [(not facts.documents, "hint", "the collection is empty", index)],
     )
-
-
-def _unstemmed(schema: Schema) -> Problem:
-    text = f"there is no field {schema.fields.content_prefix}LANGUAGE: only exact word forms are found"
+    for name, (own_name, flags) in _NEEDED.items():
+        own: str = getattr(fields, own_name)
+        lacking = sorted(flags - facts.flags.get(own, flags))
+        change = f"Change it in the schema and index again, or set another field: {_mapped(name)}"
+        yield (
+            f"field {own}",
+            "exists",
+            [
+                (not schema.has(own), "problem", "is missing", f"Set the collection's field: {_mapped(name)}"),
+                (lacking, "problem", f"is not {' and not '.join(lacking)}", change),
+            ],
+        )
+    for name, consequence in _USED:
+        own, advice = getattr(fields, name), f"Nothing, unless you need it; then {_mapped(name)}"
+        yield f"field {own}", "", [(not schema.has(own), "hint", f"is missing: {consequence}", advice)]
+    text = f"{facts.textless} documents have no {fields.exact_content}"
+    advice = f"Nothing where they have a {prefix}, which is read instead: else index again"
+    yield "texts", "", [(facts.textless, "hint", text, advice)]
+    text = f"there is no field {prefix}: only exact word forms are found"
     advice = "Fill content_en and the like (conf/solr), or set content_prefix in solr.fields"
-    return not schema.contents(""), "hint", text, advice
-
-
-def _untitled(schema: Schema) -> Problem:
+    contents, titles = schema.contents(""), schema.titles("")
+    yield "stemmed text", ", ".join(contents), [(not contents, "hint", text, advice)]
     advice = "Copy the title to title_en and exactTitle (conf/solr)"
-    return not schema.titles(""), "hint", "titles cannot be searched", advice
-
-
-def _of_facets(facets: Iterable[str], facts: CollectionFacts, schema: Schema) -> Iterator[Problem]:
+    yield "searched titles", ", ".join(titles), [(not titles, "hint", "titles cannot be searched", advice)]
+    text = "is not used: nothing is stored with it that says which text of the document it was made from"
+    advice = "Nothing: summaries are made when they are wanted"
+    yield f"field {STORED_SUMMARY}", "", [(STORED_SUMMARY in (schema.kinds or {}), "hint", text, advice)]
     names = list(facets)
     blind = [name for name in names if name in facts.flags and not facts.flags[name] & {"indexed", "docValues"}]
     missing = [name for name in names if not schema.has(name)]
+    advice = "Remove these names from solr.facets"
     text = f"not indexed, so that nothing is counted and every filter finds nothing: {', '.join(blind)}"
-    yield blind, "hint", text, "Remove these names from solr.facets"
-    yield missing, "hint", f"missing from the schema: {', '.join(missing)}", "Remove these names from solr.facets"
+    yield "solr.facets", "", [(blind, "hint", text, advice)]
+    yield "solr.facets", "", [(missing, "hint", f"missing from the schema: {', '.join(missing)}", advice)]
 
 
 def _of_rights(facts: CollectionFacts, schema: Schema, mode: str) -> Iterator[tuple[str, str, Sequence[Problem]]]:
@@ -194,7 +166,7 @@ def _of_rights(facts: CollectionFacts, schema: Schema, mode: str) -> Iterator[tu
         return
     for name in ACL_FIELDS:
         own = schema.acl(name)
-        is_indexed, hidden = "indexed" in facts.flags.get(own, frozenset({"indexed"})), facts.without.get(name, 0)
+        is_indexed, hidden = "indexed" in facts.flags.get(own, frozenset({"indexed"})), facts.without.get(own, 0)
         add = f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or set your field: {_mapped(name)}"
         default = "Give the field the default __nosecurity__ in the schema and index these documents again"
         problems = [

@@ -34,7 +34,6 @@ from datafari_rag.core.solr.handler_parameters import (
     COUNTS,
     HIGHLIGHTER,
     PARSER,
-    SENT_PARAMETERS,
     SNIPPETS,
     UNPROMOTED,
     VALUES,
@@ -107,8 +106,14 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     if access.mode == "none":
         return {}
     plain, odd = _sendable(access.tokens)
-    params: dict[str, str | list[str]] = {"fq": [_level_query(level, len(plain) > 0, len(odd)) for level in LEVELS]}
+    params: dict[str, str | list[str]] = {}
+    queries: list[str] = []
     for level in LEVELS:
+        # ((NS in allow and NS in deny) or allow & T) and not deny & T (contract §5)
+        sent = [*([level] if plain else []), *(f"{level}_{number}" for number in range(len(odd)))]
+        allowed = "".join(f" should=$allow_{name}" for name in sent)
+        denied = "".join(f" must_not=$deny_{name}" for name in sent)
+        queries.append(f"{{!bool should=$open_{level}{allowed}{denied}}}")
         allow, deny = schema.acl(f"allow_token_{level}"), schema.acl(f"deny_token_{level}")
         params[f"open_{level}"] = f"+{allow}:{NO_SECURITY} +{deny}:{NO_SECURITY}"
         for verb, field in (("allow", allow), ("deny", deny)) if access.tokens else ():
@@ -118,7 +123,7 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     if access.tokens:
         params["tokens"] = SEPARATOR.join(plain)
         params.update({f"token_{number}": token for number, token in enumerate(odd)})
-    return params
+    return {"fq": queries, **params}
 
 
 def restriction_params(
@@ -135,27 +140,23 @@ def restriction_params(
     params: dict[str, str | list[str]] = {}
     queries: list[str] = []
     for number, restriction in enumerate(restrictions):
+        begin = f"restriction_{number}"
         if isinstance(restriction, NamedDocuments):
-            either = _named(restriction.ids, f"restriction_{number}", id_field or schema.fields.id)
+            either = _named(restriction.ids, begin, id_field or schema.fields.id)
         else:
-            either = _either(restriction, f"restriction_{number}", schema)
+            either = {}
+            for place, alternative in enumerate((restriction, *restriction.alternatives)):
+                either |= _restricted(alternative, f"{begin}_{place}", schema)
         params |= either
-        names = [name for name in either if not name.endswith(_VALUE)]
-        clause = "must_not" if restriction.is_excluded else "should"
-        everything = " filter=$everything" if restriction.is_excluded else ""
-        queries.append(f"{{!bool{everything}{''.join(f' {clause}=${name}' for name in names)}}}")
+        if restriction.is_excluded:
+            queries.append(f"{{!bool filter=$everything{_clauses('must_not', either)}}}")
+        else:
+            queries.append(f"{{!bool{_clauses('should', either)}}}")
     return params | ({"fq": queries, "everything": "*:*"} if queries else {})
 
 
-def _either(restriction: Restriction, begin: str, schema: Schema) -> dict[str, str]:
-    """Return a query for each alternative, and the values of these queries."""
-    params: dict[str, str] = {}
-    for place, alternative in enumerate((restriction, *restriction.alternatives)):
-        name = f"{begin}_{place}"
-        params[name] = _restricted(alternative, f"{name}{_VALUE}", schema)
-        if alternative.value is not None:
-            params[f"{name}{_VALUE}"] = _fitted(alternative.value, schema.kind(alternative.field))
-    return params
+def _clauses(clause: str, queries: Iterable[str]) -> str:
+    return "".join(f" {clause}=${name}" for name in queries if not name.endswith(_VALUE))
 
 
 def _named(ids: Sequence[str], begin: str, field: str) -> dict[str, str]:
@@ -172,7 +173,7 @@ def _named(ids: Sequence[str], begin: str, field: str) -> dict[str, str]:
 def one_of(ids: Sequence[str], begin: str, field: str) -> tuple[str, dict[str, str]]:
     """Return the query that finds what has one of *ids* in *field*, and its values; their names begin with *begin*."""
     named = _named(ids, begin, field)
-    return f"{{!bool{''.join(f' should=${name}' for name in named if not name.endswith(_VALUE))}}}", named
+    return f"{{!bool{_clauses('should', named)}}}", named
 
 
 def found_by_ids(ids: Sequence[str], schema: Schema) -> dict[str, str]:
@@ -181,24 +182,33 @@ def found_by_ids(ids: Sequence[str], schema: Schema) -> dict[str, str]:
     return {**named, "q": query, "rows": str(len(ids))}
 
 
-def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
-    field, kind = restriction.field, schema.kind(restriction.field)
-    if not schema.has(field) or schema.is_acl(field):
-        return NOTHING
-    if restriction.value is not None:
-        # The field's type reads the value: of a text that it makes nothing of, a bool of one filter finds nothing.
-        return f"{{!bool filter='{{!field f={field} v=${name}}}'}}"
-    return f"{field}:[{_bound(restriction.low, kind)} TO {_bound(restriction.high, kind)}]"
+def ids_params(
+    ids: Sequence[str], access: Filter, schema: Schema, fields: Iterable[str], restrictions: Sequence[Narrowing] = ()
+) -> Params:
+    """Return the parameters that read *fields* of the documents *ids*, rights checked as in any search."""
+    narrowed = merged(filter_params(access, schema), restriction_params(restrictions, schema))
+    return {**UNPROMOTED, **narrowed, **found_by_ids(ids, schema), "fl": ",".join(fields)}
 
 
-def _bound(value: str | None, kind: Kind) -> str:
+def _restricted(restriction: Restriction, name: str, schema: Schema) -> dict[str, str]:
     r"""
-    Return one end of a range as Solr's parser takes it.
+    Return the query *name* for one value or range, and its value.
 
-    No parser takes bounds from separate parameters for a field with several values (`{!frange}` wants one). So
-    each character is written as its number, and the parser sees only quotation marks added here, `\u` and digits.
+    No parser takes the bounds of a range from separate parameters for a field with several values (`{!frange}` wants
+    one). So each character is written as its number, and the parser sees only quotation marks added here, `\u` and
+    digits.
     """
-    return "*" if value is None else f'"{numbered(_fitted(value, kind))}"'
+    field, kind = restriction.field, schema.kind(restriction.field)
+    value = {} if restriction.value is None else {f"{name}{_VALUE}": _fitted(restriction.value, kind)}
+    if not schema.has(field) or schema.is_acl(field):
+        return {name: NOTHING, **value}
+    if value:
+        # The field's type reads the value: of a text that it makes nothing of, a bool of one filter finds nothing.
+        return {name: f"{{!bool filter='{{!field f={field} v=${name}{_VALUE}}}'}}", **value}
+    low, high = (
+        "*" if bound is None else f'"{numbered(_fitted(bound, kind))}"' for bound in (restriction.low, restriction.high)
+    )
+    return {name: f"{field}:[{low} TO {high}]"}
 
 
 def numbered(text: str) -> str:
@@ -220,12 +230,9 @@ def search_params(
     search: Search, access: Filter, schema: Schema, *, clauses: int = MAX_CLAUSES
 ) -> dict[str, str | list[str]]:
     """Return the parameters of the one round trip for the documents of an answer."""
-    params = merged(
-        UNPROMOTED,
-        filter_params(access, schema),
-        restriction_params(search.restrictions, schema),
-        words_params(search.step, search.language, schema, clauses=clauses),
-    )
+    words = words_params(search.step, search.language, schema, clauses=clauses)
+    narrowed = merged(filter_params(access, schema), restriction_params(search.restrictions, schema))
+    params: dict[str, str | list[str]] = {**UNPROMOTED, **narrowed, **words}
     text = "" if search.is_bare else text_field(search.content, schema)
     params |= {"rows": str(search.rows), "fl": ",".join(document_fields(schema, text))}
     if search.content == "highlighting":
@@ -239,10 +246,10 @@ def browse_params(
 ) -> dict[str, str | list[str]]:
     """Return the parameters of a plain search."""
     step = browse.step or plain_step(browse.text or "", language=browse.language, operator=browse.operator)
-    everything = {**basics(schema), "q": "*:*"}
-    sought = words_params(step, browse.language, schema, boosted=True, clauses=clauses)
-    words = everything if browse.text is None else sought
-    params = merged(filter_params(access, schema), restriction_params(browse.narrowings, schema), words)
+    words = words_params(step, browse.language, schema, boosted=True, clauses=clauses)
+    if browse.text is None:
+        words = {"sort": _order("score", True, schema), "q": "*:*"}
+    params = merged(filter_params(access, schema), restriction_params(browse.narrowings, schema)) | words
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
     params |= {"start": str(browse.start), "rows": str(browse.rows), "fl": ",".join(fields) or "*"}
     if browse.sort is not None and (order := _order(*browse.sort, schema)):
@@ -250,26 +257,12 @@ def browse_params(
     if browse.wants_highlighting:
         marks = {"hl.fragsize": "200", "hl.tag.pre": MARK_START, "hl.tag.post": MARK_END}
         params |= _snippet_params(schema, browse.language, str(params["q"]), marks)
-    return params | _facet_params(browse.facet_fields, schema)
-
-
-def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
-    """Return the parameters that find one document by its id, rights checked as in any search."""
-    params = merged(filter_params(access, schema), basics(schema), UNPROMOTED)
-    params |= {"q": f"{{!term f={schema.fields.id} v=$document}}", "document": document_id}
-    return params | {"rows": "1", "fl": ",".join(document_fields(schema, field))}
-
-
-def texts_params(ids: Sequence[str], language: str, access: Filter, schema: Schema) -> Params:
-    """Return the parameters that read the stemmed bodies of the documents *ids*, rights checked as in any search."""
-    params = merged(filter_params(access, schema), basics(schema), UNPROMOTED)
-    fields = (schema.fields.id, "_version_", *schema.contents(language))
-    return {**params, **found_by_ids(ids, schema), "fl": ",".join(fields)}
-
-
-def basics(schema: Schema) -> dict[str, str]:
-    """Return what every search sends, hits of equal score in the order of their ids."""
-    return {**SENT_PARAMETERS, "sort": f"score desc,{schema.fields.id} asc"}
+    counted = [name for name in browse.facet_fields if schema.has(name) and not schema.is_acl(name)]
+    if counted:
+        values = of_fields([name for name in counted if schema.kind(name) == "text"], VALUES)
+        own = of_fields(counted, {**COUNTS, "facet.limit": str(FACET_LIMIT)})
+        params |= {"facet": "true", "facet.field": counted, **own, **values}
+    return params
 
 
 def words_params(
@@ -282,25 +275,24 @@ def words_params(
     fields of a word count once. With *boosted* the handler's own boosts are added, in their proportion. Words that are
     cut into many pieces are left out when there would be more than *clauses*.
     """
-    searched = searched_fields(language, schema)
+    searched, order = searched_fields(language, schema), {"sort": _order("score", True, schema)}
     # Each piece may be a clause in each field, and in the one of pairs.
     words = words_within(usable_words(step.words, language), clauses // (len(searched) + 1))
     # Without a field to look in, the parser would take the handler's own.
     if not words or not searched:
-        return {**basics(schema), "q": NOTHING}
-    scale = SCALE if boosted else 1.0
+        return {**order, "q": NOTHING}
+    scale, own = SCALE if boosted else 1.0, schema.fields.content_prefix + language
+    paired = own if own in schema.contents(language) else schema.fields.exact_content
+    # How many words must be there; as a percentage, since the analysis may drop a word altogether.
+    least = ("100%" if step.operator == "AND" else "1") if step.min_match is None else f"{step.min_match}%"
     parser = {
         **PARSER,
         "qf": " ".join(f"{name}^{scale * weight:g}" for name, weight in searched),
-        "pf2": f"{_paired_field(language, schema)}~{PAIR_SLOP}^{scale * PAIR:g}",
-        "mm": _least(step),
+        "pf2": f"{paired}~{PAIR_SLOP}^{scale * PAIR:g}",
+        "mm": least,
         **({} if boosted else dict.fromkeys(BOOSTS, "")),
     }
-    return {
-        **basics(schema),
-        "q": f"{{!edismax {local(parser)} v=$words}}",
-        "words": " ".join(f"{escaped(word)}" for word in words),
-    }
+    return {**order, "q": f"{{!edismax {local(parser)} v=$words}}", "words": " ".join(map(escaped, words))}
 
 
 def searched_fields(language: str, schema: Schema) -> tuple[tuple[str, float], ...]:
@@ -344,12 +336,15 @@ def words_within(words: Sequence[str], pieces: int) -> tuple[str, ...]:
 
 def _starts(word: str) -> list[int]:
     """Return where pieces of *word* begin, the first at 0."""
-    return [0, *(at for at, (sign, other) in enumerate(pairwise(word), start=1) if _is_cut(sign, other))]
-
-
-def _is_cut(sign: str, other: str) -> bool:
-    changes = not sign.isalnum() or sign.isdigit() != other.isdigit() or (sign.islower() and other.isupper())
-    return other.isalnum() and changes
+    return [
+        0,
+        *(
+            at
+            for at, (sign, other) in enumerate(pairwise(word), start=1)
+            if other.isalnum()
+            and (not sign.isalnum() or sign.isdigit() != other.isdigit() or (sign.islower() and other.isupper()))
+        ),
+    ]
 
 
 def escaped(word: str) -> str:
@@ -371,15 +366,6 @@ def text_field(content: str, schema: Schema) -> str:
     return names.get(content, "")
 
 
-def _level_query(level: str, has_plain: bool, odd: int) -> str:
-    """Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (contract §5)."""
-    suffixes = [level] if has_plain else []
-    suffixes += [f"{level}_{number}" for number in range(odd)]
-    allowed = "".join(f" should=$allow_{suffix}" for suffix in suffixes)
-    denied = "".join(f" must_not=$deny_{suffix}" for suffix in suffixes)
-    return f"{{!bool should=$open_{level}{allowed}{denied}}}"
-
-
 def _sendable(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
     """
     Return the tokens that can be joined, and those that need a parameter each because they hold the separator.
@@ -390,32 +376,11 @@ def _sendable(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
     return [t for t in whole if SEPARATOR not in t], [t for t in whole if SEPARATOR in t]
 
 
-def _paired_field(language: str, schema: Schema) -> str:
-    own = schema.fields.content_prefix + language
-    return own if own in schema.contents(language) else schema.fields.exact_content
-
-
-def _least(step: Step) -> str:
-    """Return how many words must be there; as a percentage, since the analysis may drop a word altogether."""
-    if step.min_match is not None:
-        return f"{step.min_match}%"
-    return "100%" if step.operator == "AND" else "1"
-
-
 def document_fields(schema: Schema, text: str) -> list[str]:
     """Return what is read of each document, *text* being the field of its text, "" for none."""
     fields = schema.fields
-    names: tuple[str, ...] = (
-        fields.id,
-        fields.title,
-        fields.url,
-        fields.language,
-        fields.last_modified,
-        "extension",
-        "source",
-        text,
-    )
-    names += tuple(filter(schema.has, (PLACES_FIELD, FILE_FIELD)))
+    always = (fields.id, fields.title, fields.url, fields.language, fields.last_modified, "extension", "source", text)
+    names = (*always, *filter(schema.has, (PLACES_FIELD, FILE_FIELD)))
     return [*dict.fromkeys(name for name in names if name and not schema.is_acl(name)), "_version_", "score"]
 
 
@@ -423,15 +388,6 @@ def _snippet_params(schema: Schema, language: str, query: str, marks: Mapping[st
     fields = (*schema.contents(language), schema.fields.exact_content)
     own = of_fields(fields, {**SNIPPETS, **marks})
     return {**HIGHLIGHTER, "hl.fl": ",".join(fields), "hl.q": query, **own}
-
-
-def _facet_params(names: Sequence[str], schema: Schema) -> dict[str, str | list[str]]:
-    counted = [name for name in names if schema.has(name) and not schema.is_acl(name)]
-    if not counted:
-        return {}
-    words = [name for name in counted if schema.kind(name) == "text"]
-    own = of_fields(counted, {**COUNTS, "facet.limit": str(FACET_LIMIT)}) | of_fields(words, VALUES)
-    return {"facet": "true", "facet.field": counted, **own}
 
 
 def _order(name: str, is_descending: bool, schema: Schema) -> str:
@@ -443,10 +399,8 @@ def _order(name: str, is_descending: bool, schema: Schema) -> str:
     return f"{field} {'desc' if is_descending else 'asc'},{schema.fields.id} asc" if is_there else ""
 
 
-def merged(*parts: Params) -> dict[str, str | list[str]]:
-    """Return all *parts* as one, their filters added up."""
-    merged: dict[str, str | list[str]] = {}
-    filters = [query for part in parts for query in part.get("fq", ())]
-    for part in parts:
-        merged |= {name: value if isinstance(value, str) else list(value) for name, value in part.items()}
-    return merged | ({"fq": filters} if filters else {})
+def merged(first: Params, second: Params) -> dict[str, str | list[str]]:
+    """Return both as one, their filters added up."""
+    filters = [*first.get("fq", ()), *second.get("fq", ())]
+    both = {name: value if isinstance(value, str) else [*value] for name, value in {**first, **second}.items()}
+    return both | ({"fq": filters} if filters else {})

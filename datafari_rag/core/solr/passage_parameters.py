@@ -14,15 +14,12 @@ from dataclasses import dataclass
 from datafari_rag.core.access import Filter
 from datafari_rag.core.evidence.parts import PARTS, SPREAD_WORTH
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT_PARAMETERS, UNPROMOTED, local
+from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
     MAX_CLAUSES,
     Params,
-    basics,
-    document_fields,
     escaped,
     filter_params,
-    found_by_ids,
     merged,
     one_of,
     restriction_params,
@@ -31,8 +28,6 @@ from datafari_rag.core.solr.parameters import (
 )
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.vectors import Vector
-
-QUIET: Params = {**SENT_PARAMETERS, **UNPROMOTED}
 
 CARRIED = ("title", "url", "language", "last_modified", "extension", "source")
 """What a passage carries of its document for those who read it."""
@@ -67,7 +62,7 @@ def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, 
     # Where Solr's own component filters, its filter is an fq that we do not know; a preFilter would override it.
     before = "" if access.mode == "plugin" else "".join(f" preFilter=${name}" for name in named)
     return {
-        **QUIET,
+        **UNPROMOTED,
         **params,
         **named,
         "q": f"{{!knn f={passages.vectors} topK={most}{before} v=$vector}}",
@@ -80,16 +75,6 @@ def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, 
     }
 
 
-def parents_params(
-    ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, text: str
-) -> dict[str, str | list[str]]:
-    """Return the parameters that find those of the documents *ids* that may be seen, with the field *text*."""
-    narrowed = merged(
-        filter_params(access, schema), restriction_params(search.restrictions, schema), QUIET, basics(schema)
-    )
-    return {**narrowed, **found_by_ids(ids, schema), "fl": ",".join(document_fields(schema, text))}
-
-
 def parts_params(
     versions: Mapping[str, str], search: NearSearch, passages: PassageSchema, *, favour: Mapping[str, float]
 ) -> Params:
@@ -99,20 +84,22 @@ def parts_params(
     *favour* is what the passages of a document are worth by that alone. With them comes how many passages of each
     document are of its version, and how many there should be.
     """
-    own = _fields(passages.schema, search.language)
+    schema = passages.schema
+    stemmed = schema.fields.content_prefix + search.language
+    contents = schema.contents(search.language)
+    own = ["embedded_content", *((stemmed,) if stemmed in contents else contents)]
     words = words_within(usable_words(search.words, search.language), MAX_CLAUSES // (len(own) + 1))
-    fields = " ".join(own)
     of_these, named = one_of([*versions], "own", "parent_doc")
-    parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
+    parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": " ".join(own), "pf2": "", "mm": "0", "tie": "0.0"}
     # A document that is named by a parameter of its own is a value, whatever characters are in its id.
     favoured = {
         f"favoured_{number}": doc_id for number, doc_id in enumerate(name for name in versions if favour.get(name))
     }
     worth = [f"if(exists(query($with_{name})),{favour[document_id]:.4g},0)" for name, document_id in favoured.items()]
-    return {
+    params: dict[str, str | Sequence[str]] = {
         **favoured,
         **{f"with_{name}": f"{{!term f=parent_doc v=${name}}}" for name in favoured},
-        **QUIET,
+        **UNPROMOTED,
         "versions": ",".join(versions.values()),
         "fq": ["{!terms f=parent_version v=$versions}"],
         "q": f"{{!bool filter=$own should=$sought should=$favoured should=$lead{' should=$near' * search.has_vector}}}",
@@ -126,32 +113,20 @@ def parts_params(
         "words": " ".join(escaped(word) for word in words) or "-*:*",
         "sort": "score desc,id asc",
         "rows": str(passages.most),
-        **_closeness(search, passages),
+        "fl": "d:parent_doc,v:parent_version,t:embedded_content,s:chunk_start" + ",c:$close" * search.has_vector,
         "json.facet": '{parents:{type:terms,field:parent_doc,limit:-1,facet:{wanted:"max(chunk_count)"}}}',
     }
-
-
-def _closeness(search: NearSearch, passages: PassageSchema) -> Params:
-    """Return what is read of a passage, and how near it is where *search* has a vector."""
-    read = "d:parent_doc,v:parent_version,t:embedded_content,s:chunk_start"
-    if not search.has_vector:
-        return {"fl": read}
-    closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"
-    return {
-        "fl": f"{read},c:$close",
+    if search.has_vector:
         # Solr's closeness is (1 + cosine) / 2.
-        "near": f"{{!func v='product({2 * SPREAD_WORTH / (search.spread or 1.0):.6g},$close)'}}",
-        "close": f"if(exists(query($mine)),{closeness},0)",
-        "mine": "{!term f=vector_model v=$model}",
-        "model": passages.model,
-    }
+        params |= {
+            "near": f"{{!func v='product({2 * SPREAD_WORTH / (search.spread or 1.0):.6g},$close)'}}",
+            "close": f"if(exists(query($mine)),vectorSimilarity({passages.vectors},{spelled(search.vector)}),0)",
+            "mine": "{!term f=vector_model v=$model}",
+            "model": passages.model,
+        }
+    return params
 
 
 def spelled(vector: Vector) -> str:
     """Return *vector* as Solr reads it."""
     return f"[{','.join(f'{value:.7g}' for value in vector)}]"
-
-
-def _fields(schema: Schema, language: str) -> list[str]:
-    own = [name for name in schema.contents(language) if name == schema.fields.content_prefix + language]
-    return ["embedded_content", *(own or schema.contents(language))]

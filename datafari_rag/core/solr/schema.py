@@ -97,33 +97,28 @@ class Schema:
 
     def _declared(self, name: str) -> Kind | None:
         kinds = self.kinds or {}
+        # Solr allows one star, at either end.
         if name in kinds:
             return kinds[name]
-        patterns = sorted((p for p in kinds if "*" in p and _fits(name, p)), key=len, reverse=True)
-        return kinds[patterns[0]] if patterns else None
+        # Solr allows one star, at either end.
+        ends = [p for p in kinds if p.startswith("*") and name.endswith(p[1:])]
+        begins = [p for p in kinds if p.endswith("*") and name.startswith(p[:-1])]
+        return kinds[max(ends + begins, key=len)] if ends or begins else None
 
 
 def kinds_of(schema: Mapping[str, object]) -> Mapping[str, Kind] | None:
     """Return name → kind from Solr's own description (`/schema`), None when that is not one."""
-    classes = {row.get("name"): str(row.get("class", "")) for row in _rows(schema.get("fieldTypes"))}
-    declared = [*_rows(schema.get("fields")), *_rows(schema.get("dynamicFields"))]
-    return {str(row["name"]): _kind(classes.get(row.get("type"), "")) for row in declared if "name" in row} or None
+    classes = {row.get("name"): _CLASS.fullmatch(str(row.get("class", ""))) for row in _rows(schema, "fieldTypes")}
+    declared = [row for key in ("fields", "dynamicFields") for row in _rows(schema, key) if "name" in row]
+    matches = {str(row["name"]): classes.get(row.get("type")) for row in declared}
+    return {name: _KINDS[match[1]] if match else "text" for name, match in matches.items()} or None
 
 
 def copied_in(schema: Mapping[str, object]) -> frozenset[str]:
     """Return the fields that Solr's own description (`/schema`) says it fills itself."""
-    return frozenset(str(row["dest"]) for row in _rows(schema.get("copyFields")) if "dest" in row)
+    return frozenset(str(row["dest"]) for row in _rows(schema, "copyFields") if "dest" in row)
 
 
-def _kind(class_name: str) -> Kind:
-    match = _CLASS.fullmatch(class_name)
-    return _KINDS[match.group(1)] if match else "text"
-
-
-def _fits(name: str, pattern: str) -> bool:
-    # Solr allows one star, at either end.
-    return name.endswith(pattern[1:]) if pattern.startswith("*") else name.startswith(pattern[:-1])
-
-
-def _rows(value: object) -> Iterable[Mapping[str, object]]:
+def _rows(schema: Mapping[str, object], key: str) -> Iterable[Mapping[str, object]]:
+    value = schema.get(key)
     return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []

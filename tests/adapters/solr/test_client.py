@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import pytest
 
-from datafari_rag.adapters.solr.client import FixedAddresses, Node, Nodes, SolrConnection
+from datafari_rag.adapters.solr.client import Node, Nodes, SolrConnection
 from datafari_rag.core.errors import SearchUnavailable
 
 A, B = "http://a:1/solr/x", "http://b:2/solr/x"
@@ -26,31 +25,25 @@ def failing(at: Collection[str], asked: list[str]) -> Callable[[Node], str]:
 
 
 def test_of_nodes_that_failed_the_latest_is_asked_last() -> None:
-    nodes, asked = Nodes(FixedAddresses((A, B)), SolrConnection(retries=0)), list[str]()
+    nodes, asked = Nodes(lambda is_fresh: (A, B), SolrConnection(retries=0)), list[str]()
     for dead in ("a:1", "b:2", ""):
         nodes.ask(failing({dead}, asked))
     assert asked == ["a:1", "b:2", "b:2", "a:1", "a:1"]
 
 
-@dataclass(frozen=True)
-class Late:
-    """Addresses that were read before node B came."""
-
-    def current(self) -> Sequence[str]:
-        return (A,)
-
-    def refreshed(self) -> Sequence[str]:
-        return (A, B)
+def late(is_fresh: bool) -> Sequence[str]:
+    """Return addresses that were read before node B came, unless they are read now."""
+    return (A, B) if is_fresh else (A,)
 
 
 def test_before_a_search_is_given_up_the_nodes_are_looked_for_anew() -> None:
     asked: list[str] = []
-    assert Nodes(Late(), SolrConnection(retries=1)).ask(failing({"a:1"}, asked)) == "b:2"
+    assert Nodes(late, SolrConnection(retries=1)).ask(failing({"a:1"}, asked)) == "b:2"
     assert asked == ["a:1", "b:2"]
 
 
 def test_without_retries_each_known_node_is_asked_once() -> None:
     asked: list[str] = []
     with pytest.raises(SearchUnavailable):
-        Nodes(Late(), SolrConnection(retries=0)).ask(failing({"a:1"}, asked))
+        Nodes(late, SolrConnection(retries=0)).ask(failing({"a:1"}, asked))
     assert asked == ["a:1"]

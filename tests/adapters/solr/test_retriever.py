@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from datafari_rag.adapters.solr.client import Collection, FixedAddresses, Node, Nodes, SolrConnection
+from datafari_rag.adapters.solr.client import Collection, Node, Nodes, SolrConnection
 from datafari_rag.adapters.solr.factory import addresses_of, connection_of
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.zookeeper import CloudAddresses
@@ -54,10 +54,10 @@ def retriever(
     connection: SolrConnection = PATIENT,
     schema: Schema | None = None,
     handler: str = "select",
-    **more: Any,
+    is_tolerant: bool = False,
 ) -> SolrRetriever:
-    nodes = Nodes(FixedAddresses(tuple(f"{url}/solr/docs" for url in urls)), connection)
-    return SolrRetriever(Collection(nodes, schema or Schema(), handler=handler), **more)
+    nodes = Nodes(lambda is_fresh: [f"{url}/solr/docs" for url in urls], connection)
+    return SolrRetriever(Collection(nodes, schema or Schema(), handler=handler, is_tolerant=is_tolerant))
 
 
 def failure(engine: SolrRetriever, search: Search = PUMP) -> RagError:
@@ -182,7 +182,7 @@ def test_partial_results_are_no_results() -> None:
         assert isinstance(failure(retriever(loopback.url)), SearchUnavailable)
         assert sent(loopback)["shards.tolerant"] == ["false"]
 
-        tolerant = retriever(loopback.url, tolerates_partial=True)
+        tolerant = retriever(loopback.url, is_tolerant=True)
         assert tolerant.search(PUMP, ACCESS).is_partial
         assert sent(loopback)["shards.tolerant"] == ["true"]
         page: Any = tolerant.browse(Browse("pump"), ACCESS)
@@ -299,6 +299,11 @@ def test_a_short_search_is_a_get_and_a_long_one_a_post() -> None:
         engine.search(replace(PUMP, step=Step("asked", tuple(f"word{n}" for n in range(60)))), ACCESS)
         assert loopback.asked[-1].method == "POST"
         assert sent(loopback)["tokens"] == [SECRET]
+        # The text is read with the filter, and not afterwards by its id: a newer version may be hidden.
+        assert sent(loopback)["distrib.singlePass"] == ["true"]
+        # Whatever the handler counts, marks and returns by default.
+        names = ("defType", "facet", "hl", "spellcheck", "echoParams")
+        assert [sent(loopback)[name] for name in names] == [["lucene"], ["false"], ["false"], ["false"], ["none"]]
 
 
 def test_what_the_collection_lacks_is_not_searched() -> None:
@@ -332,7 +337,7 @@ def test_the_handler_and_the_headers_of_the_request_are_sent() -> None:
 
 def test_a_collection_of_an_odd_name_is_asked_by_it() -> None:
     with serving(answering()) as loopback:
-        nodes = Nodes(FixedAddresses((f"{loopback.url}/solr/a b\u00e9/",)), PATIENT)
+        nodes = Nodes(lambda is_fresh: (f"{loopback.url}/solr/a b\u00e9/",), PATIENT)
         engine = SolrRetriever(Collection(nodes, Schema()))
         engine.search(PUMP, ACCESS)
 
@@ -467,7 +472,7 @@ def test_the_settings_say_how_solr_is_reached() -> None:
     )
     connection = connection_of(settings)
 
-    assert addresses_of(settings.solr.url, connection).current() == ("http://a:1/solr/x", "http://b:2/solr/x")
+    assert addresses_of(settings.solr.url, connection)(False) == ("http://a:1/solr/x", "http://b:2/solr/x")
     assert (connection.user, connection.password, connection.tls) == ("u", "p", settings.tls.solr)
     assert (connection.retries, connection.timeout_s) == (1, 4.0)
 

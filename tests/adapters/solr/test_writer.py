@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.solr.client import Collection, FixedAddresses, Nodes, SolrConnection
+from datafari_rag.adapters.solr.client import Collection, Nodes, SolrConnection
 from datafari_rag.adapters.solr.writer import MAX_TERM_BYTES, UNREACHABLE, SolrWriter, solr_document
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
@@ -96,8 +96,8 @@ def run(asked: list[Asked]) -> list[tuple[str, Any]]:
 
 
 def writer(loopback: Loopback) -> SolrWriter:
-    address = FixedAddresses((f"{loopback.url}/solr/docs",))
-    return SolrWriter(Collection(Nodes(address, SolrConnection(retries=0)), Schema()))
+    nodes = Nodes(lambda is_fresh: (f"{loopback.url}/solr/docs",), SolrConnection(retries=0))
+    return SolrWriter(Collection(nodes, Schema()))
 
 
 def test_documents_are_added_deleted_and_committed() -> None:

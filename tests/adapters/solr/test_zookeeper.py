@@ -46,7 +46,7 @@ def test_a_zookeeper_that_is_not_there_is_unavailable() -> None:
     addresses = CloudAddresses(Ensemble(f"127.0.0.1:{port}", "", "docs"), timeout_s=0.3)
 
     with pytest.raises(SearchUnavailable) as caught:
-        addresses.current()
+        addresses(False)
     addresses.close()
 
     assert caught.value.log == "ZooKeeper: no answer in time"

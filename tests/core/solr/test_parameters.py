@@ -16,8 +16,8 @@ from datafari_rag.core.solr.parameters import (
     WEIGHTS,
     browse_params,
     escaped,
-    fetch_params,
     filter_params,
+    ids_params,
     restriction_params,
     search_params,
     searched_fields,
@@ -136,15 +136,13 @@ def test_other_modes(access: Filter, wanted: dict[str, str]) -> None:
         search_params(asked("pump", restrictions=(Restriction("extension", value="pdf"),)), who("t"), SCHEMA),
         browse_params(Browse(None, restrictions=(Restriction("extension", value="pdf"),)), who("t"), SCHEMA),
         browse_params(Browse("pump"), who("t"), SCHEMA),
-        fetch_params("an id", "exactContent", who("t"), SCHEMA),
+        ids_params(["an id"], who("t"), SCHEMA, ["exactContent"]),
     ],
     ids=["search", "browse all", "browse", "fetch"],
 )
 def test_every_search_carries_the_filter(params: dict[str, Any]) -> None:
     assert set(filter_params(who("t"), SCHEMA)["fq"]) <= set(params["fq"])
     assert params["tokens"] == "t"
-    # The text is read with the filter, and not afterwards by its id: a newer version may be hidden.
-    assert params["distrib.singlePass"] == "true"
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -265,7 +263,7 @@ def test_boosts_of_the_handler_are_left_out_of_answers_and_stay_in_proportion_in
 def test_no_word_finds_nothing_rather_than_everything() -> None:
     params = words_params(Step("s", ("***",)), "en", SCHEMA)
 
-    assert (params["q"], params["defType"]) == ("-*:*", "lucene")
+    assert params["q"] == "-*:*"
     assert " q.alt='-*:*' " in words_params(Step("s", ("x",)), "en", SCHEMA)["q"]
 
 
@@ -386,7 +384,6 @@ def test_only_the_text_that_is_read_is_fetched(content: Any, field: str) -> None
     names = str(params["fl"]).split(",")
     assert field in names
     assert len([name for name in names if "ontent" in name]) == 1
-    assert params["hl"] == "false"
 
 
 def test_snippets_are_cut_by_solr_only_when_they_are_used() -> None:
@@ -424,10 +421,7 @@ def test_a_plain_search_names_each_thing_itself() -> None:
 def test_a_plain_search_without_words_is_everything_he_may_see() -> None:
     params = browse_params(Browse(None, fields=("allow_token_share",)), who(), SCHEMA)
 
-    # Whatever the handler counts, marks and returns by default.
-    assert [params[name] for name in ("facet", "hl", "spellcheck", "echoParams")] == ["false", "false", "false", "none"]
-
-    assert (params["q"], params["defType"], params["fl"]) == ("*:*", "lucene", "*")
+    assert (params["q"], params["fl"]) == ("*:*", "*")
     assert params["sort"] == "score desc,id asc"
     assert "facet.field" not in params
 
@@ -446,13 +440,6 @@ def test_hits_are_sorted_by_what_the_collection_can_sort_on(
     sort: tuple[str, bool], schema: Schema, wanted: str
 ) -> None:
     assert browse_params(Browse("x", sort=sort), who(), schema)["sort"] == wanted
-
-
-def test_a_document_is_looked_up_by_a_parameter() -> None:
-    params = fetch_params("{!func}1", "exactContent", who(), SCHEMA)
-
-    assert (params["q"], params["document"], params["rows"]) == ("{!term f=id v=$document}", "{!func}1", "1")
-    assert "exactContent" in str(params["fl"]).split(",")
 
 
 def test_named_documents_are_a_filter_beside_the_rights_and_never_part_of_the_query() -> None:

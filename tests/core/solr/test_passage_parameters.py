@@ -7,10 +7,10 @@ import pytest
 from datafari_rag.core.access import ANONYMOUS, Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.solr.parameters import ids_params
 from datafari_rag.core.solr.passage_parameters import (
     PassageSchema,
     near_params,
-    parents_params,
     parts_params,
 )
 from datafari_rag.core.solr.schema import Schema
@@ -53,7 +53,7 @@ def test_passages_of_datafari_have_no_mark_of_a_model() -> None:
 
 
 def test_documents_are_looked_up_by_ids_that_are_values() -> None:
-    params = parents_params(["a b", "c\x1fd", "{!x}"], SEARCH, ANN, Schema(), text="exactContent")
+    params = ids_params(["a b", "c\x1fd", "{!x}"], ANN, Schema(), ["exactContent"])
 
     # What holds the separator of the others is a value of its own.
     assert {"a b\x1f{!x}", "c\x1fd"} <= set(map(str, params.values())) and params["rows"] == "3"
@@ -84,10 +84,3 @@ def test_words_alone_compare_no_vectors_and_documents_that_come_first_are_named_
     assert not {"near", "close", "model"} & {*params} and "$near" not in str(params["q"])
     assert (params["favoured_0"], params["favoured_1"]) == ("a", "{!x}")
     assert "if(exists(query($with_favoured_1)),2.5,0)" in str(params["favoured"])
-
-
-def test_what_is_read_of_a_passage_or_a_document_is_of_the_state_that_was_filtered() -> None:
-    near = near_params(SEARCH, ANN, OURS, most=50)
-    parents = parents_params(["a"], SEARCH, ANN, Schema(), text="exactContent")
-    parts = parts_params({"a": "1"}, SEARCH, OURS, favour={})
-    assert [one.get("distrib.singlePass") for one in (near, parents, parts)] == ["true"] * 3
