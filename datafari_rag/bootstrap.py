@@ -27,7 +27,7 @@ from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.adapters.usage_file import UsageFile
 from datafari_rag.adapters.vectors.factory import meaning_for
-from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, side_by_side, watch_loop
+from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, side_by_side
 from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.settings.addresses import EMBEDDED
@@ -45,7 +45,7 @@ from datafari_rag.ingest.page_pictures import PagePictures
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, in_turn, inline
 from datafari_rag.retrieval import Dependencies
 from datafari_rag.web.app import Probes, register
-from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
+from datafari_rag.web.ops.request_context import caller, carrying, outgoing, request_id
 from datafari_rag.web.pages import demo
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import Signer
@@ -90,8 +90,6 @@ class Runtime:
         self.note_rights_age: Callable[[float], None] = lambda age_s: None
         """Receives the age of the rights of each request; the metrics set it."""
         self._aside = offload_for_worker(lambda: file.snapshot().settings.server.limits.work_s, caller)
-        if self._aside is not inline:
-            watch_loop(path_in)
         self._own_revocations, self._draw_page = _own_revocations(), PagePictures()
         self._built: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
         self._audit: AuditTrail | None = None
@@ -362,7 +360,7 @@ def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnaps
         service_snapshot,
         dependencies=dataclasses.replace(parts, retriever=tracing.retriever(parts.retriever), model=model),
         rights=tracing.rights(service_snapshot.rights),
-        relay=model,  # type: ignore[arg-type] # a `ModelChain` was built: `model_for`
+        relay=model,
     )
 
 

@@ -7,28 +7,21 @@ memory of two such answers would be held at the same time. A caller waits for th
 waiting for the thread, so that nobody waits for more than one piece of each other caller. The caller of work that is
 still not done after `server.limits.work_s` gets a specific error. Nothing ends a thread from outside: its work, whose
 length its input limits, keeps the thread until it is done, and other long work is refused meanwhile.
-
-What kept the loop of a worker standing is logged: every other request of the worker waited meanwhile. It is looked at
-when one greenlet gives way to another, so that a call into C is seen too. What answers no path, such as the greenlet of
-the loop itself, which waits for events, is not counted.
 """
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import gevent
 import gevent.lock
 import gevent.monkey
 import gevent.threadpool
-import greenlet
 from gevent.util import wrap_errors
 
 from datafari_rag.core.access import Filter
@@ -167,30 +160,3 @@ class Indexes:
     def probe(self) -> str | None:
         """Return what is wrong with the first index that could not be searched now."""
         return next((problem for engine in (self._main, *self.others.values()) if (problem := engine.probe())), None)
-
-
-log = logging.getLogger(__name__)
-
-LONGEST_S = 0.25
-"""A loop that stood for longer is logged."""
-
-
-class LoopWatch:
-    """What `greenlet.settrace` calls at each change from one greenlet to another."""
-
-    def __init__(self, path_in: Callable[[Context | None], str], clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin now. *path_in* names the path that is answered in a context, "" where there is none."""
-        self._path_in, self._clock = path_in, clock
-        self._since = clock()
-
-    def __call__(self, event: str, change: tuple[Any, Any]) -> None:
-        """Log the greenlet that *change* leaves, when it had the loop for too long."""
-        now = self._clock()
-        stood_s, self._since = now - self._since, now
-        if stood_s >= LONGEST_S and (path := self._path_in(change[0].gr_context)):
-            log.warning("the loop stood for %.0f ms path=%s", stood_s * 1000, path)
-
-
-def watch_loop(path_in: Callable[[Context | None], str]) -> None:
-    """Watch the greenlets of this thread from here on."""
-    greenlet.settrace(LoopWatch(path_in))

@@ -263,10 +263,10 @@ def _add_edges(app: Flask, worker: WorkerContext, gates: Mapping[str, Gate]) -> 
 
     @app.before_request
     def begin() -> Response | None:
-        request_id, rule = request.headers.get("X-Request-ID", ""), request.url_rule
+        request_id = request.headers.get("X-Request-ID", "")
         request_id = request_id if _REQUEST_ID.fullmatch(request_id) else uuid.uuid4().hex
         turn = Turn(worker, request.environ[SNAPSHOT], bodyless(request, worker.now()), request_id)
-        request_context.begin(request_id, request.headers, rule.rule if rule else "none")
+        request_context.begin(request_id, request.headers)
         gate = gate_of_request()
         turn.row = gate.row_for(turn.incoming)
         g.turn = turn

@@ -12,7 +12,7 @@ import pytest
 import requests
 from click.testing import CliRunner
 
-from datafari_rag.adapters.solr.client import Node, SolrConnection, TooManyClauses
+from datafari_rag.adapters.solr.client import Collection, Nodes, SolrConnection, TooManyClauses
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.commands.doctor import doctor
@@ -154,10 +154,10 @@ def test_a_pasted_list_leaves_room_for_the_question_beside_it(engine: SolrRetrie
 
 def test_solr_says_itself_that_clauses_are_too_many(datafari: Datafari) -> None:
     plain = Browse("", step=Step("any word", tuple(LISTS["addresses"]), "OR"))
-    node = Node(datafari.url, SolrConnection())
+    collection = Collection(Nodes(lambda is_fresh: [datafari.url], SolrConnection()), Schema())
     with pytest.raises(TooManyClauses):
-        node.search("select", browse_params(plain, PUBLIC, Schema(), clauses=100_000))
-    node.close()
+        collection.search(browse_params(plain, PUBLIC, Schema(), clauses=100_000))
+    collection.close()
 
 
 @pytest.mark.parametrize(

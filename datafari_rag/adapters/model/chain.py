@@ -125,12 +125,8 @@ class ModelChain:
 
     def relay(self, body: Mapping[str, object], *, is_streamed: bool) -> Answering[Mapping[str, object]]:
         """Relay to the first endpoint that takes it; see `ports.Relay`. The last model takes no foreign bodies."""
-        return self._in_turn(
-            [
-                partial(_guarded, link, partial(link.endpoint.relay, body, is_streamed=is_streamed))
-                for link in self._links
-            ]
-        )
+        relays = [(link, partial(link.endpoint.relay, body, is_streamed=is_streamed)) for link in self._links]
+        return self._in_turn([partial(_guarded, link, relay) for link, relay in relays])
 
     def breakers(self) -> Sequence[tuple[str, bool]]:
         """Return each endpoint's name, in order, and whether its breaker is open; sends no request."""
@@ -171,7 +167,12 @@ class ModelChain:
 
 
 def _guarded(link: ChainMember, attempt: Callable[..., Answering[T]], until: float) -> Answering[T]:
-    """Yield what *attempt* yields, unless the endpoint's breaker is open; report to the breaker how it ended."""
+    """
+    Yield what *attempt* yields, unless the endpoint's breaker is open; report to the breaker how it ended.
+
+    Connection errors, 5xx and time-outs say that the endpoint is not there; 4xx, 429, garbled and filtered answers show
+    that it is. A time-out that a slow reader or the endpoint before this one caused says nothing.
+    """
     if (wait_s := link.breaker.wait_s()) > 0:
         failure = ModelUnavailable(log=f"breaker open for {link.name}", retry_after_s=max(1.0, round(wait_s, 1)))
         yield Ending(None, failure, replace(UNKNOWN_MODEL, tries=0))
@@ -181,25 +182,16 @@ def _guarded(link: ChainMember, attempt: Callable[..., Answering[T]], until: flo
         with closing(attempt(until=until)) as answering:
             for piece in answering:
                 if isinstance(piece, Ending):
-                    is_there = _is_there(link, piece.failure)
+                    error, is_there = piece.failure, True
+                    if error is not None:
+                        log.warning("model %s failed: %s %s", link.name, error.label, error.log)
+                    if isinstance(error, ModelTimeout):
+                        is_there = None if error.is_blameless else False
+                    elif isinstance(error, ModelUnavailable):
+                        is_there = error.status is not None and error.status < 500
                 yield piece
     finally:
         link.breaker.note(is_there=is_there)
-
-
-def _is_there(link: ChainMember, failure: RagError | None) -> bool | None:
-    """
-    Return what an ending says of the endpoint: that it is there, that it is not, or nothing.
-
-    Connection errors, 5xx and time-outs say that it is not; 4xx, 429, garbled and filtered answers show that it is. A
-    time-out that a slow reader or the endpoint before this one caused says nothing.
-    """
-    if failure is None:
-        return True
-    log.warning("model %s failed: %s %s", link.name, failure.label, failure.log)
-    if isinstance(failure, ModelTimeout):
-        return None if failure.is_blameless else False
-    return not (isinstance(failure, ModelUnavailable) and (failure.status is None or failure.status >= 500))
 
 
 def counted(piece: T | Ending, tries: int, *, is_fallback: bool) -> T | Ending:

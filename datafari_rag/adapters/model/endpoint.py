@@ -133,9 +133,7 @@ class ModelServer:
 
     def post(self, body: bytes, *, accept: str, timeout_s: tuple[float, float], max_bytes: int) -> Reply:
         """
-        Send *body* and return the reply's head, whatever its status; see `http.Client.open`.
-
-        *timeout_s* is the longest time to connect and the longest until the head; *max_bytes* is the most of the body.
+        Send *body* and return the reply's head, whatever its status; the limits are those of `http.Request`.
 
         Raises:
             ModelTimeout: not connected in time, or no head in time.
@@ -175,10 +173,9 @@ class ModelServer:
         status, data = self._client.whole(request, lambda: until - self._clock())
         if status != 200:
             raise ModelRefused(log=f"status={status}", status=status)
-        try:
+        with suppress(ValueError):
             return orjson.loads(data)
-        except ValueError:
-            return None
+        return None
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reply ends."""
@@ -226,7 +223,10 @@ class HttpModel:
         if self._endpoint.model is not None:
             prompt = replace(prompt, model=self._endpoint.model, chosen=prompt.chosen - {"model"})
         until = self._clock() + self._limits.total_s if until is None else until
-        known = needs = self._needs(prompt.model)
+        is_plain, thinks = self._taken.get(prompt.model, (False, None))
+        needs = self._endpoint.needs(prompt.model)
+        # What its table says, in the form that was taken last.
+        known = needs = replace(needs, is_plain=is_plain or needs.is_plain, thinking=thinks or needs.thinking)
         refused: list[ServerNeeds] = []
         while True:
             tally = ReplyTotals(prompt.model or self._name, tries=1 + len(refused))
@@ -257,12 +257,6 @@ class HttpModel:
             failure = callers_error(failure, chosen=prompt.chosen, model=prompt.model) or failure
         yield Ending(tally.finish_reason, failure, tally.facts)
 
-    def _needs(self, model: str) -> ServerNeeds:
-        """Return what the server wants for *model*: what its table says, in the form that was taken last."""
-        is_plain, thinking = self._taken.get(model, (False, None))
-        needs = self._endpoint.needs(model)
-        return replace(needs, is_plain=is_plain or needs.is_plain, thinking=thinking or needs.thinking)
-
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool, until: float | None = None
     ) -> Generator[Mapping[str, object] | Ending, None, None]:
@@ -276,10 +270,12 @@ class HttpModel:
             with self._answered(encoded(body), deadline, most_bytes(body), is_relayed=True) as reply:
                 read = openai.delta if _is_stream(reply, deadline) else openai.answer
                 # Of all answers that a relayed body requests each must be finished.
-                choices = body.get("n")
-                unfinished = choices if isinstance(choices, int) and choices > 0 else 1
+                wanted = body.get("n")
+                unfinished = wanted if isinstance(wanted, int) and wanted > 0 else 1
                 for chunk in _chunks(reply, tally, deadline):
-                    unfinished -= _finishes(chunk)
+                    choices = chunk.get("choices")
+                    for choice in choices if isinstance(choices, list) else ():
+                        unfinished -= isinstance(choice, Mapping) and choice.get("finish_reason") is not None
                     delta = read(chunk)
                     finished = None if unfinished > 0 else delta.finish_reason or tally.finish_reason or "stop"
                     tally.add(replace(delta, finish_reason=finished))
@@ -316,8 +312,15 @@ class HttpModel:
         )
         if reply.status == 200:
             return reply
-        with reply:
-            rejection = _rejection(reply, deadline)
+        data, error = b"", dict[str, object]()
+        # A body that cannot be read leaves the status.
+        with reply, suppress(ModelError):
+            for piece in reply.pieces(deadline.left_s):
+                data += piece
+                if len(data) > MAX_ERROR_BYTES:
+                    break
+            error |= error_object(decoded(data))
+        rejection = Rejection(reply.status, reply.headers, len(data), error)
         # All of a relayed body was its sender's own.
         if is_relayed and rejection.status in RELAYED:
             raise refused_by_model(rejection)
@@ -449,7 +452,13 @@ def _chunks(reply: Reply, tally: ReplyTotals, deadline: ReadDeadline) -> Iterato
                 is_done = is_done or event.strip() == END_MARK
                 if not is_done:
                     count += 1
-                    yield _chunk(event, count, is_cut=not data)
+                    try:
+                        chunk = decoded(event)
+                    except ModelGarbled as error:
+                        if not data:
+                            raise ModelUnavailable(log=f"cut in event {count}") from error
+                        raise ModelGarbled(log=f"bad_events=1 events={count}") from error
+                    yield chunk
             if is_done or tally.finish_reason is not None:
                 deadline.end(AFTER_DONE_S if is_done else AFTER_END_S)
     except (ModelError, TooLong) as error:
@@ -462,36 +471,6 @@ def _chunks(reply: Reply, tally: ReplyTotals, deadline: ReadDeadline) -> Iterato
     # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete.
     if tally.finish_reason is None:
         raise ModelUnavailable(log=f"ended without finish_reason events={count} bytes={size}")
-
-
-def _chunk(event: str, count: int, *, is_cut: bool) -> Mapping[str, object]:
-    """Return the JSON of an event; *is_cut* says that the stream ended in it. Raises: ModelError."""
-    try:
-        return decoded(event)
-    except ModelGarbled as error:
-        if is_cut:
-            raise ModelUnavailable(log=f"cut in event {count}") from error
-        raise ModelGarbled(log=f"bad_events=1 events={count}") from error
-
-
-def _finishes(chunk: Mapping[str, object]) -> int:
-    choices = chunk.get("choices")
-    if not isinstance(choices, list):
-        return 0
-    return sum(isinstance(choice, Mapping) and choice.get("finish_reason") is not None for choice in choices)
-
-
-def _rejection(reply: Reply, deadline: ReadDeadline) -> Rejection:
-    """Read the reply of a status other than 200; a body that cannot be read leaves the status."""
-    data = b""
-    error: Mapping[str, object] = {}
-    with suppress(ModelError):
-        for piece in reply.pieces(deadline.left_s):
-            data += piece
-            if len(data) > MAX_ERROR_BYTES:
-                break
-        error = error_object(decoded(data))
-    return Rejection(reply.status, reply.headers, len(data), error)
 
 
 def _is_stream(reply: Reply, deadline: ReadDeadline) -> bool:

@@ -35,7 +35,6 @@ from datafari_rag.ports import Ending
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Port = TypeVar("Port")
 
 NAME = "datafari-rag"
 
@@ -150,46 +149,35 @@ class Tracing:
 
         return traced
 
-    def retriever(self, retriever: Port) -> Port:
+    def retriever(self, retriever: Any) -> Any:
         """Return a `ports.Retriever` with a span for each search."""
-        inner: Any = retriever
 
-        def search(search: Search, access: Filter) -> SearchResult:
-            with self._step("search") as span:
-                span.set_attribute("datafari_rag.step", search.step.name)
-                result: SearchResult = inner.search(search, access)
-                _count(span, documents=len(result.documents), found=result.total)
+        def searched(span: Span, result: SearchResult, search: Search, access: Filter) -> None:
+            span.set_attribute("datafari_rag.step", search.step.name)
+            _count(span, documents=len(result.documents), found=result.total)
             if (request := _CURRENT.get()) is not None:
                 request.searched_ns = time.time_ns()
-            return result
 
-        def browse(*request: object) -> object:
-            with self._step("search"):
-                return inner.browse(*request)
+        return _Wrapped(
+            retriever,
+            search=self._spanned("search", retriever.search, searched),
+            browse=self._spanned("search", retriever.browse, lambda span, *_: None),
+            fetch=self._spanned("search", retriever.fetch, lambda span, found, *_: _count(span, documents=bool(found))),
+        )
 
-        def fetch(*request: object) -> object:
-            with self._step("search") as span:
-                document = inner.fetch(*request)
-                _count(span, documents=int(document is not None))
-                return document
-
-        return _Wrapped(inner, search=search, browse=browse, fetch=fetch)  # type: ignore[return-value] # a port is what it does
-
-    def rights(self, rights: Port) -> Port:
+    def rights(self, rights: Any) -> Any:
         """Return a `ports.RightsSource` with a span for each question."""
-        inner: Any = rights
+        return _Wrapped(
+            rights,
+            tokens_of=self._spanned(
+                "rights",
+                lambda name, claimed: tuple(rights.tokens_of(name, claimed)),
+                lambda span, tokens, *_: _count(span, tokens=len(tokens)),
+            ),
+        )
 
-        def tokens_of(name: str, claimed: Iterable[str]) -> Iterable[str]:
-            with self._step("rights") as span:
-                tokens = tuple(inner.tokens_of(name, claimed))
-                _count(span, tokens=len(tokens))
-                return tokens
-
-        return _Wrapped(inner, tokens_of=tokens_of)  # type: ignore[return-value] # a port is what it does
-
-    def model(self, chain: Port) -> Port:
+    def model(self, chain: Any) -> Any:
         """Return a `ports.Model` and `ports.Relay` with a span for each answer."""
-        inner: Any = chain
 
         def generate(prompt: Prompt, *, is_streamed: bool) -> Generator[object, None, None]:
             request = _CURRENT.get()
@@ -200,12 +188,12 @@ class Tracing:
                 _count(span, documents=len(prompt.extracts), chars=chars)
                 span.end()
                 request.searched_ns = None
-            yield from self._answering(inner.generate(prompt, is_streamed=is_streamed))
+            return self._answering(chain.generate(prompt, is_streamed=is_streamed))
 
         def relay(body: Mapping[str, object], *, is_streamed: bool) -> Generator[object, None, None]:
-            yield from self._answering(inner.relay(body, is_streamed=is_streamed))
+            return self._answering(chain.relay(body, is_streamed=is_streamed))
 
-        return _Wrapped(inner, generate=generate, relay=relay)  # type: ignore[return-value] # a port is what it does
+        return _Wrapped(chain, generate=generate, relay=relay)
 
     def _answering(self, answering: Generator[T, None, None]) -> Generator[T, None, None]:
         with self._open("model") as span, closing(answering):
@@ -223,10 +211,16 @@ class Tracing:
                     is_begun = True
                 yield piece
 
-    @contextmanager
-    def _step(self, name: str) -> Iterator[Span]:
-        with self._open(name) as span, self._active(span):
-            yield span
+    def _spanned(self, name: str, call: Callable[..., T], note: Callable[..., object]) -> Callable[..., T]:
+        """Return *call* within a span *name*; *note* is given the span, what it returned and its arguments."""
+
+        def spanned(*arguments: object) -> T:
+            with self._open(name) as span, self._active(span):
+                result = call(*arguments)
+                note(span, result, *arguments)
+                return result
+
+        return spanned
 
     @contextmanager
     def _open(self, name: str) -> Iterator[Span]:

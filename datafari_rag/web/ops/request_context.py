@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import Context, ContextVar
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -28,8 +28,6 @@ class CurrentRequest:
     request_id: str = ""
     traceparent: str = ""
     tracestate: str = ""
-    path: str = ""
-    """The name of its path: a route of ours, never what a caller wrote."""
     caller: str = ""
     """Who sent it, for what one caller may have at the same time; empty until it is known."""
 
@@ -47,7 +45,7 @@ NO_REQUEST = CurrentRequest()
 _PRESENT: ContextVar[CurrentRequest] = ContextVar("datafari_rag_present", default=NO_REQUEST)
 
 
-def begin(request_id: str, headers: RequestHeaders, path: str = "") -> None:
+def begin(request_id: str, headers: RequestHeaders) -> None:
     """Say that the request *request_id* with *headers* is answered from here on, in this thread or greenlet."""
     parent, state = headers.get("traceparent", ""), headers.get("tracestate", "")
     if not _TRACEPARENT.fullmatch(parent):
@@ -55,7 +53,7 @@ def begin(request_id: str, headers: RequestHeaders, path: str = "") -> None:
     if not parent or not _TRACESTATE.fullmatch(state):
         # The standard: a state without a trace that can be read means nothing.
         state = ""
-    _PRESENT.set(CurrentRequest(request_id, parent, state, path or _PRESENT.get().path, _PRESENT.get().caller))
+    _PRESENT.set(CurrentRequest(request_id, parent, state, _PRESENT.get().caller))
 
 
 def go_on_for(caller: str) -> None:
@@ -66,11 +64,6 @@ def go_on_for(caller: str) -> None:
 def caller() -> str:
     """Return who sent the request that is being answered here, "" if there is none."""
     return _PRESENT.get().caller
-
-
-def path_in(context: Context | None) -> str:
-    """Return the name of the path that is answered in *context*, "" if there is none."""
-    return "" if context is None else context.get(_PRESENT, NO_REQUEST).path
 
 
 def request_id() -> str:
