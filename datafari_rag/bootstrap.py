@@ -131,7 +131,7 @@ class Runtime:
         snapshot = self.snapshot()
         store, usage = snapshot.conversations, snapshot.usage
         by_part = {
-            "settings": self._file.rejected(),
+            "settings": self._file.rejected,
             MEANING: self._probes.problems().get(MEANING),
             CONVERSATIONS: store.problem() if store else None,
             USAGE: usage.problem() if usage else None,
@@ -151,7 +151,7 @@ class Runtime:
 
     def rejected_settings(self) -> str | None:
         """Return why the settings file is not used as it is now, while the settings before it answer; else None."""
-        return self._file.rejected()
+        return self._file.rejected
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings, machine = snapshot.settings, self._machine
@@ -213,7 +213,7 @@ class Application(Flask):
             StartRefused: a `server.*`, `solr.*` or `security.*` value cannot be used (contract §8).
         """
         super().__init__(__name__, static_folder=None, template_folder=str(TEMPLATES))
-        file.snapshot().require_startable()
+        file.snapshot().require()
         self._file = file
         settings = file.snapshot().settings
         signer, tracing = Signer(settings.server.secret), tracing_for()

@@ -22,7 +22,7 @@ def parsed(values: Mapping[str, str], folder: str = "") -> tuple[Settings, tuple
     """Return the settings that *values* (key → text) give, and what is wrong with them; advice is left out."""
     entries = [Entry(line, key, text) for line, (key, text) in enumerate(values.items(), 1)]
     settings, problems = lint(entries, resolve=lambda row, text: text, folder=folder)
-    return settings, tuple(problem for problem in problems if problem.kind == "value")
+    return settings, tuple(problem for problem in problems if problem.stops)
 
 
 def _put(settings: Settings, name: str, value: object) -> Settings:

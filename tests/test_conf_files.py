@@ -61,7 +61,7 @@ def test_the_file_that_people_edit_fits_on_a_screen() -> None:
 
 SHIPPED = [
     path
-    for folder in ("conf", "datafari_rag", "deploy", "docs", "tests")
+    for folder in ("conf", "datafari_rag", "deploy", "docs", "extras", "tests", "trials")
     for path in (ROOT / folder).rglob("*.properties")
 ]
 
@@ -69,7 +69,9 @@ SHIPPED = [
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_properties_file_has_no_error(path: Path) -> None:
     problems = snapshot_of(path, environ=Anything()).problems
-    assert [problem.message for problem in problems if problem.severity == "error" and problem.kind != "place"] == []
+    errors = [problem for problem in problems if problem.severity == "error"]
+    # A place of another machine is not an error here.
+    assert [problem.message for problem in errors if problem.stops or problem.key not in BY_KEY] == []
 
 
 class Anything(dict[str, str]):

@@ -44,7 +44,7 @@ from datafari_rag.core.model.servers import ServerNeeds, advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
-from datafari_rag.core.settings.table import SecuritySettings, Settings, SolrLimits, secrets_of
+from datafari_rag.core.settings.table import BY_KEY, SecuritySettings, Settings, SolrLimits, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import browse, fetch
@@ -103,7 +103,7 @@ def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str |
 def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Finding]:
     """Yield a finding for each thing looked at, as soon as it is known."""
     for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
-        verdict = "hint" if problem.kind == "unknown" else VERDICTS[problem.severity]
+        verdict = "hint" if problem.key not in BY_KEY else VERDICTS[problem.severity]
         yield Finding("settings", verdict, line)
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.

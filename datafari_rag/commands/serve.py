@@ -50,7 +50,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     overrides = {key: str(value) for key, value in options.items() if value is not None}
     # Without a word in the log: each worker says what it reads.
     snapshot = snapshot_of(conf, environ=os.environ, overrides=overrides)
-    snapshot.require_startable()
+    snapshot.require()
     settings = snapshot.settings
     # One secret for all workers, made before the fork: each worker accepts forms from the others.
     overrides.setdefault("server.secret", settings.server.secret or secrets.token_urlsafe(32))

@@ -10,7 +10,7 @@ from datafari_rag.core.ask import NamedDocuments, Narrowing
 from datafari_rag.core.documents import Document, Reranking, Retrieval
 
 Operator = Literal["AND", "OR"]
-Content = Literal["exactContent", "preview_content", "highlighting"]
+Content = Literal["highlighting", "preview_content", "exactContent"]
 
 STORED: Mapping[Content, str] = {
     "exactContent": "exactContent",

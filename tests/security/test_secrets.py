@@ -15,7 +15,7 @@ SECRET = "sk-0123456789abcdef-must-not-be-shown"
 
 
 def secret_keys() -> list[str]:
-    return [row.key for row in rows_of(Settings) if row.is_secret]
+    return [row.key for row in rows_of(Settings) if row.check.is_secret]
 
 
 def shown(thing: object, depth: int = 6) -> Iterator[str]:

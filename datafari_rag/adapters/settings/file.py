@@ -36,11 +36,7 @@ LOOK_EVERY_S = 1.0
 SETTLED_S = 0.2
 """How long a file must have been left alone: an editor empties it before it writes it."""
 
-FLAW = "Write a backslash twice; \\u needs four hexadecimal digits."
-
 _BAD_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?![0-9A-Fa-f]{4})")
-_FLAWED = "\ufffe"
-"""Stands for a bad escape; no text has this sign, which Unicode gives to nobody."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
@@ -59,13 +55,12 @@ def decoded(data: bytes) -> str:
 
 
 def entries_of(text: str) -> tuple[Entry, ...]:
-    """Return every key with its value and line, in order; one that cannot be read has a flaw and no value."""
+    """Return every key with its value and line, in order; a bad escape is NUL, which no key and no value has."""
     entries, line = list[Entry](), 1
-    # A bad escape ends the parsing of the whole file: it is left out, and its entry has a flaw.
-    for element in javaproperties.parse(_BAD_ESCAPE.sub(rf"\1{_FLAWED}", text)):
+    # A bad escape would end the parsing of the whole file.
+    for element in javaproperties.parse(_BAD_ESCAPE.sub(r"\1\\u0000", text)):
         if isinstance(element, javaproperties.KeyValue):
-            flaw = FLAW if _FLAWED in element.key + element.value else ""
-            entries.append(Entry(line, element.key, "" if flaw else element.value, flaw))
+            entries.append(Entry(line, element.key, element.value))
         line += len(_LINE_END.findall(element.source))
     return tuple(entries)
 
@@ -109,14 +104,14 @@ class SettingsSnapshot:
         return tuple(f"{place}: {mark}{one.message}" for place, mark, one in zip(places, marks, found, strict=True))
 
     def require(self, *prefixes: str) -> None:
-        """Fail when a setting with one of *prefixes* cannot be used. Raises: StartRefused, with those lines."""
-        self._refuse([one for one in self.problems if one.stops and one.key.startswith(prefixes)])
+        """
+        Fail when a setting with one of *prefixes*, without them one that is not of answers (contract §8), is wrong.
 
-    def require_startable(self) -> None:
-        """Refuse to serve when a setting that is not of answers cannot be used (contract §8). Raises: StartRefused."""
-        self._refuse([one for one in self.problems if one.stops and not one.is_of_answers])
-
-    def _refuse(self, wrong: Sequence[Problem]) -> None:
+        Raises:
+            StartRefused: with those lines.
+        """
+        wrong = [one for one in self.problems if one.stops]
+        wrong = [one for one in wrong if (one.key.startswith(prefixes) if prefixes else not one.is_of_answers)]
         if lines := self.lines(wrong):
             raise StartRefused(lines)
 
@@ -134,16 +129,26 @@ def snapshot_of(
     """
     name, overrides = str(path or "settings"), overrides or {}
     source = Source(Path() if path is None else Path(path).resolve().parent, environ)
-    entries = () if path is None else entries_of(decoded(source.settings_at(Path(path))))
-    replaced = [Entry(0, key, text) for key, text in overrides.items()]
-    used = [*(entry for entry in entries if entry.key not in overrides), *replaced]
+    try:
+        entries = () if path is None else entries_of(decoded(source.read(Path(path))))
+    except OSError as error:
+        why = _UNREADABLE.get(type(error), "the file cannot be read")
+        raise StartRefused((f"{path}: {why}",)) from None
+    used = [entry for entry in entries if entry.key not in overrides]
+    used += (Entry(0, key, text) for key, text in overrides.items())
     settings, problems = lint(used, resolve=source.resolve, folder=str(source.folder))
     instructions, failures = source.instructions()
     lines = {entry.key: entry.line for entry in entries}
-    places = (Problem(key, f"{key}: {why}", line=lines.get(key, 0), kind="place") for key, why in unusable(settings))
+    places = (Problem(key, f"{key}: {why}", line=lines.get(key, 0)) for key, why in unusable(settings))
     told = sorted((*problems, *source.too_open(entries, name), *places, *failures), key=lambda one: one.line)
     written = {ALIASES.get(entry.key, entry.key): entry.value for entry in used}
     return SettingsSnapshot(settings, tuple(told), instructions, name, source.watched, written)
+
+
+_UNREADABLE: Mapping[type[OSError], str] = {
+    IsADirectoryError: "this is a folder, a properties file is expected",
+    FileNotFoundError: "there is no such file; name one that exists, or a folder that `demo FOLDER` has served",
+}
 
 
 class Source:
@@ -155,22 +160,10 @@ class Source:
         self.watched: dict[str, State] = {}
         self._environ = environ
 
-    def settings_at(self, path: Path) -> bytes:
-        """Return the bytes of the properties file. Raises: StartRefused."""
-        try:
-            return self._read(path)
-        except IsADirectoryError:
-            why = "this is a folder, a properties file is expected"
-        except FileNotFoundError:
-            why = "there is no such file; name one that exists, or a folder that `demo FOLDER` has served"
-        except OSError:
-            why = "the file cannot be read"
-        raise StartRefused((f"{path}: {why}",))
-
     def instructions(self) -> tuple[str, tuple[Problem, ...]]:
         """Return the text for the model, the packaged one where there is none beside the file, with what is wrong."""
         try:
-            return decoded(self._read(self.folder / INSTRUCTIONS)).strip(), ()
+            return decoded(self.read(self.folder / INSTRUCTIONS)).strip(), ()
         except FileNotFoundError:
             return packaged_instructions(), ()
         except OSError:
@@ -181,11 +174,11 @@ class Source:
     def resolve(self, row: Row, text: str) -> str:
         """Return *text* with its references resolved. Raises: ValueError, naming the reference, never a value."""
         text = _VARIABLE.sub(self._variable, text)
-        if not row.is_secret or not text.strip().startswith("file:"):
+        if not row.check.is_secret or not text.strip().startswith("file:"):
             return text
         named = text.strip().removeprefix("file:")
         try:
-            text = self._read(self.folder / named).decode("utf-8")
+            text = self.read(self.folder / named).decode("utf-8")
         except (OSError, ValueError):
             raise ValueError(f"The file {named} cannot be read.") from None
         if len(text) > MAX_SECRET_CHARS:
@@ -196,15 +189,16 @@ class Source:
         """Warn of secrets that every user of the machine can read: in the file *name*, or in a file it names."""
         for entry in entries:
             row, value = BY_KEY.get(entry.key), entry.value.strip()
-            if row is None or not row.is_secret or not value or _VARIABLE.fullmatch(value):
+            if row is None or not row.check.is_secret or not value or _VARIABLE.fullmatch(value):
                 continue
             path = self.folder / value.removeprefix("file:") if value.startswith("file:") else Path(name)
             state = _state(path)
             if state is not None and state[-1] & stat.S_IROTH:
                 advice = f"{path} contains a secret and every user of this machine can read it: run chmod o-r on it."
-                yield Problem(entry.key, advice, "warning", line=entry.line, kind="advice")
+                yield Problem(entry.key, advice, "warning", line=entry.line)
 
-    def _read(self, path: Path) -> bytes:
+    def read(self, path: Path) -> bytes:
+        """Return the bytes of the file *path*. Raises: OSError."""
         self.watched[str(path)] = _state(path)
         return path.read_bytes()
 
@@ -232,6 +226,7 @@ class SettingsFile:
     """
     One properties file under watch; safe for threads and greenlets, one instance for a process.
 
+    *rejected* says why the file is not used as it is now, without any value; the settings before it are in force.
     *clock* gives seconds that never jump, *wall* those of the files' time stamps.
     """
 
@@ -250,7 +245,7 @@ class SettingsFile:
         self._overrides = dict(overrides or {})
         self._clock, self._wall = clock, wall
         self._lock = threading.Lock()
-        self._rejected: str | None = None
+        self.rejected: str | None = None
         self._logged: frozenset[str] = frozenset()
         self._current = self._read()
         self._watched = self._current.watched
@@ -261,7 +256,13 @@ class SettingsFile:
         """Return the settings in force, after a look at the file when the last one is long enough ago."""
         if self._clock() >= self._due and self._lock.acquire(blocking=False):
             try:
-                self._reload_if_changed()
+                self._due = self._clock() + LOOK_EVERY_S
+                now = {path: _state(path) for path in self._watched}
+                newest = max((state[0] for state in now.values() if state is not None), default=0) / 1e9
+                if now != self._watched and 0 <= self._wall() - newest < SETTLED_S:
+                    self._due = self._clock() + SETTLED_S
+                elif now != self._watched:
+                    self._take()
             finally:
                 self._lock.release()
         return self._current
@@ -277,47 +278,30 @@ class SettingsFile:
         bad = self._current.bad_setting
         return None if bad is None else f"{self._current.name}: {bad}"
 
-    def rejected(self) -> str | None:
-        """Return why the file is not used as it is now, without any value: those before it are in force; else None."""
-        return self._rejected
-
-    def _reload_if_changed(self) -> None:
-        self._due = self._clock() + LOOK_EVERY_S
-        now = {path: _state(path) for path in self._watched}
-        if now == self._watched:
-            return
-        newest = max((state[0] for state in now.values() if state is not None), default=0) / 1e9
-        if 0 <= self._wall() - newest < SETTLED_S:
-            self._due = self._clock() + SETTLED_S
-        else:
-            self._take()
-
     def _take(self) -> None:
         self._watched = {path: _state(path) for path in self._watched}
         try:
             new = self._read()
         except StartRefused as refused:
-            self._reject(refused.lines, refused.lines[0])
-            return
-        self._watched = new.watched
-        wrong = [problem for problem in new.problems if problem.stops]
-        was_good = not any(problem.stops for problem in self._current.problems)
-        if wrong and (was_good or not all(problem.is_of_answers for problem in wrong)):
-            self._reject(new.lines(wrong), f"{self.path}:{wrong[0].line}: {wrong[0].sentence}")
-            return
-        self._current, self._rejected = new, None
-        self._log_problems(new)
-
-    def _reject(self, lines: tuple[str, ...], first: str) -> None:
-        self._rejected = f"The changed settings are not used. {first}"
+            lines, first = refused.lines, refused.lines[0]
+        else:
+            self._watched = new.watched
+            wrong = [problem for problem in new.problems if problem.stops]
+            was_good = not any(problem.stops for problem in self._current.problems)
+            if not wrong or not (was_good or any(not problem.is_of_answers for problem in wrong)):
+                self._current, self.rejected = new, None
+                self._log_problems(new)
+                return
+            lines, first = new.lines(wrong), f"{self.path}:{wrong[0].line}: {wrong[0].sentence}"
+        self.rejected = f"The changed settings are not used. {first}"
         _log.error("the changed settings are not used, the previous settings stay in effect: %s", "; ".join(lines))
 
     def _log_problems(self, snapshot: SettingsSnapshot) -> None:
-        lines = dict(zip(snapshot.lines(), snapshot.problems, strict=True))
-        for line, problem in lines.items():
+        lines = snapshot.lines()
+        for line, problem in zip(lines, snapshot.problems, strict=True):
+            # Unchanged problems are not logged again when another part of the file changes.
             if line not in self._logged:
                 _log.log(logging.ERROR if problem.stops else logging.WARNING, "%s", line)
-        # Unchanged problems are not logged again when another part of the file changes.
         self._logged = frozenset(lines)
         _log.info("settings read from %s", snapshot.name)
 

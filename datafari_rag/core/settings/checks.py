@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import PurePath
-from typing import Annotated, Any, Self, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -49,14 +48,13 @@ class Group(Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class Check:
     """
-    A kind of text: what is *wanted*, as a sentence, and how it is *read*.
+    A kind of text: what is *wanted*, as a sentence, and how it is *read*; the type of the field has the rest.
 
-    Where it is not *is_optional*, an empty text means the default. *is_secret* values are never shown.
+    *choices* are all texts that fit, where they are few. *is_secret* values are never shown.
     """
 
     wanted: str
-    read: Read
-    is_optional: bool = True
+    read: Read = lambda text, folder: text
     is_secret: bool = False
     choices: tuple[str, ...] = ()
 
@@ -89,14 +87,18 @@ class Row:
         return ""
 
     @property
-    def is_secret(self) -> bool:
-        """Say whether the value is never shown."""
-        return self.check.is_secret
-
-    @property
     def default_text(self) -> str:
         """Return the default as it is written in a file."""
         return text_of_value(self.default)
+
+    @property
+    def needs_text(self) -> bool:
+        """Say whether an empty text means the default; for `security.*` it never does."""
+        try:
+            self._converted("", "")
+        except ValueError:
+            return self.group != "security"
+        return False
 
     def value_in(self, settings: object) -> Any:
         """Return the value that the `Settings` *settings* have."""
@@ -112,23 +114,20 @@ class Row:
         return changed
 
     def read(self, text: str, folder: str = "") -> Any:
-        """
-        Return what *text* means; an empty text means the default, but for `security.*` it must fit.
-
-        Raises:
-            ValueError: with the second sentence of badSetting.
-        """
+        """Return what *text* means. Raises: ValueError: with the second sentence of badSetting."""
         text = text.strip()
-        if not text and self.check.is_optional and _has_none(self.type):
-            return None
-        if not text and not self.check.is_optional and self.group != "security":
+        if not text and self.needs_text:
             return self.default
         try:
-            needed(not CONTROL.search(text) and (text or self.check.is_optional))
-            return msgspec.convert(self.check.read(text, folder), self.type, strict=False)
+            return self._converted(text, folder)
         except (ValueError, TypeError, RecursionError) as error:
             is_integer = str(error).startswith("Expected `int") and "got" in str(error)
             raise ValueError("An integer is expected." if is_integer else self.check.wanted) from None
+
+    def _converted(self, text: str, folder: str) -> Any:
+        found = None if not text and has_none(self.type) else self.check.read(text, folder)
+        needed(not CONTROL.search(text) and (not self.check.choices or found in self.check.choices))
+        return msgspec.convert(found, self.type, strict=False)
 
 
 def rows_of(group: type[Struct], key: str = "", path: str = "") -> Iterator[Row]:
@@ -150,22 +149,22 @@ def bounds_of(hint: Any) -> tuple[float, float] | None:
     return next((bounds for one in get_args(hint) if (bounds := bounds_of(one))), None)
 
 
+def has_none(hint: Any) -> bool:
+    """Say whether None is a value of the type *hint*."""
+    return hint is type(None) or any(map(has_none, get_args(hint)))
+
+
 def _check_of(hint: Any) -> Check:
     """Return the check that *hint* is annotated with, else that of a plain type."""
-    names, bounds = get_args(hint), bounds_of(hint)
-    own = next((one for one in names if isinstance(one, Check)), None)
-    if own is not None:
-        return own
+    own = next((one for one in get_args(hint) if isinstance(one, Check)), None)
     if hint is bool:
-        return one_of("true", "false", read=lambda text, folder: text.lower())
-    if bounds is not None:
+        return replace(one_of("true", "false"), read=lambda text, folder: text.lower())
+    if get_origin(hint) is Literal:
+        return one_of(*get_args(hint))
+    if own is None and (bounds := bounds_of(hint)):
         wanted = f"A number between {bounds[0]:.15g} and {bounds[1]:.15g} is expected."
-        return Check(wanted, lambda text, folder: re.sub(r"^(?=\.\d)", "0", text), _has_none(hint))
-    return one_of(*names) if names else TEXT
-
-
-def _has_none(hint: Any) -> bool:
-    return hint is type(None) or any(map(_has_none, get_args(hint)))
+        return Check(wanted, lambda text, folder: re.sub(r"^(?=\.\d)", "0", text))
+    return own or TEXT
 
 
 def text_of_value(value: object) -> str:
@@ -181,74 +180,15 @@ def text_of_value(value: object) -> str:
     return "" if value is None or isinstance(value, Struct) else str(value)
 
 
-def valid(values: str) -> str:
-    """Return the sentence that says which *values* are valid."""
-    return f"Valid values are {values}."
-
-
-def items_of(text: str) -> tuple[str, ...]:
-    """Return the items of a list separated by commas, stripped, empty ones left out."""
-    return tuple(item.strip() for item in text.split(",") if item.strip())
-
-
 def needed(is_so: object) -> None:
     """Refuse what is not so. Raises: ValueError."""
     if not is_so:
         raise ValueError
 
 
-def as_it_is(text: str, folder: str) -> str:
-    """Return *text*."""
-    return text
-
-
-def one_of(*names: str, read: Read = as_it_is) -> Check:
-    """Return the check for one of *names*, which *read* may make of other texts."""
-
-    def read_text(text: str, folder: str) -> str:
-        found: str = read(text, folder)
-        needed(found in names)
-        return found
-
-    *most, last = [f'"{name}"' for name in names]
-    return Check(valid(f"{', '.join(most)} and {last}"), read_text, is_optional=False, choices=names)
-
-
-def matching(pattern: str, wanted: str, *, is_optional: bool = False, is_secret: bool = False) -> Check:
-    """Return the check for texts that match *pattern* as a whole, and the empty one where it *is_optional*."""
-
-    def read(text: str, folder: str) -> str:
-        needed(not text or re.fullmatch(pattern, text))
-        return text
-
-    return Check(valid(wanted), read, is_optional, is_secret)
-
-
-def items(wanted: str, pattern: str = ".+", *, is_optional: bool = True, is_secret: bool = False) -> Check:
-    """Return the check for a list of which each item matches *pattern*; doubles are dropped, the order is kept."""
-
-    def read(text: str, folder: str) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(items_of(text)))
-        needed(all(re.fullmatch(pattern, item) for item in found) and (found or is_optional))
-        return found
-
-    return Check(valid(f"lists of {wanted}, separated by commas"), read, is_optional, is_secret)
-
-
-def json_object(read: Callable[[dict[str, Any], str], Any], wanted: str) -> Check:
-    """Return the check for a JSON object on one line, which *read* takes with the folder of the file."""
-
-    def read_text(text: str, folder: str) -> Any:
-        value = json.loads(text or "{}")
-        needed(isinstance(value, dict))
-        return read(value, folder)
-
-    return Check(f"A JSON object {wanted} is expected.", read_text)
-
-
-def places(text: str, folder: str) -> tuple[str, ...]:
-    """Return the items of a list whose places matter: doubles and empty items are kept."""
-    return tuple(item.strip() for item in text.split(",")) if text else ()
+def items_of(text: str) -> tuple[str, ...]:
+    """Return the items of a list separated by commas, stripped, doubles and empty ones left out."""
+    return tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
 
 
 def path_in(text: str, folder: str) -> str:
@@ -256,9 +196,38 @@ def path_in(text: str, folder: str) -> str:
     return str(PurePath(folder) / text) if text else ""
 
 
-TEXT = Check(valid("texts without control characters"), as_it_is)
+def valid(values: str, read: Read = lambda text, folder: text, *, is_secret: bool = False) -> Check:
+    """Return the check that says which *values* are valid."""
+    return Check(f"Valid values are {values}.", read, is_secret)
 
-PathName = Annotated[str, Check(valid("paths of files"), path_in)]
+
+def one_of(*names: str) -> Check:
+    """Return the check for one of *names*."""
+    *most, last = [f'"{name}"' for name in names]
+    return replace(valid(f"{', '.join(most)} and {last}"), choices=names)
+
+
+def items(wanted: str, read: Read = lambda text, folder: text, *, is_secret: bool = False) -> Check:
+    """Return the check for a list of which *read* takes each item."""
+
+    def read_all(text: str, folder: str) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(read(item, folder) for item in items_of(text)))
+
+    return valid(f"lists of {wanted}, separated by commas", read_all, is_secret=is_secret)
+
+
+def json_object(wanted: str, read: Callable[[dict[str, Any], str], Any]) -> Check:
+    """Return the check for a JSON object on one line, which *read* takes with the folder of the file."""
+
+    def read_object(text: str, folder: str) -> Any:
+        return read(msgspec.json.decode(text or "{}", type=dict[str, Any]), folder)
+
+    return Check(f"A JSON object {wanted} is expected.", read_object)
+
+
+TEXT = valid("texts without control characters")
+
+PathName = Annotated[str, valid("paths of files", path_in)]
 Names = Annotated[tuple[str, ...], items("names")]
-Secret = Annotated[str, Check(TEXT.wanted, as_it_is, is_secret=True)]
+Secret = Annotated[str, replace(TEXT, is_secret=True)]
 Seconds = Annotated[float, Meta(ge=0.01, le=3600)]

@@ -29,9 +29,6 @@ ROOM_TOKENS = 128
 MAX_SHOWN_CHARS = 80
 """Longest part of a value that a message repeats."""
 
-NEAR = 0.7
-"""How alike a known key must be to be proposed, from 0 to 1 (difflib's ratio)."""
-
 ALIASES: Mapping[str, str] = {
     "rag.maxToken": "rag.maxTokens",
     "llm.maxTokens": "rag.maxTokens",
@@ -69,14 +66,16 @@ WITHOUT_EFFECT: Mapping[str, str] = {
 """Keys of a rag.properties of Datafari 7 that change nothing here, and why; `*` stands for anything."""
 
 
+Severity = Literal["error", "warning", "note"]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key of the file with its value, unescaped; *line* counts from 1. *flaw* says why it cannot be read."""
+    """One key of the file with its value, unescaped; *line* counts from 1, 0 where there is no file."""
 
     line: int
     key: str
     value: str
-    flaw: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +84,20 @@ class Problem:
     One thing wrong with a properties file.
 
     *message* is for administrators: key, value (never a secret's) and what was wanted. *sentence* is contract §4's
-    badSetting, which callers may see; empty where callers are not concerned. *line* counts from 1, 0 where there is
-    no file. A note says what becomes of a value that is right. *kind* marks what stops only `check`: keys that are not
-    known, and places that cannot be used now.
+    badSetting, which callers may see; empty where the service can use the file all the same: an unknown key, or a
+    folder that cannot be used now, is an error for `check` alone. A note says what becomes of a value that is right.
     """
 
     key: str
     message: str
-    severity: Literal["error", "warning", "note"] = "error"
+    severity: Severity = "error"
     sentence: str = ""
     line: int = 0
-    kind: Literal["value", "unknown", "place", "advice"] = "value"
 
     @property
     def stops(self) -> bool:
         """Say whether the service cannot use the file because of this."""
-        return self.severity == "error" and self.kind not in ("unknown", "place")
+        return bool(self.sentence)
 
     @property
     def is_of_answers(self) -> bool:
@@ -130,8 +127,6 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
     for key, entry in last.items():
         row = BY_KEY[key]
         try:
-            if entry.flaw:
-                raise ValueError(entry.flaw)
             text = resolve(row, entry.value)
         except ValueError as error:
             sentence = _bad(key, REFERENCE_WANTED)
@@ -141,19 +136,21 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
             settings = row.put_into(settings, row.read(text, folder))
         except ValueError as error:
             problems.append(bad_value(key, entry.value, expectation=str(error), line=entry.line))
-    lines = {key: entry.line for key, entry in last.items()}
-    # The first line where a default does not suit what is written elsewhere.
-    problems += (bad_value(key, "", expectation=why, line=lines.get(key, 1)) for key, why in _contradictions(settings))
-    for severity, keys, advice in _advice(settings, last):
-        line = next((lines[key] for key in keys if key in lines), 1)
-        problems.append(Problem(keys[0], advice, severity, line=line, kind="advice"))
+    for severity, keys, told in (*_contradictions(settings), *_advice(settings)):
+        # The first line where a default does not suit what is written elsewhere.
+        line = next((last[key].line for key in keys if key in last), 1)
+        sentence = _bad(keys[0], told) if severity == "error" else ""
+        problems.append(Problem(keys[0], sentence or told, severity, sentence, line))
     return settings, tuple(sorted(problems, key=lambda problem: problem.line))
 
 
 def bad_value(key: str, text: str, *, expectation: str, line: int = 0) -> Problem:
     """Return the problem of a value that does not fit; a secret's value is not shown."""
     row = BY_KEY.get(key)
-    shown = _quoted(text) if text and row is not None and not row.is_secret else ""
+    shown = ""
+    if text and row is not None and not row.check.is_secret:
+        short = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
+        shown = ': "' + without_password(CONTROL.sub("�", short)) + '"'
     hint = ""
     if CONTROL.search(text):
         hint = " Write a backslash twice."
@@ -167,64 +164,70 @@ def bad_value(key: str, text: str, *, expectation: str, line: int = 0) -> Proble
 def nearest(key: str) -> str | None:
     """Return the known key that is spelled most like *key*, None when none comes near."""
     spelled = {name.casefold(): name for name in (*BY_KEY, *ALIASES)}
-    close = difflib.get_close_matches(key.casefold(), spelled, n=1, cutoff=NEAR)
+    close = difflib.get_close_matches(key.casefold(), spelled, n=1, cutoff=0.7)
     return ALIASES.get(spelled[close[0]], spelled[close[0]]) if close else None
 
 
 def _bad(key: str, expectation: str, shown: str = "") -> str:
-    return f"Invalid value for {key} property{shown and f': {shown}'}. {expectation}"
-
-
-def _quoted(text: str) -> str:
-    short = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
-    return '"' + without_password(CONTROL.sub("�", short)) + '"'
+    return f"Invalid value for {key} property{shown}. {expectation}"
 
 
 def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterator[Problem]:
-    """Yield what is to be said of the key of *entry*, which is *key* without aliases."""
+    """Yield what is to be said of *entry* alone; *key* is its key without aliases."""
 
-    def advised(advice: str) -> Problem:
-        return Problem(key, advice, "warning", line=entry.line, kind="advice")
+    def told(advice: str, severity: Severity = "warning") -> Problem:
+        return Problem(key, advice, severity, line=entry.line)
 
+    row, text = BY_KEY.get(key), entry.value.strip()
     why = next((why for pattern, why in WITHOUT_EFFECT.items() if fnmatchcase(key, pattern)), None)
     if why is not None:
-        yield advised(f"{key} has no effect here: {why}.")
-    elif key not in BY_KEY:
+        yield told(f"{key} has no effect here: {why}.")
+    elif row is None:
         near = nearest(key)
         hint = f": did you mean {near}?" if near else "."
-        message = f"Unknown key {key}{hint}" if key else "A key is missing before the equals sign."
-        yield Problem(key, message, line=entry.line, kind="unknown")
+        shown = CONTROL.sub("�", key)
+        yield told(f"Unknown key {shown}{hint}" if key else "A key is missing before the equals sign.", "error")
     elif key != entry.key:
-        yield advised(f"{entry.key} is an alias of {key}; use {key}.")
+        yield told(f"{entry.key} is an alias of {key}; use {key}.")
     if earlier is not None:
-        yield advised(f"{key} is set twice: this line is used, line {earlier.line} is ignored.")
+        yield told(f"{key} is set twice: this line is used, line {earlier.line} is ignored.")
+    if row is not None and not text and row.needs_text:
+        yield told(f"{key} is empty: its default, {row.default_text}, is used.")
+    if row is not None and re.search(r"<[A-Z_]+>", text):
+        yield told(f"The value of {key} still contains a placeholder.")
+    if key == "retrieval.method" and text in AS_HYBRID:
+        yield told(f"{key}: {text} is read as hybrid.", "note")
 
 
-def _contradictions(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield key and expectation where settings that are right one by one do not go together, security first."""
+Told = tuple[Severity, tuple[str, ...], str]
+"""How loud, the key that it is about with others whose line is the next best, and what is said."""
+
+
+def _contradictions(settings: Settings) -> Iterator[Told]:
+    """Yield what is wrong where settings that are right one by one do not go together, security first."""
     security, llm, solr = settings.security, settings.llm, settings.solr
     is_jwt, is_tokens = security.identity == "jwt", security.mode == "tokens"
     if is_jwt and not security.jwt_secret and not security.jwt_jwks:
-        yield "security.identity", "With jwt, security.jwt.jwks or security.jwt.secret is expected."
+        yield "error", ("security.identity",), "With jwt, security.jwt.jwks or security.jwt.secret is expected."
     if security.identity == "demo" and not _is_loopback(settings.server.host):
-        yield "security.identity", "With demo, a loopback address in server.host is expected."
+        yield "error", ("security.identity",), "With demo, a loopback address in server.host is expected."
     if security.tokens == "claims" and is_tokens and not is_jwt:
-        yield "security.tokens", "With claims, security.identity=jwt is expected."
+        yield "error", ("security.tokens",), "With claims, security.identity=jwt is expected."
     if security.tokens == "authority" and is_tokens and not security.authority_url:
-        yield "security.tokens", "With authority, security.authority.url is expected."
+        yield "error", ("security.tokens",), "With authority, security.authority.url is expected."
     if security.mode == "plugin" and solr.url.startswith(EMBEDDED):
-        yield "security.mode", "The embedded index has no ManifoldCF component: tokens is expected."
+        yield "error", ("security.mode",), "The embedded index has no ManifoldCF component: tokens is expected."
     rights = {*ACL_FIELDS, *fields_of(solr.fields).acl.values()}
     if CATEGORY_FIELD in rights:
-        yield "solr.fields", "Callers narrow on the field source: it cannot hold access rights."
+        yield "error", ("solr.fields",), "Callers narrow on the field source: it cannot hold access rights."
     if rights & set(solr.facets):
-        yield "solr.facets", "Fields with access rights cannot be used as facets."
+        yield "error", ("solr.facets",), "Fields with access rights cannot be used as facets."
     if settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS > llm.context_window:
-        yield "rag.maxTokens", "It leaves no room for documents in llm.context.window."
+        yield "error", ("rag.maxTokens",), "It leaves no room for documents in llm.context.window."
     if len(llm.fallback_tokens) > len(llm.fallback):
-        yield "llm.fallback.tokens", "At most one item for each endpoint of llm.fallback is expected."
+        yield "error", ("llm.fallback.tokens",), "At most one item for each endpoint of llm.fallback is expected."
     if settings.limits.tokens is not None and not settings.limits.store:
-        yield "limits.tokens", "No limit can be kept to without limits.store."
+        yield "error", ("limits.tokens",), "No limit can be kept to without limits.store."
 
 
 def _is_loopback(host: str) -> bool:
@@ -234,20 +237,9 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-Advice = tuple[Literal["warning", "note"], tuple[str, ...], str]
-"""How loud, the key that it is about with others whose line is the next best, and what is said."""
-
-
-def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterator[Advice]:
+def _advice(settings: Settings) -> Iterator[Told]:
+    """Yield what is right and may not be what was meant."""
     security, rag = settings.security, settings.rag
-    for key, entry in last.items():
-        row, text = BY_KEY[key], entry.value.strip()
-        if not text and not row.check.is_optional and row.group != "security":
-            yield "warning", (key,), f"{key} is empty: its default, {row.default_text}, is used."
-        if re.search(r"<[A-Z_]+>", text):
-            yield "warning", (key,), f"The value of {key} still contains a placeholder."
-        if key == "retrieval.method" and text in AS_HYBRID:
-            yield "note", (key,), f"{key}: {text} is read as hybrid."
     if security.identity == "jwt" and not security.jwt_audience:
         keys = "security.jwt.audience", "security.identity"
         yield "warning", keys, f"{keys[0]} is empty: tokens for other applications are accepted."

@@ -84,7 +84,7 @@ def as_markdown() -> str:
 
 def values_text(row: Row) -> str:
     """Return in a few words which values *row* takes, for tables."""
-    if row.is_secret:
+    if row.check.is_secret:
         return "secret"
     if row.check.choices:
         return ", ".join(f"`{name}`" for name in row.check.choices)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -45,13 +46,10 @@ from datafari_rag.core.settings.checks import (
     Row,
     Seconds,
     Secret,
-    as_it_is,
     items,
     json_object,
-    matching,
     needed,
     one_of,
-    places,
     rows_of,
     valid,
 )
@@ -74,43 +72,57 @@ FIELD_NAMES = (
 _OWN = ("model", "messages", "stream")
 """Keys of a request to the model that `llm.body` cannot replace."""
 
-_FIELD = r"[A-Za-z_][A-Za-z0-9_.-]*"
-_HEADER = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
-_HANDLER = r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+"
+_FIELD = "^[A-Za-z_][A-Za-z0-9_.-]*$"
+_HEADER = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 
 
-def _further(body: dict[str, Any], folder: str) -> dict[str, Any]:
-    needed(not body.keys() & set(_OWN))
-    return body
+def _body(members: dict[str, Any], folder: str) -> dict[str, Any]:
+    needed(not members.keys() & set(_OWN))
+    return members
 
 
 def _fields(names: dict[str, Any], folder: str) -> dict[str, Any]:
-    needed(not names.keys() - set(FIELD_NAMES) and all(re.fullmatch(_FIELD, name) for name in names.values()))
+    needed(not names.keys() - set(FIELD_NAMES))
     return names
 
 
-def _method(text: str, folder: str) -> str:
-    return AS_HYBRID.get(text, text)
+def _places(text: str, folder: str) -> tuple[str, ...]:
+    """Return the items of a list whose places matter: doubles and empty items are kept."""
+    return tuple(item.strip() for item in text.split(",")) if text else ()
 
 
 Amount = Annotated[int, Meta(ge=0, le=2_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=2_000_000_000)]
-Claim = Annotated[str, matching(".+", "names of claims")]
-Facets = Annotated[tuple[str, ...], items("names of fields", _FIELD)]
+FieldName = Annotated[str, Meta(pattern=_FIELD)]
 FieldNames = Annotated[
-    Mapping[str, str], json_object(_fields, f"with names of fields for some of {', '.join(FIELD_NAMES)}")
+    Mapping[str, FieldName], json_object(f"with names of fields for some of {', '.join(FIELD_NAMES)}", _fields)
 ]
-Body = Annotated[Mapping[str, Any], json_object(_further, f"without the keys {', '.join(_OWN)}")]
-Handler = Annotated[str, matching(_HANDLER, "paths of request handlers such as /select")]
-Headers = Annotated[tuple[str, ...], items("names of HTTP headers", _HEADER, is_optional=False)]
+Body = Annotated[Mapping[str, Any], json_object(f"without the keys {', '.join(_OWN)}", _body)]
+Facets = Annotated[tuple[FieldName, ...], items("names of fields")]
+Handler = Annotated[
+    str, Meta(pattern="^(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+$"), valid("paths of request handlers such as /select")
+]
+Header = Annotated[str, Meta(pattern=_HEADER), valid("names of HTTP headers")]
+Headers = Annotated[
+    tuple[Annotated[str, Meta(pattern=_HEADER)], ...], Meta(min_length=1), items("names of HTTP headers")
+]
 Keys = Annotated[
-    tuple[str, ...], items("keys of at least 16 characters without spaces", r"[\x21-\x7e]{16,512}", is_secret=True)
+    tuple[Annotated[str, Meta(pattern=r"^[\x21-\x7e]{16,512}$")], ...],
+    items("keys of at least 16 characters without spaces", is_secret=True),
 ]
-Method = Annotated[Literal["hybrid", "bm25"], one_of("hybrid", "bm25", read=_method)]
-Secrets = Annotated[tuple[str, ...], Check(valid("lists, separated by commas"), places, is_secret=True)]
+AuditKeys = Annotated[
+    tuple[Annotated[str, Meta(min_length=32)], ...], items("texts of at least 32 characters", is_secret=True)
+]
+LongSecret = Annotated[str, Meta(pattern="^(.{16,})?$"), valid("texts of at least 16 characters", is_secret=True)]
+Claim = Annotated[str, Meta(min_length=1), valid("names of claims")]
+Collection = Annotated[str, Meta(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$"), valid("names of collections")]
+Host = Annotated[str, Meta(pattern=r"^[A-Za-z0-9.:_\[\]-]+$"), valid("host names and IP addresses")]
+Method = Annotated[
+    Literal["hybrid", "bm25"], replace(one_of("hybrid", "bm25"), read=lambda text, folder: AS_HYBRID.get(text, text))
+]
 Evidence = Annotated[
     Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None,
-    Check('"auto" or a number between 0 and 1 is expected.', as_it_is),
+    Check('"auto" or a number between 0 and 1 is expected.'),
 ]
 
 
@@ -146,9 +158,7 @@ class RagSettings(Group, frozen=True):
     """Characters of all extracts of an answer. 0: as many as fit. The window and ratio of /v1 count in its place."""
     add_instructions: bool = field(name="addInstructions", default=True)
     """Send rag-instructions.txt beside this file, else the packaged one. rag.template=openai always does."""
-    solr_field: Annotated[Content, one_of("highlighting", "preview_content", "exactContent")] = field(
-        name="solrField", default="exactContent"
-    )
+    solr_field: Content = field(name="solrField", default="exactContent")
     """Text that is used: exactContent (all), preview_content (its beginning), highlighting (the engine's snippets)."""
     hl_fragsize: Amount = field(name="hl.fragsize", default=200)
     """Minimum length of a snippet in characters, for rag.solrField=highlighting. 0: the whole field."""
@@ -250,7 +260,9 @@ class LlmSettings(Group, frozen=True):
     """Context window in tokens: question, documents and answer together."""
     fallback: Endpoints = ()
     """Endpoints tried in order when rag.api.endpoint fails, as URL or URL#MODEL. The last may be builtin:extractive."""
-    fallback_tokens: Secrets = field(name="fallback.tokens", default=())
+    fallback_tokens: Annotated[tuple[str, ...], valid("lists, separated by commas", _places, is_secret=True)] = field(
+        name="fallback.tokens", default=()
+    )
     """Tokens for them, in the same order; rag.api.token is never sent to them."""
     limits: ModelLimits = ModelLimits()
     proxy: Proxy = ""
@@ -332,9 +344,7 @@ class SolrSettings(Group, frozen=True):
     """User name for Solr's basic authentication."""
     password: Secret = ""
     """Password for Solr's basic authentication."""
-    vector_collection: Annotated[str, matching("[A-Za-z0-9_][A-Za-z0-9_.-]*", "names of collections")] = field(
-        name="vector.collection", default="VectorMain"
-    )
+    vector_collection: Collection = field(name="vector.collection", default="VectorMain")
     """Collection with the passages, in the same Solr: Datafari's, or one that datafari-rag passages sync maintains."""
     facets: Facets = ("extension", "language", "source", "last_modified")
     """Fields that callers may use for filters and facet counts; never those of access rights."""
@@ -358,7 +368,7 @@ class SecuritySettings(Group, frozen=True):
 
     identity: Literal["anonymous", "header", "jwt", "demo"] = "anonymous"
     """Who callers are: unknown, as a trusted proxy's header or a signed token (jwt) says, or as a demo's menu says."""
-    header: Annotated[str, matching(_HEADER, "names of HTTP headers")] = "X-Remote-User"
+    header: Header = "X-Remote-User"
     """Header in which a trusted proxy names the user."""
     trusted_proxies: Networks = field(name="trusted.proxies", default=("127.0.0.1/32", "::1/128"))
     """Networks from which that header is accepted; it is removed from all other requests."""
@@ -428,7 +438,7 @@ class ServerLimits(Group, frozen=True):
 class ServerSettings(Group, frozen=True):
     """The server."""
 
-    host: Annotated[str, matching("[A-Za-z0-9.:_\\[\\]-]+", "host names and IP addresses")] = "127.0.0.1"
+    host: Host = "127.0.0.1"
     """Address to listen on. 0.0.0.0: all network interfaces."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
     """Port to listen on. 0: any free port."""
@@ -444,7 +454,7 @@ class ServerSettings(Group, frozen=True):
     """Keys of calling applications, sent as Authorization: Bearer KEY; a key identifies no user. Empty: no keys."""
     cors_origins: Origins = field(name="cors.origins", default=())
     """Web sites whose pages may call this service from the browser. Empty: none. *: any."""
-    secret: Annotated[str, matching(".{16,}", "texts of at least 16 characters", is_optional=True, is_secret=True)] = ""
+    secret: LongSecret = ""
     """Secret that signs forms, cookies and chats' memory; servers share it. Empty: a new one at each start."""
 
     @property
@@ -458,9 +468,7 @@ class AuditSettings(Group, frozen=True):
 
     folder: PathName = ""
     """Folder for the audit files: one line an answer, without texts. Empty: no audit."""
-    key: Annotated[
-        tuple[str, ...], items("texts of at least 32 characters", "[^\\x00-\\x1f\\x7f-\\x9f]{32,}", is_secret=True)
-    ] = ()
+    key: AuditKeys = ()
     """Secret that signs the lines of the audit, and after commas earlier ones; not for who can write them."""
 
 
@@ -526,7 +534,7 @@ BY_KEY: Mapping[str, Row] = {row.key: row for row in ROWS}
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Return the values of all secrets that are set, those of lists one by one."""
-    values = [row.value_in(settings) for row in ROWS if row.is_secret]
+    values = [row.value_in(settings) for row in ROWS if row.check.is_secret]
     return tuple(one for value in values for one in (value if isinstance(value, tuple) else (value,)) if one)
 
 

@@ -53,7 +53,7 @@ def settings_in(written: Mapping[str, str]) -> Iterator[ShownSetting]:
     for row in ROWS:
         text = written.get(row.key, "").strip()
         is_changed = row.key in written and text != row.default_text
-        shown = HIDDEN if row.is_secret and text else without_password(text)
+        shown = HIDDEN if row.check.is_secret and text else without_password(text)
         yield ShownSetting(row.key, shown if row.key in written else row.default_text, row.default_text, is_changed)
 
 

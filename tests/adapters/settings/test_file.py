@@ -95,12 +95,12 @@ def test_a_bad_file_never_replaces_a_good_one(
         clock.write(path, text)
     clock.now += 2
     assert file.snapshot() is before
-    assert told in (file.rejected() or "")
+    assert told in (file.rejected or "")
     assert file.problem() is None
     clock.write(path, "rag.maxFiles=4\n")
     clock.now += 2
     assert file.snapshot().settings.rag.max_files == 4
-    assert file.rejected() is None
+    assert file.rejected is None
 
 
 def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: FileClock) -> None:
@@ -114,10 +114,10 @@ def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: FileClock
     assert "rag.operator" in (file.problem() or "")
     clock.write(path, "security.mode=x\n")
     clock.now += 2
-    assert file.snapshot().settings.security.mode == "tokens" and "security.mode" in (file.rejected() or "")
+    assert file.snapshot().settings.security.mode == "tokens" and "security.mode" in (file.rejected or "")
     clock.write(path, "rag.maxFiles=2\n")
     clock.now += 2
-    assert (file.snapshot().bad_setting, file.problem(), file.rejected()) == (None, None, None)
+    assert (file.snapshot().bad_setting, file.problem(), file.rejected) == (None, None, None)
 
 
 def test_instructions_and_secrets_are_watched_too(path: Path, tmp_path: Path, clock: FileClock) -> None:
@@ -136,10 +136,10 @@ def test_a_secret_that_mends_a_rejected_file_is_noticed(
 ) -> None:
     clock.write(path, "rag.api.token=file:token\n")
     clock.now += 2
-    assert file.snapshot().settings.rag.api_token == "" and file.rejected()
+    assert file.snapshot().settings.rag.api_token == "" and file.rejected
     clock.write(tmp_path / "token", "one")
     clock.now += 2
-    assert (file.snapshot().settings.rag.api_token, file.rejected()) == ("one", None)
+    assert (file.snapshot().settings.rag.api_token, file.rejected) == ("one", None)
 
 
 def test_reload_does_not_wait(path: Path, file: SettingsFile, clock: FileClock) -> None:

@@ -128,10 +128,10 @@ def test_who_starts_with_a_bad_value(tmp_path: Path, text: str, starts: bool) ->
     snapshot = read(tmp_path, text)
     assert (snapshot.bad_setting is not None) == (starts and "prot" not in text)
     if starts:
-        snapshot.require_startable()
+        snapshot.require()
         return
     with pytest.raises(StartRefused) as caught:
-        snapshot.require_startable()
+        snapshot.require()
     assert caught.value.lines[0].startswith(f"{tmp_path}/rag.properties:1: ")
 
 

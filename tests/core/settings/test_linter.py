@@ -132,12 +132,6 @@ def test_a_reference_to_nothing_is_an_error_that_tells_callers_no_name() -> None
     assert (problem.line, problem.stops, settings) == (1, True, Settings())
 
 
-def test_a_flaw_of_the_text_is_an_error_of_its_key() -> None:
-    _, (problem,) = lint([Entry(4, "audit.folder", "x", "Write a backslash twice.")], resolve=as_written)
-    assert (problem.line, problem.key) == (4, "audit.folder")
-    assert problem.message == "Invalid value for audit.folder property. Write a backslash twice."
-
-
 def test_the_instructions_cannot_be_left_out_for_openai() -> None:
     _, (problem,) = linted(("rag.model", "m"), ("rag.addInstructions", "false"))
     assert (problem.line, problem.severity) == (2, "warning")
