@@ -50,14 +50,12 @@ from datafari_rag.core.whole import EmptyDocument
 from datafari_rag.protocols.chat import MAX_MESSAGES, history_for
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
-    activity,
-    citation,
     dated_event,
     is_state_issued,
     of_work,
     partial,
+    proofs,
     session_state,
-    support,
 )
 from datafari_rag.protocols.records import DocumentId, DocumentIds, about, distinct, read, text_at, unknown_names
 from datafari_rag.protocols.request import Incoming, ReplyContext
@@ -282,7 +280,7 @@ class AiAction:
         else:
             content |= _conversation(context, finished)
             content["sources"] = [_source(extract, SOURCE_CHARS, context) for extract in sources.extracts]
-            content |= of_work(sources) | _proofs(finished) | partial(sources)
+            content |= of_work(sources) | _cut(finished) | proofs(finished, sources)
         return {"status": "OK", "content": {**content, "memoryId": _memory_id(context)}}
 
     def stream(self, events: Iterator[WorkEvent], context: ReplyContext) -> Iterator[Json]:
@@ -339,7 +337,8 @@ class AiAction:
             return
         items = [_source(extract, STREAMED_CHARS, context) for extract in sources.extracts]
         yield dated_event("sources.final", {"items": items, **of_work(sources), **partial(sources)}, context)
-        yield dated_event("message.final", {"text": finished.text, **_proofs(finished)}, context)
+        final = {"text": finished.text, **_cut(finished), **proofs(finished, Sources(()))}
+        yield dated_event("message.final", final, context)
         if carried := _conversation(context, finished):
             yield dated_event("conversation", carried, context)
 
@@ -380,14 +379,9 @@ def _restrictions(filters: AiFilters, solr: SolrSettings) -> tuple[Restriction, 
     return tuple(restrictions)
 
 
-def _proofs(finished: Finished) -> Json:
-    """Return what is known after the answer: its citations, a cut, how much is proved, and the steps it took."""
-    return {
-        "citations": [citation(mark) for mark in finished.citations],
-        **({"finish_reason": "length"} if finished.finish_reason == "length" else {}),
-        **support(finished),
-        **activity(finished),
-    }
+def _cut(finished: Finished) -> Json:
+    """Return the keys of an answer that was cut, and of no other."""
+    return {"citations": None, "finish_reason": "length"} if finished.finish_reason == "length" else {}
 
 
 def _source(extract: Extract, most_chars: int, context: ReplyContext) -> Json:

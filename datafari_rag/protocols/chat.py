@@ -40,17 +40,13 @@ from datafari_rag.core.text.language import language_code
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
     closing_context,
-    completion_id,
-    created_s,
+    completion_head,
     fitted_context,
     is_state_issued,
     memory_limits,
-    model_name,
     opening_context,
-    opening_state,
     session_state,
     status_of,
-    with_facts,
 )
 from datafari_rag.protocols.records import DocumentIds, about, distinct, read, text_at, unknown_names
 from datafari_rag.protocols.request import Incoming, ReplyContext
@@ -387,21 +383,46 @@ class ChatProtocol:
         if not self.has_choices:
             return bare
         choice = {"index": 0, "message": message, "finish_reason": finished.finish_reason, "context": about, **state}
-        return {
-            "id": completion_id(context, facts),
-            "object": "chat.completion",
-            "created": created_s(context, facts),
-            "model": model_name(context, facts),
-            "choices": [choice | _filtered(facts)],
-            "usage": None,
-            "system_fingerprint": None,
-            **_copied(facts),
-            **bare,
-        }
+        head = completion_head(context, "chat.completion") | {"choices": [choice | _filtered(facts)]}
+        return {**head, "usage": None, "system_fingerprint": None, **_copied(facts), **bare}
 
     def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
         """Yield one object for each line: role and context first, then words, then what is known only at the end."""
-        return self._lines(events, context) if self.has_message else self._chunks(events, context)
+        for event in events:
+            match event:
+                case Delta():
+                    words: Json = {"content": event.text, "role": "assistant"}
+                    if not self.has_message:
+                        words |= {"function_call": None, "tool_calls": None}
+                    yield self._line(words, context)
+                case Sources():
+                    # No name for it: the texts of the documents would be kept as long as the stream.
+                    yield self._line(
+                        {"role": "assistant"},
+                        context,
+                        context=fitted_context(event),
+                        **self._state(session_state(context, None)),
+                    )
+                case Finished():
+                    state = self._state(session_state(context, event.text)) if is_state_issued(context) else {}
+                    ended = {"context": closing_context(event), **state}
+                    if self.has_message:
+                        yield self._line({}, context, **ended)
+                    else:
+                        ended = {"finish_reason": event.finish_reason, **ended, **_filtered(event.facts)}
+                        yield self._line({}, context, **ended) | _copied(event.facts)
+                case _:  # Failed
+                    yield self.failure(event.error, context.settings)[1]
+
+    def _line(self, delta: Json, reply_context: ReplyContext, /, **beside: object) -> Json:
+        """Return a line with *delta* and what is *beside* it: bare, or as the one choice of a chunk."""
+        if self.has_message:
+            return {"delta": delta, **beside}
+        return {
+            **completion_head(reply_context, "chat.completion.chunk"),
+            "choices": [{"index": 0, "delta": delta, "finish_reason": None, **beside}],
+            "system_fingerprint": reply_context.facts.extras.get("system_fingerprint"),
+        }
 
     def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
         """Return the HTTP status, and the error as text or as an object with code and message."""
@@ -413,60 +434,6 @@ class ChatProtocol:
         if self.is_published:
             return {"sessionState": state}
         return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
-
-    def _lines(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
-        for event in events:
-            match event:
-                case Delta():
-                    yield {"delta": {"content": event.text, "role": "assistant"}}
-                case Sources():
-                    # No name for it: the texts of the documents would be kept as long as the stream.
-                    yield {"delta": {"role": "assistant"}, "context": fitted_context(event)} | self._state(
-                        opening_state(context)
-                    )
-                case Finished():
-                    state = self._state(session_state(context, event.text)) if is_state_issued(context) else {}
-                    yield {"delta": {}, "context": closing_context(event), **state}
-                case _:  # Failed
-                    yield self.failure(event.error, context.settings)[1]
-
-    def _chunks(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
-        for event, facts in with_facts(events):
-            match event:
-                case Sources():
-                    # No name for it: as in lines.
-                    yield _chunk(
-                        {"role": "assistant"},
-                        context,
-                        facts,
-                        context=fitted_context(event),
-                        **self._state(opening_state(context)),
-                    )
-                case Delta():
-                    words: Json = {
-                        "content": event.text,
-                        "role": "assistant",
-                        "function_call": None,
-                        "tool_calls": None,
-                    }
-                    yield _chunk(words, context, facts)
-                case Finished():
-                    state = self._state(session_state(context, event.text)) if is_state_issued(context) else {}
-                    ended = {"finish_reason": event.finish_reason, "context": closing_context(event), **state}
-                    yield _chunk({}, context, facts, **ended, **_filtered(event.facts)) | _copied(event.facts)
-                case _:  # Failed
-                    yield self.failure(event.error, context.settings)[1]
-
-
-def _chunk(delta: Json, reply_context: ReplyContext, facts: ModelFacts, /, **of_choice: object) -> Json:
-    return {
-        "id": completion_id(reply_context, facts),
-        "object": "chat.completion.chunk",
-        "created": created_s(reply_context, facts),
-        "model": model_name(reply_context, facts),
-        "choices": [{"index": 0, "delta": delta, "finish_reason": None, **of_choice}],
-        "system_fingerprint": facts.extras.get("system_fingerprint"),
-    }
 
 
 def _copied(facts: ModelFacts) -> Json:

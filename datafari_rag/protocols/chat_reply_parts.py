@@ -7,16 +7,18 @@ Plain values only. A line that opens a stream is kept under a size that every kn
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import cast
 
 from datafari_rag.core.answer import conversations
 from datafari_rag.core.answer.output_filter import neutral
 from datafari_rag.core.ask import ActivityStep, ChatMessage, StepKind
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
+from datafari_rag.core.events import Finished, Sources, Thought
 from datafari_rag.core.settings.table import ChatSettings
+from datafari_rag.core.text.sizes import longest_prefix
 from datafari_rag.protocols.request import ReplyContext
 
 Json = dict[str, object]
@@ -73,16 +75,16 @@ def of_work(sources: Sources) -> Json:
     return keys
 
 
-def support(finished: Finished) -> Json:
-    """Return the key that says how much of the answer is proved, and what was changed for that; nothing where unknown.
-
-    Places are code points of the answer with real line breaks, as those of citations.
+def proofs(finished: Finished, sources: Sources) -> Json:
     """
-    result = finished.support
-    if result is None:
-        return {}
-    return {
-        "support": {
+    Return what is known after the answer: its citations, what to know of its *sources*, its support, and the steps.
+
+    `support` says how much of the answer is proved, and what was changed for that; places are code points of the answer
+    with real line breaks, as those of citations. `activity` and `spent` are there where one search was not all.
+    """
+    keys: Json = {"citations": [citation(mark) for mark in finished.citations], **partial(sources)}
+    if (result := finished.support) is not None:
+        keys["support"] = {
             "score": result.share,
             "checked": result.checked,
             "verified": result.verified,
@@ -93,25 +95,18 @@ def support(finished: Finished) -> Json:
             "dropped": result.dropped,
             "replaced": "nothing" if result.is_replaced else None,
         }
-    }
-
-
-def activity(finished: Finished) -> Json:
-    """Return what was done for the answer and what it took together; nothing where one search was all."""
-    if finished.activity is None:
-        return {}
-    spent = finished.activity.spent
-    return {
-        "activity": [_activity_step(step) for step in finished.activity.steps],
-        "spent": {
+    if finished.activity is not None:
+        spent = finished.activity.spent
+        keys["activity"] = [_activity_step(step) for step in finished.activity.steps]
+        keys["spent"] = {
             "effort": finished.activity.effort,
             "searches": spent.searches,
             "modelCalls": spent.model_calls,
             "inputTokens": spent.input_tokens,
             "outputTokens": spent.output_tokens,
             "elapsedMs": round(spent.elapsed_ms, 2),
-        },
-    }
+        }
+    return keys
 
 
 def _activity_step(step: ActivityStep) -> Json:
@@ -128,23 +123,20 @@ def _activity_step(step: ActivityStep) -> Json:
 
 def closing_context(finished: Finished) -> Json:
     """Return the `context` that is known after the answer."""
-    return {
-        "citations": [citation(mark) for mark in finished.citations],
-        "followup_questions": None if finished.followups is None else list(finished.followups),
-        "finish_reason": finished.finish_reason,
-        **support(finished),
-        **activity(finished),
-    }
+    followups = None if finished.followups is None else list(finished.followups)
+    # Citations come first, as `proofs` has them.
+    beside = {"citations": None, "followup_questions": followups, "finish_reason": finished.finish_reason}
+    return beside | proofs(finished, Sources(()))
 
 
 def data_points(extracts: Sequence[Extract]) -> Json:
-    """Return one `label: text` for each document, best first, on one line each."""
-    return {"text": point_texts(extracts), "images": [], "citations": [extract.label for extract in extracts]}
+    """
+    Return one `label: text` for each document, best first, on one line each.
 
-
-def point_texts(extracts: Sequence[Extract]) -> list[str]:
-    """Return what clients show of each document: they split at the first colon and space, which no label has."""
-    return [f"{extract.label}: {' '.join(extract.text.splitlines())}" for extract in extracts]
+    Clients split it at the first colon and space, which no label has.
+    """
+    texts = [f"{extract.label}: {' '.join(extract.text.splitlines())}" for extract in extracts]
+    return {"text": texts, "images": [], "citations": [extract.label for extract in extracts]}
 
 
 def thought(step: Thought) -> Json:
@@ -167,62 +159,37 @@ def memory_limits(chat: ChatSettings) -> conversations.StateLimits:
     return conversations.StateLimits(limits.messages, limits.memory_bytes, float(limits.memory_age_s))
 
 
-def session_state(context: ReplyContext, text: str) -> object:
+def session_state(context: ReplyContext, text: str | None) -> object:
     """
-    Return the state that goes back: a signed memory of the last turns where that is on, else the client's own.
+    Return the state that goes back: a signed memory of the last turns where one is issued, else the client's own.
 
-    *text* is the whole answer. A client with its own state keeps it.
+    *text* is the whole answer; None before it is known, when no memory can be issued. A client with its own state
+    keeps it.
     """
-    state, settings = context.ask.session_state, context.settings
-    if not settings.chat.memory_enabled or not (state is None or conversations.is_ours(state)):
-        return state
+    if not is_state_issued(context):
+        return context.ask.session_state
+    if text is None:
+        return None
     turns = (*context.ask.history, ChatMessage("user", context.ask.question), ChatMessage("assistant", text))
-    return conversations.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings.chat))
+    limits = memory_limits(context.settings.chat)
+    return conversations.issued(turns, context.signing, now_s=context.now_s, limits=limits)
 
 
 def is_state_issued(context: ReplyContext) -> bool:
-    """Return whether the state is known only after the answer."""
+    """Return whether the state is made here, and known only after the answer."""
     state = context.ask.session_state
     return context.settings.chat.memory_enabled and (state is None or conversations.is_ours(state))
 
 
-def opening_state(context: ReplyContext) -> object:
-    """Return the state that the first line of a stream can carry: the client's own, null before one is issued."""
-    return None if is_state_issued(context) else context.ask.session_state
-
-
-def with_facts(events: Iterator[Event]) -> Iterator[tuple[Event, ModelFacts]]:
-    """
-    Yield each event with what was known of the model when its first words came, the same for all.
-
-    Sources wait for those words, so that even the first line of a stream can name the model.
-    """
-    last_sources: Sources | None = None
-    facts: ModelFacts | None = None
-    for event in events:
-        if isinstance(event, Sources):
-            last_sources = event
-            continue
-        facts = facts or event.facts or UNKNOWN_MODEL
-        if last_sources is not None:
-            yield last_sources, facts
-            last_sources = None
-        yield event, facts
-
-
-def completion_id(context: ReplyContext, facts: ModelFacts) -> str:
-    """Return the model's own id of its reply where it gave one, else ours."""
-    return facts.id or f"chatcmpl-{context.id}"
-
-
-def model_name(context: ReplyContext, facts: ModelFacts) -> str:
-    """Return the name of the model that answered, as it calls itself where it does."""
-    return facts.name or context.ask.model or context.settings.rag.model
-
-
-def created_s(context: ReplyContext, facts: ModelFacts) -> int:
-    """Return when the answer was made, in seconds since 1970, by the model's clock where it says."""
-    return facts.created or int(context.now_s)
+def completion_head(context: ReplyContext, kind: str) -> Json:
+    """Return how a completion, or a chunk of one, begins: by the id, time and name that the model gave, else ours."""
+    facts = context.facts
+    return {
+        "id": facts.id or f"chatcmpl-{context.id}",
+        "object": kind,
+        "created": facts.created or int(context.now_s),
+        "model": facts.name or context.ask.model or context.settings.rag.model,
+    }
 
 
 def status_of(error: RagError) -> int:
@@ -254,7 +221,8 @@ def fitted_context(sources: Sources, *, room: int = MAX_LINE_BYTES) -> Json:
     lighter = whole | {"thoughts": [_lightened(thought(step), each) for step in sources.thoughts]}
     if size_of(lighter) <= room:
         return lighter
-    texts, points = point_texts(sources.extracts), data_points(sources.extracts)
+    points = data_points(sources.extracts)
+    texts = cast("list[str]", points["text"])
     rest = room - size_of(lighter | {"data_points": points | {"text": []}})
     share = rest // max(1, len(texts)) - 4
     return lighter | {"data_points": points | {"text": [_cut(text, share) for text in texts]}}
@@ -271,8 +239,4 @@ def _cut(text: str, room: int) -> str:
     """Return the longest head of *text* that has at most *room* bytes when escaped."""
     if len(json.dumps(text)) <= room:
         return text
-    low, high = 0, min(len(text), max(room, 0))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if len(json.dumps(text[:middle])) + 8 <= room else (low, middle - 1)
-    return text[:low] + " …"
+    return text[: longest_prefix(text, room, lambda head: len(json.dumps(head)) + 8, room)] + " …"

@@ -19,7 +19,7 @@ from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.select_parameters import merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.protocols.chat_reply_parts import activity, citation, dated_event, partial, support, thought
+from datafari_rag.protocols.chat_reply_parts import dated_event, partial, proofs, thought
 from datafari_rag.protocols.records import text_at
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
@@ -112,10 +112,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     content: dict[str, object] = {
         "message": LINE_BREAKS[context.ask.linebreaks or "escaped"](finished.text),
         "documents": [_document(extract, context) for extract in sources.extracts],
-        "citations": [citation(each) for each in finished.citations],
-        **partial(sources),
-        **support(finished),
-        **activity(finished),
+        **proofs(finished, sources),
     }
     if finished.finish_reason == "length":
         content["finish_reason"] = "length"

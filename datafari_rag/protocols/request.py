@@ -9,7 +9,7 @@ from typing import Protocol
 from datafari_rag.core.answer.conversations import NO_SIGNING, Signing
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.errors import NotAllowed, RagError
-from datafari_rag.core.events import Answer, Event, Finished, KeptTurn
+from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Finished, KeptTurn, ModelFacts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import estimate
 
@@ -51,8 +51,6 @@ class Incoming:
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Attachment, ...] = ()
-    user_name: str | None = None
-    """Who was proved to be asking, for what is bound to them (signed memory); set by the edge, never by the request."""
     now_s: float = 0.0
     """Seconds since 1970 when the request came."""
     base_url: str = ""
@@ -78,14 +76,14 @@ class ReplyContext:
     settings: Settings
     id: str
     now_s: float
-    user_name: str | None = None
-    """As in `Incoming`. The client's session state is in the ask."""
     base_url: str = ""
     """The address under which readers reach this service's pages, without a final slash."""
     clock: Callable[[], float] | None = None
     """Seconds since the epoch, for dialects that date each line; None means all at *now_s*."""
     signing: Signing = NO_SIGNING
     """As in `Incoming`."""
+    facts: ModelFacts = UNKNOWN_MODEL
+    """What was known of the model when its first words came: even the first line of a stream can name it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,30 +45,28 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
     return error.code, {"error": {"code": error.code, "label": error.label, "reason": error.reason}}
 
 
-def ascii_only(value: Mapping[str, object]) -> bytes:
-    """Return *value* as JSON in which every character beyond ASCII is an escape (orjson cannot do that)."""
-    encoded = plain(value)
-    return encoded if encoded.isascii() else json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+def _written(before: bytes, after: bytes, *, is_ascii: bool = False) -> Encode:
+    """
+    Return what writes a value as a line of a stream between *before* and *after*.
 
+    Every character beyond ASCII is an escape where *is_ascii* (orjson cannot do that); else the three of them are at
+    which readers of text end a line.
+    """
 
-def one_line(value: Mapping[str, object]) -> bytes:
-    """Return *value* as `plain` does, without the three characters beyond ASCII at which readers of text end a line."""
-    encoded = plain(value)
-    if not encoded.isascii():
+    def line(value: Mapping[str, object]) -> bytes:
+        encoded = plain(value)
+        if encoded.isascii():
+            return before + encoded + after
+        if is_ascii:
+            return before + json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii") + after
         for character, escape in _LINE_ENDS:
             encoded = encoded.replace(character, escape)
-    return encoded
+        return before + encoded + after
+
+    return line
 
 
-def _line(encode: Encode) -> Encode:
-    def encode_line(value: Mapping[str, object]) -> bytes:
-        return encode(value) + b"\n"
-
-    return encode_line
-
-
-def _event(value: Mapping[str, object]) -> bytes:
-    return b"data: " + one_line(value) + b"\n\n"
+_event = _written(b"data: ", b"\n\n")
 
 
 def _named_event(value: Mapping[str, object]) -> bytes:
@@ -86,10 +84,10 @@ class Encoding:
     last: bytes = b""
 
 
-NDJSON = Encoding(plain, _line(one_line), "application/x-ndjson")
-ASCII_NDJSON = Encoding(plain, _line(ascii_only), "application/x-ndjson")
-JSON_LINES = Encoding(plain, _line(ascii_only), "application/json-lines")
-JSONL = Encoding(plain, _line(ascii_only), "application/jsonl")
+NDJSON = Encoding(plain, _written(b"", b"\n"), "application/x-ndjson")
+ASCII_NDJSON = Encoding(plain, _written(b"", b"\n", is_ascii=True), "application/x-ndjson")
+JSON_LINES = Encoding(plain, _written(b"", b"\n", is_ascii=True), "application/json-lines")
+JSONL = Encoding(plain, _written(b"", b"\n", is_ascii=True), "application/jsonl")
 SSE = Encoding(plain, _event, "text/event-stream", b"data: [DONE]\n\n")
 EVENTS = Encoding(plain, _event, "text/event-stream")
 """Server-sent events of which the last object is the end."""

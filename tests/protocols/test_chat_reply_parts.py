@@ -16,7 +16,6 @@ from datafari_rag.protocols.chat_reply_parts import (
     data_points,
     fitted_context,
     is_state_issued,
-    opening_state,
     session_state,
     size_of,
 )
@@ -75,4 +74,4 @@ def test_a_state_is_issued_only_where_the_client_has_none(settings: Settings, se
     state: Any = session_state(told, "answer")
     assert is_state_issued(told) is is_issued
     assert (state.keys() == {KEY} and state != sent if is_issued else state == sent) is True
-    assert opening_state(told) == (None if is_issued else sent)
+    assert session_state(told, None) == (None if is_issued else sent)

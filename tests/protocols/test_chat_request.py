@@ -134,7 +134,7 @@ def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be(
     with pytest.raises(BadRequest, match="at most 200100 bytes"):
         read(asking(session_state={"datafari_rag": "x" * 300_000}), roomy, signing=FakeSigning())
     with pytest.raises(BadRequest, match="at most 65536 bytes"):
-        read(asking(session_state=state), user_name="alice")
+        read(asking(session_state=state))
 
 
 def test_files_sent_along_are_sources() -> None:

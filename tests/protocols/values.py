@@ -65,6 +65,6 @@ def asking(text: str = "Who ate?", **more: object) -> dict[str, object]:
     return {"messages": [{"role": "user", "content": text}], **more}
 
 
-def context(settings: Settings | None = None, user_name: str | None = None, **ask: Any) -> ReplyContext:
+def context(settings: Settings | None = None, **ask: Any) -> ReplyContext:
     """Return what a reply needs besides the answer."""
-    return ReplyContext(Ask(**{"question": "Who ate?", **ask}), settings or Settings(), "id-7", 1000.0, user_name)
+    return ReplyContext(Ask(**{"question": "Who ate?", **ask}), settings or Settings(), "id-7", 1000.0, facts=FACTS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import cast
 from urllib.parse import quote, urlencode, urlsplit
@@ -22,7 +22,7 @@ from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.sizes import cut_at, longest_prefix
-from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, of_work, partial, support
+from datafari_rag.protocols.chat_reply_parts import Json, citation, of_work, partial, proofs
 from datafari_rag.protocols.mcp.messages import (
     RpcRequest,
     error_result,
@@ -114,11 +114,11 @@ def fetched(document: Document, span: tuple[int, int], room: Room, most_tokens: 
 
 def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     """Return the answer; where all of it is too large, the last citations and then the last documents go."""
-    citations = [citation(mark) for mark in finished.citations]
     documents = [{**_named(extract.document, room), "label": extract.label} for extract in sources.extracts]
-    result: Json = {"answer": finished.text, "finish_reason": finished.finish_reason, **partial(sources)}
-    result |= support(finished) | activity(finished) | of_work(sources)
-    result |= {"citations": citations, "documents": documents, "truncated": False}
+    result: Json = {"answer": finished.text, "finish_reason": finished.finish_reason}
+    proved = proofs(finished, sources)
+    citations = proved.pop("citations")
+    result |= proved | of_work(sources) | {"citations": citations, "documents": documents, "truncated": False}
     return _within(result, ("documents", "citations"), room)[0]
 
 
@@ -212,7 +212,7 @@ class AnswerCall:
             NoQuery, QueryTooLong, ContextTooLong: the question cannot be taken.
         """
         is_streamed = self.request.progress_token is not None and STREAM in incoming.headers.get("accept", "")
-        return replace(self.request.arguments(self.takes).ask(incoming, settings), is_streamed=is_streamed)
+        return self.request.arguments(self.takes).ask(incoming, settings, is_streamed=is_streamed)
 
     def reply(self, answer: Answer, context: ReplyContext) -> Json:
         """Return the whole answer as the tool's result."""

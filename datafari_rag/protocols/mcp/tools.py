@@ -8,7 +8,7 @@ The schemas that agents see are those of the records by which arguments are read
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -82,10 +82,10 @@ class Narrowed(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         about("The only documents to search, by their ids. An empty list finds nothing. Default: all."),
     ] = UNSET
 
-    def narrowed(self, ask: Ask, settings: Settings) -> Ask:
-        """Return *ask* within these filters and documents. Raises: BadRequest."""
+    def narrowing(self, settings: Settings) -> dict[str, Any]:
+        """Return these filters and documents as an ask has them. Raises: BadRequest."""
         documents = None if self.documents is UNSET else distinct(self.documents)
-        return replace(ask, restrictions=restrictions_of(self.filters, facets_of(settings.solr)), documents=documents)
+        return {"restrictions": restrictions_of(self.filters, facets_of(settings.solr)), "documents": documents}
 
 
 class SearchArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # the row has its text
@@ -95,7 +95,7 @@ class SearchArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noq
     def ask(self, settings: Settings) -> Ask:
         """Return what is searched: short passages of many documents. Raises: BadRequest."""
         budget = TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, self.rows)
-        return self.narrowed(Ask(self.query, token_budget=budget, max_documents=self.rows), settings)
+        return Ask(self.query, token_budget=budget, max_documents=self.rows, **self.narrowing(settings))
 
 
 class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
@@ -133,18 +133,19 @@ class AnswerArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noq
         about("The conversation before the question, the oldest turn first.", max_length=MAX_TURNS),
     ] = []
 
-    def ask(self, incoming: Incoming, settings: Settings) -> Ask:
+    def ask(self, incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         """Return the question. Raises: BadRequest, ContextTooLong."""
         effort, unread = effort_of(None if self.effort is UNSET else self.effort)
         said = [(turn.role, text_at(f"history[{n}].content", turn.content)) for n, turn in enumerate(self.history)]
-        ask = Ask(
+        return Ask(
             question=text_at("question", self.question),
             accept_language=incoming.headers.get("accept-language"),
             history=history_for([ChatMessage(*turn) for turn in said], self.question, incoming, settings),
             effort=effort,
             ignored=unread,
+            is_streamed=is_streamed,
+            **self.narrowing(settings),
         )
-        return self.narrowed(ask, settings)
 
 
 class CheckArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
@@ -160,10 +161,10 @@ class SummarizeArguments(Struct, frozen=True, forbid_unknown_fields=True):  # no
     length: Annotated[Literal["short", "medium", "long"], about("How long: 3, 6 or 12 sentences.")] = "medium"
     language: Language = ""
 
-    def ask(self, incoming: Incoming, settings: Settings) -> Ask:
+    def ask(self, incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         """Return the work. Raises: BadRequest."""
         work = DocumentWork("summarize", self.length)
-        return Ask("", language=_code_of(self.language), document_ids=(self.id,), work=work)
+        return Ask("", language=_code_of(self.language), document_ids=(self.id,), work=work, is_streamed=is_streamed)
 
 
 class CompareArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
@@ -177,7 +178,7 @@ class CompareArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa
     ] = ""
     language: Language = ""
 
-    def ask(self, incoming: Incoming, settings: Settings) -> Ask:
+    def ask(self, incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         """Return the work. Raises: BadRequest."""
         is_bare = not self.question.strip()
         return Ask(
@@ -186,6 +187,7 @@ class CompareArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa
             language=_code_of(self.language),
             document_ids=distinct(self.ids),
             work=DocumentWork("synthesize"),
+            is_streamed=is_streamed,
         )
 
 

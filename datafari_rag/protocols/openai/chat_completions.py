@@ -28,23 +28,13 @@ from datafari_rag.core.errors import (
     RagError,
     TooManyValues,
 )
-from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat import MAX_MESSAGES, SearchSteps, body_of, read_steps
-from datafari_rag.protocols.chat_reply_parts import (
-    Json,
-    activity,
-    citation,
-    completion_id,
-    created_s,
-    model_name,
-    partial,
-    support,
-    with_facts,
-)
+from datafari_rag.protocols.chat_reply_parts import Json, completion_head, proofs
 from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.openai.renderings import (
     may_pass_through,
@@ -64,51 +54,38 @@ _READ_CHARS = 20_000
 """How much of a prompt is looked at for the words of a row."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPrompt:
-    """A kind of prompt: how it *begins*, words that it *holds*, and the *answer* where there is no model."""
+_EMPTY_REPLIES = {
+    "title": '{"title": ""}',
+    "follow_ups": '{"follow_ups": []}',
+    "tags": '{"tags": []}',
+    "queries": '{"queries": []}',
+    "prompt": '{"prompt": ""}',
+    "text": '{"text": ""}',
+}
+"""What a reply to a task of Open WebUI is without a model, by the key that the task names first."""
 
-    name: str
-    begins: str
-    holds: str = ""
-    answer: str = NO_MODEL
-    is_task: bool = True
-    in_system: bool = False
-    """Whether it is in a system message; in any other row such a message is the person's own choice."""
+_TASK, _QUESTION = "### Task:", "### Task:\nRespond to the user query"
+_OTHER_TASKS = (
+    "Your task is to reflect the speaker's likely facial expression",
+    "You have been provided with a set of responses from various models",
+)
+_TOOLS_OFFERED = ("Available Tools: ", "Your task is to choose and return the correct tool")
+"""How a system message begins that wants a tool chosen, and what it holds."""
 
 
-def task_of(question: str, history: Sequence[ChatMessage]) -> TaskPrompt | None:
-    """Return the row of a request that no person wrote, None for a question."""
+def task_reply(question: str, history: Sequence[ChatMessage]) -> str | None:
+    """
+    Return what answers a prompt that no person wrote where there is no model; None for a question.
+
+    The prompts are those of Open WebUI. Its own documents around a person's question are to be answered.
+    """
     prompt = question[:_READ_CHARS].lstrip()
     system = "\n".join(turn.text[:_READ_CHARS] for turn in history if turn.role == "system").lstrip()
-    for row in TASK_PROMPTS:
-        head = system if row.in_system else prompt
-        if head.startswith(row.begins) and row.holds in head:
-            return row if row.is_task else None
-    return None
-
-
-TASK_PROMPTS = (
-    # Open WebUI's own documents around a person's question: that is to be answered.
-    TaskPrompt("question", "### Task:\nRespond to the user query", is_task=False),
-    TaskPrompt("title_generation", "### Task:", '"title"', '{"title": ""}'),
-    TaskPrompt("follow_up_generation", "### Task:", '"follow_ups"', '{"follow_ups": []}'),
-    TaskPrompt("tags_generation", "### Task:", '"tags"', '{"tags": []}'),
-    TaskPrompt("query_generation", "### Task:", '"queries"', '{"queries": []}'),
-    TaskPrompt("image_prompt_generation", "### Task:", '"prompt"', '{"prompt": ""}'),
-    TaskPrompt("autocomplete_generation", "### Task:", '"text"', '{"text": ""}'),
-    TaskPrompt("any other", "### Task:"),
-    TaskPrompt("emoji_generation", "Your task is to reflect the speaker's likely facial expression"),
-    TaskPrompt(
-        "function_calling",
-        "Available Tools: ",
-        "Your task is to choose and return the correct tool",
-        '{"tool_calls": []}',
-        in_system=True,
-    ),
-    TaskPrompt("moa_response_generation", "You have been provided with a set of responses from various models"),
-)
-"""The tasks of Open WebUI, by its names for them; the first row that fits counts."""
+    if system.startswith(_TOOLS_OFFERED[0]) and _TOOLS_OFFERED[1] in system:
+        return '{"tool_calls": []}'
+    if prompt.startswith(_TASK) and not prompt.startswith(_QUESTION):
+        return next((reply for key, reply in _EMPTY_REPLIES.items() if f'"{key}"' in prompt), NO_MODEL)
+    return NO_MODEL if prompt.startswith(_OTHER_TASKS) else None
 
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
@@ -207,73 +184,59 @@ class CompletionRequest(GenerationRequest, frozen=True, kw_only=True):
     functions: Annotated[Any, about("The older name of tools.")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+def asked(
+    record: GenerationRequest,
+    conversation: tuple[str, tuple[ChatMessage, ...]],
+    incoming: Incoming,
+    settings: Settings,
+    *,
+    ratio: float | None,
+    max_tokens: int | None,
+    index: str | None,
+    ignored: tuple[str, ...],
+    **common: Any,
+) -> Ask | Task:
     """
-    What a request of /v1 wants besides its conversation.
+    Return the ask of a request of /v1, or the task where a program wrote the question.
 
-    *model* is the one that the model's server is asked for, None where a model of this service answers. *is_plain*:
-    documents are chosen as in every other dialect, else within KAITO's *ratio* of the window. *sampling* goes to the
-    model as it came.
+    With a *ratio* documents get KAITO's share of the window; None: a model of this service reads the same fields as in
+    every other dialect, so that it answers the same. *common* is in both.
+
+    Raises:
+        ContextTooLong, QueryTooLong: the conversation does not fit the window; the question is over the limit.
     """
-
-    index: str | None
-    model: str | None
-    is_plain: bool
-    is_streamed: bool
-    temperature: float | None
-    max_tokens: int | None
-    sampling: Mapping[str, object]
-    ignored: tuple[str, ...]
-    steps: SearchSteps
-    reply_as: object
-    ratio: float = RATIO
-
-    def ask(
-        self, question: str, history: tuple[ChatMessage, ...], incoming: Incoming, settings: Settings
-    ) -> Ask | Task:
-        """
-        Return the ask, or the task where a program wrote the question.
-
-        Raises:
-            ContextTooLong, QueryTooLong: the conversation does not fit the window; the question is over the limit.
-        """
-        common: dict[str, Any] = {
-            "question": question,
-            "history": history,
-            "model": self.model,
-            "is_streamed": self.is_streamed,
-            "temperature": self.temperature,
-            "sampling": self.sampling,
-            "reply_as": self.reply_as,
-        }
-        row = task_of(question, history)
-        if row is not None:
-            return Task(Ask(**common, max_tokens=self.max_tokens, ignored=self.ignored), row.answer)
-        tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
-        limits = settings.openai.limits
-        window = token_budget.Window(settings.llm.context_window, limits.reserve_tokens)
-        token_budget.checked(tokens, window)
-        if len(question) > MAX_QUESTION_CHARS:
-            raise QueryTooLong(field="messages")
-        most = token_budget.clamped(self.max_tokens, tokens, window)
-        room = token_budget.for_documents(window, prompt_tokens=tokens, max_tokens=most, ratio=self.ratio)
-        lowered = f"max_tokens ({self.max_tokens}) is greater than what the window has left. Setting to {most}."
-        effort, unread = effort_of(self.steps.effort)
-        return Ask(
-            **common,
-            accept_language=incoming.headers.get("accept-language"),
-            index=self.index,
-            max_tokens=most,
-            # A model of this service reads the same fields as in every other dialect, so that it answers the same.
-            token_budget=None if self.is_plain else TokenBudget(room, limits.node_tokens, settings.rag.max_files),
-            has_whole_history=True,
-            documents=self.steps.basket,
-            effort=effort,
-            limits=self.steps.limits(),
-            ignored=(*self.ignored, *unread),
-            warnings=() if most == self.max_tokens else (lowered,),
-        )
+    question, history = conversation
+    common |= {"question": question, "history": history, "is_streamed": bool(record.stream)}
+    common["temperature"] = record.temperature
+    reply = task_reply(question, history)
+    if reply is not None:
+        return Task(Ask(**common, max_tokens=max_tokens, ignored=ignored), reply)
+    tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
+    limits = settings.openai.limits
+    window = token_budget.Window(settings.llm.context_window, limits.reserve_tokens)
+    token_budget.checked(tokens, window)
+    if len(question) > MAX_QUESTION_CHARS:
+        raise QueryTooLong(field="messages")
+    most = token_budget.clamped(max_tokens, tokens, window)
+    lowered = f"max_tokens ({max_tokens}) is greater than what the window has left. Setting to {most}."
+    budget = None
+    if ratio is not None:
+        room = token_budget.for_documents(window, prompt_tokens=tokens, max_tokens=most, ratio=ratio)
+        budget = TokenBudget(room, limits.node_tokens, settings.rag.max_files)
+    effort, unread = effort_of(record.effort)
+    return Ask(
+        **common,
+        accept_language=incoming.headers.get("accept-language"),
+        index=index,
+        max_tokens=most,
+        token_budget=budget,
+        has_whole_history=True,
+        documents=record.basket,
+        effort=effort,
+        limits=record.limits(),
+        ignored=(*ignored, *unread),
+        warnings=() if most == max_tokens else (lowered,),
+    )
 
 
 def unheeded(names: Iterable[str], settings: Settings) -> tuple[str, ...]:
@@ -430,20 +393,20 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
     sent = [name for name in (*_OF_EVERY_MODEL, *SENT_ON) if body.get(name) is not None]
     unread = unheeded((name for name in sent if name != "stream_options"), settings)
     noted = (*left_out, *unknown_names(CompletionRequest, body)[:_MAX_NOTED], *unread)
-    wanted = Wanted(
-        index=index or (None if ours is None else ours.index),
-        model=(routed.model or None) if ours is None else None,
-        is_plain=ours is not None and index is None and routed.context_token_ratio is None,
-        is_streamed=bool(record.stream),
-        temperature=record.temperature,
+    is_plain = ours is not None and index is None and routed.context_token_ratio is None
+    return asked(
+        record,
+        split(_turns_of(messages)),
+        incoming,
+        settings,
+        ratio=None if is_plain else routed.context_token_ratio or RATIO,
         max_tokens=record.max_completion_tokens if record.max_tokens is None else record.max_tokens,
-        sampling={name: body[name] for name in SENT_ON if body.get(name) is not None},
+        index=index or (None if ours is None else ours.index),
         ignored=tuple(dict.fromkeys(noted)),
-        steps=record,
+        model=(routed.model or None) if ours is None else None,
+        sampling={name: body[name] for name in SENT_ON if body.get(name) is not None},
         reply_as=CompletionStyle(None if ours is None else ours.name, CHAT_HEADER in incoming.headers),
-        ratio=RATIO if routed.context_token_ratio is None else routed.context_token_ratio,
     )
-    return wanted.ask(*split(_turns_of(messages)), incoming, settings)
 
 
 def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
@@ -470,32 +433,16 @@ def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
 def reply(answer: Answer, context: ReplyContext) -> Json:
     """Return the completion with `source_nodes` and `citations` in addition to its one choice."""
     finished = answer.finished
-    extras = finished.facts.extras
+    message: Json = {"role": "assistant", "content": finished.text, "refusal": None}
+    message["annotations"] = _nested(finished, context.base_url)
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finished.finish_reason}
     return {
-        "id": completion_id(context, finished.facts),
-        "object": "chat.completion",
-        "created": created_s(context, finished.facts),
-        "model": _model_name(context, finished.facts),
-        "choices": [
-            {
-                "index": 0,
-                "message": {
-                    "role": "assistant",
-                    "content": finished.text,
-                    "refusal": None,
-                    "annotations": _nested(finished, context.base_url),
-                },
-                "logprobs": None,
-                "finish_reason": finished.finish_reason,
-            }
-        ],
-        "usage": extras.get("usage"),
-        "system_fingerprint": extras.get("system_fingerprint"),
+        **_head(context, "chat.completion"),
+        "choices": [choice],
+        "usage": finished.facts.extras.get("usage"),
+        "system_fingerprint": finished.facts.extras.get("system_fingerprint"),
         "source_nodes": nodes_of(answer.sources.extracts, context.settings.server.root),
-        "citations": [citation(mark) for mark in finished.citations],
-        **partial(answer.sources),
-        **support(finished),
-        **activity(finished),
+        **proofs(finished, answer.sources),
     }
 
 
@@ -505,31 +452,27 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
 
     A failure is last. The citations are one chunk of annotations, or Open WebUI's source events.
     """
-    style, partly = _style_of(context.ask), {}
-    common: Json = {}
-    for event, facts in with_facts(events):
-        common = common or _common(context, facts)
+    has_source_events, sources = _style_of(context.ask).has_source_events, Sources(())
+    common = {**_head(context, "chat.completion.chunk"), "choices": []}
+    options = context.ask.sampling.get("stream_options")
+    if isinstance(options, Mapping) and options.get("include_usage") is True:
+        common["usage"] = None
+    for event in events:
         match event:
-            case Sources():
-                partly = partial(event)
-                extra = status_event(event.extracts, event.language) if style.has_source_events else {}
-                yield _chunk(common, {"role": "assistant", "content": ""}) | extra
             case Delta():
                 yield _chunk(common, {"content": event.text})
+            case Sources():
+                sources = event
+                extra = status_event(event.extracts, event.language) if has_source_events else {}
+                yield _chunk(common, {"role": "assistant", "content": ""}) | extra
             case Finished():
-                if style.has_source_events:
+                if has_source_events:
                     shown = source_events(event.citations, event.extracts, context.base_url)
                     yield from (_chunk(common, {}) | each for each in shown)
                 elif citations := _nested(event, context.base_url):
                     yield _chunk(common, {"annotations": citations})
-                extras = {
-                    "source_nodes": nodes_of(event.extracts, context.settings.server.root),
-                    "citations": [citation(mark) for mark in event.citations],
-                    **partly,
-                    **support(event),
-                    **activity(event),
-                }
-                yield _chunk(common, {}, finish_reason=event.finish_reason) | extras
+                nodes = {"source_nodes": nodes_of(event.extracts, context.settings.server.root)}
+                yield _chunk(common, {}, finish_reason=event.finish_reason) | nodes | proofs(event, sources)
                 if "usage" in common:
                     yield {**common, "usage": event.facts.extras.get("usage")}
             case _:  # Failed
@@ -568,20 +511,6 @@ def _pass_through(body: Mapping[str, object]) -> PassThrough:
     return PassThrough(passed, is_streamed=passed.get("stream") is True)
 
 
-def _common(context: ReplyContext, facts: ModelFacts) -> Json:
-    """Return what all chunks of a stream have in common."""
-    common: Json = {
-        "id": completion_id(context, facts),
-        "object": "chat.completion.chunk",
-        "created": created_s(context, facts),
-        "model": _model_name(context, facts),
-        "choices": [],
-    }
-    options = context.ask.sampling.get("stream_options")
-    wants_usage = isinstance(options, Mapping) and options.get("include_usage") is True
-    return common | {"usage": None} if wants_usage else common
-
-
 def _chunk(common: Json, delta: Json, *, finish_reason: str | None = None) -> Json:
     return {**common, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}]}
 
@@ -590,5 +519,7 @@ def _style_of(ask: Ask) -> CompletionStyle:
     return ask.reply_as if isinstance(ask.reply_as, CompletionStyle) else CompletionStyle()
 
 
-def _model_name(context: ReplyContext, facts: ModelFacts) -> str:
-    return _style_of(context.ask).model or model_name(context, facts)
+def _head(context: ReplyContext, kind: str) -> Json:
+    """Return how a completion or a chunk begins; a model of this service has the name that the caller used."""
+    head, name = completion_head(context, kind), _style_of(context.ask).model
+    return head if name is None else head | {"model": name}

@@ -24,20 +24,12 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.settings.table import ChatSettings, Settings
 from datafari_rag.protocols.chat import MAX_MESSAGES, body_of, read_steps
-from datafari_rag.protocols.chat_reply_parts import (
-    Json,
-    activity,
-    citation,
-    memory_limits,
-    partial,
-    support,
-    with_facts,
-)
+from datafari_rag.protocols.chat_reply_parts import Json, memory_limits, proofs
 from datafari_rag.protocols.openai.chat_completions import (
     MAX_PARTS,
     ROLES,
     GenerationRequest,
-    Wanted,
+    asked,
     split,
     unheeded,
 )
@@ -267,23 +259,20 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     }
     unread = unheeded((name for name, value in sent.items() if value is not None), settings)
     sampling = {"top_p": body.get("top_p"), "response_format": form}
-    wanted = Wanted(
-        index=ours.index,
-        model=None,
-        is_plain=True,
-        is_streamed=bool(record.stream),
-        temperature=record.temperature,
+    named = (name for name in body if name in WITHOUT_EFFECT)
+    of_text = (f"text.{name}" for name in unknown_names(ResponseText, body.get("text")))
+    return asked(
+        record,
+        turns,
+        incoming,
+        settings,
+        ratio=None,
         max_tokens=record.max_output_tokens,
+        index=ours.index,
+        ignored=(*named, *of_text, *unread),
         sampling={name: value for name, value in sampling.items() if value is not None},
-        ignored=(
-            *(name for name in body if name in WITHOUT_EFFECT),
-            *(f"text.{name}" for name in unknown_names(ResponseText, body.get("text"))),
-            *unread,
-        ),
-        steps=record,
         reply_as=echo,
     )
-    return wanted.ask(*turns, incoming, settings)
 
 
 def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
@@ -301,7 +290,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield the typed events of one response, numbered from 0; a failure after the first words is the last."""
     draft, number = _Draft(context, _id(context, None), Sources(())), 0
     place = draft.place
-    for event, _ in with_facts(events):
+    for event in events:
         match event:
             case Sources():
                 draft = replace(draft, sources=event)
@@ -396,10 +385,7 @@ def _ended(draft: _Draft, finished: Finished) -> Json:
     return response | {
         "usage": _usage(finished.facts.extras.get("usage")),
         "completed_at": int(draft.context.now_s),
-        "citations": [citation(mark) for mark in finished.citations],
-        **partial(draft.sources),
-        **support(finished),
-        **activity(finished),
+        **proofs(finished, draft.sources),
     }
 
 

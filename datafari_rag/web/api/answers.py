@@ -7,7 +7,7 @@ What a turn needs of its events for its record is noted here, and nowhere else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from itertools import chain
@@ -19,7 +19,7 @@ from datafari_rag.core.access import require_known
 from datafari_rag.core.answer.empty_answers import empty_answer, is_awaited
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import NoDocuments, NotAllowed, Overloaded, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
 from datafari_rag.core.query.plan import language_for, planned
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.pipeline import answer, beginning_of, collect, worded
@@ -66,7 +66,6 @@ def parsed(turn: Turn) -> Ask | PassThrough:
     rights, signer = turn.rights(), turn.worker.signer
     turn.incoming = replace(
         turn.incoming,
-        user_name=turn.user_name,
         count_tokens=turn.snapshot.dependencies.counter.count,
         # With other rights, earlier turns under the old ones are not recalled.
         signing=LazySigning(lambda: signer.for_user(f"session state {rights.fingerprint()}", turn.user_name)),
@@ -87,18 +86,17 @@ def parsed(turn: Turn) -> Ask | PassThrough:
     return read
 
 
-def context_of(turn: Turn, ask: Ask) -> ReplyContext:
-    """Return what a dialect writes the answer to *ask* with."""
-    incoming = turn.incoming
+def context_of(turn: Turn, ask: Ask, facts: ModelFacts = UNKNOWN_MODEL) -> ReplyContext:
+    """Return what a dialect writes the answer to *ask* with, by a model of which *facts* are known."""
     return ReplyContext(
         ask,
         turn.settings,
         turn.id,
         turn.now_s,
-        user_name=incoming.user_name,
         base_url=turn.base_url,
         clock=turn.worker.now,
-        signing=incoming.signing,
+        signing=turn.incoming.signing,
+        facts=facts,
     )
 
 
@@ -170,7 +168,8 @@ def whole_answer(turn: Turn, ask: Ask) -> Answer:
 
 def _whole(turn: Turn, ask: Ask) -> Response:
     whole = whole_answer(turn, ask)
-    response = json_response(turn.row.encoding.whole(turn.row.dialect.reply(whole, context_of(turn, ask))))
+    said = turn.row.dialect.reply(whole, context_of(turn, ask, whole.finished.facts))
+    response = json_response(turn.row.encoding.whole(said))
     add_model(response, whole.finished.facts)
     add_support(response, whole.finished.support)
     _add_headers(response, turn, ask, whole.sources, whole.finished.timings_ms)
@@ -178,25 +177,19 @@ def _whole(turn: Turn, ask: Ask) -> Response:
 
 
 def _streamed(turn: Turn, ask: Ask) -> Response:
-    row, events = turn.row, events_of(turn, ask)
-    context = context_of(turn, ask)
-
-    def lines(all_of_it: Iterable[Event]) -> Generator[bytes, None, None]:
-        for line in row.dialect.stream(iter(all_of_it), context):
-            yield row.encoding.line(line)
-        if isinstance(turn.ending, Finished) and row.encoding.last:
-            yield row.encoding.last
-
-    def broken(error: RagError) -> Iterator[bytes]:
-        turn.ending = Failed(error)
-        return lines((turn.ending,))
-
+    dialect, events = turn.row.dialect, events_of(turn, ask)
     # What fails before the first words is raised, so that it can still be a status.
     turn.open_stream()
-    beginning = [] if row.begins_at_once else beginning_of(events)
-    response = stream(turn, lines(chain(beginning, events)), broken, events.close)
-    sources = next((event for event in beginning if isinstance(event, Sources)), None)
+    beginning = [] if turn.row.begins_at_once else beginning_of(events)
     facts = beginning[-1].facts if beginning and isinstance(beginning[-1], Delta | Finished) else None
+    context = context_of(turn, ask, facts or UNKNOWN_MODEL)
+    response = stream(
+        turn,
+        dialect.stream(chain(beginning, events), context),
+        broken=lambda error: dialect.stream(iter((Failed(error),)), context),
+        close=events.close,
+    )
+    sources = next((event for event in beginning if isinstance(event, Sources)), None)
     if facts is not None:
         add_model(response, facts)
     _add_headers(response, turn, ask, sources, sources.timings_ms if sources is not None else ())
@@ -205,8 +198,9 @@ def _streamed(turn: Turn, ask: Ask) -> Response:
 
 def stream(
     turn: Turn,
-    lines: Generator[bytes, None, None],
-    broken: Callable[[RagError], Iterable[bytes]],
+    lines: Iterator[Mapping[str, object]],
+    *,
+    broken: Callable[[RagError], Iterable[Mapping[str, object]]],
     close: Callable[[], None],
 ) -> Response:
     """
@@ -214,16 +208,21 @@ def stream(
 
     *close* frees what the lines are made of, also where nobody reads a line: to HEAD, and to a caller who left.
     """
+    encoding = turn.row.encoding
 
-    def all_lines() -> Generator[bytes, None, None]:
+    def written() -> Generator[bytes, None, None]:
         try:
-            with closing(lines):
-                yield from lines
+            for line in lines:
+                yield encoding.line(line)
+            if isinstance(turn.ending, Finished) and encoding.last:
+                yield encoding.last
         except Exception as defect:
             # What escaped would be in the server's log, with the texts it was about.
+            turn.ending = Failed(internal(defect, turn.id))
             # A defect of the ending itself ends the stream.
             with suppress(Exception):
-                yield from broken(internal(defect, turn.id))
+                for line in broken(turn.ending.error):
+                    yield encoding.line(line)
         except BaseException:
             # The caller left, and nothing may close the response then.
             turn.leave_stream()
@@ -232,11 +231,10 @@ def stream(
             close()
             turn.finish()
 
-    response = Response(all_lines(), mimetype=turn.row.encoding.stream_type, headers=STREAM_HEADERS)
+    response = Response(written(), mimetype=encoding.stream_type, headers=STREAM_HEADERS)
     turn.is_open = True
-    response.call_on_close(close)
-    response.call_on_close(turn.finish)
-    response.call_on_close(turn.leave_stream)
+    for end in (close, turn.finish, turn.leave_stream):
+        response.call_on_close(end)
     return response
 
 

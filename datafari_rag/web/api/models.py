@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from functools import partial
 from itertools import chain
 
 from flask import Response, request
 
 from datafari_rag.core.access import require_known
-from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated
 from datafari_rag.core.events import UNKNOWN_MODEL, Failed, Finished, ModelFacts
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.ports import Ending
@@ -61,7 +60,12 @@ def relay(turn: Turn, passed: PassThrough) -> Response:
         raise first.failure if first is not None and first.failure is not None else ModelGarbled()
     if passed.is_streamed:
         turn.facts = ModelFacts(name=str(first.get("model") or "") or None)
-        response = stream(turn, _lines(turn, chain((first,), chunks)), partial(_broken, turn), chunks.close)
+        response = stream(
+            turn,
+            _lines(turn, chain((first,), chunks)),
+            broken=lambda error: [failure(error, turn.settings)[1]],
+            close=chunks.close,
+        )
     else:
         with closing(chunks):
             ending = next(chunks, None)  # read to its end, so that the connection can be used again
@@ -71,20 +75,12 @@ def relay(turn: Turn, passed: PassThrough) -> Response:
     return response
 
 
-def _lines(turn: Turn, chunks: Iterator[RelayedChunk]) -> Generator[bytes, None, None]:
-    encoding = turn.row.encoding
+def _lines(turn: Turn, chunks: Iterator[RelayedChunk]) -> Iterator[Mapping[str, object]]:
     for chunk in chunks:
         if isinstance(chunk, Mapping):
-            yield encoding.line(relayed_chunk(chunk))
+            yield relayed_chunk(chunk)
             continue
         turn.facts = chunk.facts
+        turn.ending = Finished("") if chunk.failure is None else Failed(chunk.failure)
         if chunk.failure is not None:
-            yield from _broken(turn, chunk.failure)
-            continue
-        turn.ending = Finished("")
-        yield encoding.last
-
-
-def _broken(turn: Turn, error: RagError) -> Iterator[bytes]:
-    turn.ending = Failed(error)
-    yield turn.row.encoding.line(failure(error, turn.settings)[1])
+            yield failure(chunk.failure, turn.settings)[1]

@@ -24,7 +24,7 @@ MEMORY = settings_with(SETTINGS, chat_memory_enabled=True)
 
 
 def incoming(body: object, user: str | None = None) -> Incoming:
-    return Incoming("/v1/responses", body=body, now_s=1000.0, user_name=user, signing=FakeSigning(user or ""))
+    return Incoming("/v1/responses", body=body, now_s=1000.0, signing=FakeSigning(user or ""))
 
 
 def read(settings: Settings = SETTINGS, user: str | None = None, /, **body: object) -> Ask:
@@ -36,7 +36,7 @@ def read(settings: Settings = SETTINGS, user: str | None = None, /, **body: obje
 def context(settings: Settings = SETTINGS, user: str | None = None, /, **body: object) -> ReplyContext:
     asked = read(settings, user, **body)
     signing = FakeSigning(user or "")
-    return ReplyContext(asked, settings, "id-7", 1000.0, user, "https://rag.example.org", signing=signing)
+    return ReplyContext(asked, settings, "id-7", 1000.0, "https://rag.example.org", signing=signing)
 
 
 # What is read.

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from datafari_rag.core.ask import ChatMessage
-from datafari_rag.protocols.openai.chat_completions import NO_MODEL, TASK_PROMPTS, task_of
+from datafari_rag.protocols.openai.chat_completions import NO_MODEL, task_reply
 
 CHAT = "\n### Chat History:\n<chat_history>\nUSER: How do I copy a file?\n</chat_history>"
 
-TASKS = {
-    "title_generation": '### Task:\nGenerate a concise title.\n### Output:\nJSON format: { "title": "x" }' + CHAT,
-    "follow_up_generation": '### Task:\nPredict 3-5 useful messages\nJSON format: { "follow_ups": ["x"] }' + CHAT,
-    "tags_generation": '### Task:\nGenerate 1-3 broad tags\nJSON format: { "tags": ["x"] }' + CHAT,
-    "query_generation": '### Task:\nAnalyze the chat history\nreturn: { "queries": [] }.' + CHAT,
-    "image_prompt_generation": '### Task:\nGenerate a detailed prompt\n{ "prompt": "x" }' + CHAT,
-    "autocomplete_generation": '### Task:\nYou are an autocompletion system.\n`{ "text": "" }`' + CHAT,
-    "emoji_generation": "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
-    "moa_response_generation": "You have been provided with a set of responses from various models to the query",
-    "any other": "  ### Task:\nSummarize the conversation history that will be compacted" + CHAT,
-}
 
-
-@pytest.mark.parametrize(("name", "prompt"), TASKS.items(), ids=TASKS)
-def test_a_programs_prompt_is_a_task(name: str, prompt: str) -> None:
-    row = task_of(prompt, ())
-    assert row is not None and row.name == name
-    assert row.answer == NO_MODEL or json.loads(row.answer)
+@pytest.mark.parametrize(
+    ("prompt", "reply"),
+    [
+        ('### Task:\nGenerate a concise title.\n### Output:\nJSON format: { "title": "x" }', '{"title": ""}'),
+        ('### Task:\nPredict 3-5 useful messages\nJSON format: { "follow_ups": ["x"] }', '{"follow_ups": []}'),
+        ('### Task:\nGenerate 1-3 broad tags\nJSON format: { "tags": ["x"] }', '{"tags": []}'),
+        ('### Task:\nAnalyze the chat history\nreturn: { "queries": [] }.', '{"queries": []}'),
+        ('### Task:\nGenerate a detailed prompt\n{ "prompt": "x" }', '{"prompt": ""}'),
+        ('### Task:\nYou are an autocompletion system.\n`{ "text": "" }`', '{"text": ""}'),
+        ("Your task is to reflect the speaker's likely facial expression through a fitting emoji.", NO_MODEL),
+        ("You have been provided with a set of responses from various models to the query", NO_MODEL),
+        ("  ### Task:\nSummarize the conversation history that will be compacted", NO_MODEL),
+    ],
+)
+def test_a_programs_prompt_is_a_task(prompt: str, reply: str) -> None:
+    assert task_reply(prompt + CHAT, ()) == reply
 
 
 def test_the_choice_of_tools_stands_in_the_system_message() -> None:
     system = ChatMessage(
         "system", 'Available Tools: [{"name": "x"}]\n\nYour task is to choose and return the correct tool(s)'
     )
-    row = task_of("Query: How do I copy a file?", (ChatMessage("user", "x"), system))
-    assert row is not None and (row.name, json.loads(row.answer)) == ("function_calling", {"tool_calls": []})
+    assert task_reply("Query: How do I copy a file?", (ChatMessage("user", "x"), system)) == '{"tool_calls": []}'
 
 
 @pytest.mark.parametrize(
@@ -54,8 +50,4 @@ def test_the_choice_of_tools_stands_in_the_system_message() -> None:
     ],
 )
 def test_what_a_person_asks_is_a_question(question: str, system: str) -> None:
-    assert task_of(question, (ChatMessage("system", system),) if system else ()) is None
-
-
-def test_each_row_can_be_reached() -> None:
-    assert {row.name for row in TASK_PROMPTS if row.is_task} == {*TASKS, "function_calling"}
+    assert task_reply(question, (ChatMessage("system", system),) if system else ()) is None
