@@ -3,62 +3,6 @@ Every way in which an answer can fail, as one tree; what a dialect makes of it i
 
 An error has a label, a code and a sentence that is safe to show. The code is the HTTP status of contract §4; a dialect
 may answer with another one. What an error shows is never a library's message, a filter, a document's text or a secret.
-
-    RagError
-        BadRequest              400 badRequest
-            ContextTooLong      400 contextTooLong
-                NoRoomForDocuments 400 contextTooLong
-            RefusedByModel      400 badRequest
-            TooManyValues       400 tooManyValues
-            UnfitValue          400 badRequest
-        NotAuthenticated        401 notAuthenticated
-            InvalidSignIn       401 notAuthenticated
-            ExpiredSignIn       401 notAuthenticated
-        NotAllowed              403 notAllowed
-        NotFound                404 notFound
-            NoSuchIndex         404 notFound
-            NoSuchModel         404 notFound
-        MethodNotAllowed        405 methodNotAllowed
-        UnknownHost             421 unknownHost
-        UnsupportedMediaType    415 unsupportedMediaType
-        QueryTooLong            413 queryTooLong
-        BodyTooLarge            413 bodyTooLarge
-        NoQuery                 422 noQuery
-        NoDocuments             428 noDocuments
-        NoAnswer                428 noAnswer
-        BadSetting              500 badSetting
-        SearchError
-            SearchUnavailable   502 searchUnavailable
-            SearchTimeout       504 searchTimeout
-        AuthorityError
-            AuthorityUnavailable 502 authorityUnavailable
-            AuthorityTimeout    504 authorityTimeout
-        ModelError
-            ContentFiltered     400 contentFiltered
-            ModelRefused        502 modelRefused
-                ModelKeyRefused 502 modelKeyRefused
-                ModelNotFound   502 modelNotFound
-                ModelParameterRefused 502 modelParameterRefused
-                ModelInputTooLong 502 modelInputTooLong
-                ModelOutOfCredit 502 modelOutOfCredit
-            ModelUnavailable    502 modelUnavailable
-            ModelGarbled        502 modelGarbled
-            ModelBusy           503 modelBusy
-            ModelTimeout        504 modelTimeout
-            OnlyThoughts        502 onlyThoughts
-            ThoughtsPassedOn    502 thoughtsPassedOn
-        EmbeddingError
-            EmbeddingsMismatch  500 embeddingsMismatch
-            EmbeddingsUnavailable 502 embeddingsUnavailable
-            EmbeddingsGarbled   502 embeddingsGarbled
-            EmbeddingsTimeout   504 embeddingsTimeout
-        TooManyRequests         429 tooManyRequests
-        BudgetSpent             429 budgetSpent
-        Overloaded              503 overloaded
-        TooMuchWork             503 tooMuchWork
-        ConversationsUnavailable 503 conversationsUnavailable
-        AccountsUnavailable     503 accountsUnavailable
-        Internal                500 internal
 """
 
 from __future__ import annotations

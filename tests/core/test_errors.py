@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from datafari_rag.core import errors
 from datafari_rag.core.errors import Internal, ModelBusy, RagError, TooManyValues, leaves
 
 TABLE = {
@@ -68,12 +67,6 @@ def test_every_failure_has_a_sentence_that_names_no_class(kind: type[RagError]) 
 
     assert sentence.endswith(".")
     assert not re.search(r"Error|Exception|Traceback", sentence)
-
-
-def test_the_module_draws_every_class_of_the_tree() -> None:
-    drawn = errors.__doc__ or ""
-
-    assert all(kind.__name__ in drawn for kind in leaves())
 
 
 def test_what_may_be_logged_is_not_what_is_shown() -> None:
