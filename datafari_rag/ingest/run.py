@@ -48,7 +48,9 @@ CHECKPOINT_S = 45.0
 BEGINNING_BYTES = 8192
 """What is looked at of a file whose ending says nothing: text, or something else."""
 
-OF_PROGRAMS = re.compile(r"~\$.*|\.~lock\..*|~WRL\d+\.tmp|Thumbs\.db|ehthumbs\.db|desktop\.ini", re.IGNORECASE)
+OF_PROGRAMS = re.compile(
+    r"~\$.*|\.~lock\..*|~WRL\d+\.tmp|Thumbs\.db|ehthumbs\.db|desktop\.ini|__MACOSX|\.[^.].*", re.IGNORECASE
+)
 """Files that office programs and file managers keep beside those of people: locks, previews, views of a folder."""
 
 OWN = "a program's own"
@@ -504,8 +506,8 @@ def in_words(left_out: Mapping[str, int]) -> str:
 
 
 def _is_own(name: str) -> bool:
-    """Say whether a program keeps the file of this *name* for itself."""
-    return OF_PROGRAMS.fullmatch(PurePath(name).name) is not None
+    """Say whether a program keeps the file of this *name*, which may be a way in a ZIP file, for itself."""
+    return any(OF_PROGRAMS.fullmatch(part) for part in PurePath(name).parts)
 
 
 def _is_taken(name: str) -> bool:

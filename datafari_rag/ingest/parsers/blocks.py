@@ -38,7 +38,7 @@ EMBEDDED = "embedded object"
 _NO_TITLES = frozenset({
     "untitled", "untitled document", "untitled page", "unnamed", "no title", "ohne titel", "unbenannt",
     "sans titre", "sin título",
-    "anonymous", "unknown",
+    "", "anonymous", "unknown", "noname", "stdin", "new microsoft word document", "neues microsoft word dokument",
     "title", "titel", "document", "dokument", "documento", "new document", "neues dokument", "presentation",
     "présentation", "präsentation", "new presentation", "neue präsentation", "powerpoint presentation",
     "powerpoint präsentation", "présentation powerpoint", "presentación de powerpoint", "slide", "folie", "book",

@@ -31,7 +31,9 @@ MAX_STYLE_CHARS = 2000
 """A `style` is read so far; no page has a longer one."""
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
-_UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "datalist", "defs", "desc"})
+_UNSEEN = frozenset(
+    {"script", "style", "template", "noscript", "head", "title", "datalist", "defs", "desc", "rt", "rp"}
+)
 _FOREIGN = frozenset({"iframe", "object", "embed", "video", "audio", "canvas"})
 _BLOCKS = re.compile(
     "address|article|aside|blockquote|body|caption|dd|details|dialog|div|dl|dt|fieldset|figure|figcaption|footer|form|h[1-6]"

@@ -49,6 +49,7 @@ _TIME = re.compile(rb"\d:\d\d")
 _GAP = re.compile(rb"\r?\n\r?\n")
 _ENCRYPTED = "encrypted part"
 _MAILS = ("message/rfc822", "message/global")
+_SHOWN = ("text/plain", "text/html")
 
 
 def parse_eml(file: BinaryIO) -> Parsed:
@@ -126,14 +127,14 @@ def _parts(mail: EmailMessage) -> tuple[_Texts, list[EmailMessage]]:
             if part.get_content_subtype() == "alternative":
                 shown = [_best(shown)]
             return [text for texts in shown for text in texts], [file for _, files in forms for file in files]
-        if kind in _MAILS or part.get_filename() or kind == "text/calendar":
+        if kind in _MAILS or part.get_filename():
             return [], [part]
         if part.get_content_maintype() == "message" and type(inner) is list:
             # What became of a mail: groups of headers.
             return [("text/plain", "\n".join(map(str, inner)))], []
-        if part.get_content_maintype() != "text":
+        if kind not in _SHOWN:
             return [], [part]
-        return [("text/html" if kind == "text/html" else "text/plain", _text(part))], []
+        return [(kind, _text(part))], []
 
     return found(mail)
 

@@ -17,7 +17,7 @@ from datafari_rag.core.documents import Place
 from datafari_rag.ingest.parsers.blocks import EMBEDDED, HIDDEN, MAX_COLUMNS, Blocks, Cell, nothing, taken, walk
 from datafari_rag.ingest.parsers.packed import BROKEN, read_entry, refuse_bombs
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
-from datafari_rag.ingest.parsers.sheets import Sheet, put
+from datafari_rag.ingest.parsers.sheets import Sheet, put, shown
 
 MAX_REPEATED = 1000
 """An empty cell or row that stands for more is the rest of its sheet."""
@@ -219,7 +219,7 @@ class _Reader:
     def _is_unseen(self, node: Any) -> bool:
         name = _of(node, "text:style-name")
         condition = node.find("text:hidden-paragraph", _NAMES)
-        is_unseen = name in self._hidden or _of(node, "text:display") == "none"
+        is_unseen = name in self._hidden or _of(node, "text:display") == "none" or _of(node, "text:is-hidden") == "true"
         is_unseen = is_unseen or (condition is not None and _of(condition, "text:is-hidden") == "true")
         if not is_unseen and name in self._white:
             is_unseen = not any(above.tag.endswith(("}table-cell", "}text-box")) for above in node.iterancestors())
@@ -256,6 +256,13 @@ def _read_sheets(body: Any, reader: _Reader, blocks: Blocks) -> None:
         put(number, sheet, blocks)
 
 
+def _stored(cell: Any) -> str:
+    """Return the value of a cell that has no text, as programs write that count on others to show it."""
+    kind = _of(cell, "office:value-type")
+    value = _of(cell, "office:value" if kind in ("float", "currency", "percentage") else f"office:{kind}-value") or ""
+    return shown(float(value), "0.##%") if kind == "percentage" and value else value
+
+
 def _rows(
     table: Any, reader: _Reader, merged: list[tuple[int, int, int, int]]
 ) -> tuple[Sequence[tuple[int, Sequence[str]]], frozenset[int]]:
@@ -269,7 +276,7 @@ def _rows(
             if not cell.tag.endswith(("}table-cell", "}covered-table-cell")):
                 continue
             count = _count(cell, "table:number-columns-repeated")
-            text = "" if cell.tag.endswith("}covered-table-cell") else reader.text_of(cell)
+            text = "" if cell.tag.endswith("}covered-table-cell") else reader.text_of(cell) or _stored(cell)
             height, width = _count(cell, "table:number-rows-spanned"), _count(cell, "table:number-columns-spanned")
             if height > 1 or width > 1:
                 merged.append((number, len(texts) + 1, number + height - 1, len(texts) + width))

@@ -251,6 +251,8 @@ def _old_cell(cell: Any, book: Any) -> str:
     import xlrd
 
     form = book.format_map[book.xf_list[cell.xf_index].format_key].format_str
+    if cell.ctype == xlrd.XL_CELL_DATE and _ELAPSED.search(form):
+        return shown(datetime.timedelta(days=cell.value), form)
     if cell.ctype == xlrd.XL_CELL_DATE:
         return shown(xlrd.xldate.xldate_as_datetime(cell.value, book.datemode), form)
     if cell.ctype == xlrd.XL_CELL_BOOLEAN:
@@ -389,16 +391,29 @@ def _drawn(packed: zipfile.ZipFile, sizes: Mapping[str, int]) -> tuple[list[str]
                 texts.append("\n".join(filter(None, lines)))
     charts = sum(bool(re.fullmatch(r"xl/charts/chart\d+\.xml", name)) for name in sizes)
     embedded = sum(name.startswith("xl/embeddings/") for name in sizes)
-    return texts, {kind: count for kind, count in (("chart", charts), (EMBEDDED, embedded)) if count}
+    empty = sum(
+        len(_UNCOUNTED.findall(read_entry(packed, name)))
+        for name, size in sizes.items()
+        if name.startswith("xl/worksheets/sheet") and size <= MAX_XML_BYTES
+    )
+    kinds = (("chart", charts), (EMBEDDED, embedded), ("formula without a stored value", empty))
+    return texts, {kind: count for kind, count in kinds if count}
+
+
+_UNCOUNTED = re.compile(rb"</f>(?:<v></v>|<v ?/>)?</c>")
+"""A formula that no program has calculated, as libraries write them."""
 
 
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]'
-    r"|(?P<moment>\[h+\]|y+|m+|d+|h+|s+(?:\.0+)?|am/pm|a/p)|(?P<padding>_.|\*.|\[[^\]]*\])"
+    r"|(?P<moment>\[(?:h+|m+|s+)\]|y+|m+|d+|h+|s+(?:\.0+)?|am/pm|a/p)|(?P<padding>_.|\*.|\[[^\]]*\])"
     r"|(?P<digits>[0#?][0#?,.]*)|(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
 """The parts of a format; padding is what makes room, a colour or a condition."""
+
+_ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+_CONDITION = re.compile(r"\[[<>=]")
 
 _OF_PLACE = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yy h:mm", "[$-f800]dddd, mmmm dd, yyyy"})
 """Formats of dates that every machine shows in its own way."""
@@ -414,8 +429,7 @@ def shown(value: object, form: str) -> str:
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return _moment(value, form)
     if isinstance(value, datetime.timedelta):
-        minutes, seconds = divmod(int(value.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        return _duration(value, form)
     if isinstance(value, int | float):
         return _number(value, form)
     return "" if form == ";;;" else str(value)
@@ -429,6 +443,8 @@ def _number(value: float, form: str) -> str:
     digits = [token[0] for token in tokens if token.lastgroup == "digits"]
     signs = "".join(token[0] for token in tokens if token.lastgroup == "sign").lower()
     is_other = "/" in signs or "general" in signs or "e+" in signs or any(len(run) > MAX_DIGITS for run in digits)
+    # Which section of a format with conditions holds is not looked at.
+    is_other = is_other or _CONDITION.search(form) is not None
     if form in ("@", "") or is_other or value != value or abs(value) > 1e15:
         return plain
     scale = len(digits[0]) - len(digits[0].rstrip(",")) if digits else 0
@@ -456,6 +472,18 @@ def _filled(value: float, runs: Sequence[str]) -> list[str]:
 def _literal(token: re.Match[str]) -> str:
     """Return what a part of a format shows of itself."""
     return "" if token.lastgroup == "padding" else str(token[token.lastgroup or 0])
+
+
+def _duration(value: datetime.timedelta, form: str) -> str:
+    """Return *value* in a format of elapsed time, whose first part is in brackets, or as hours, minutes, seconds."""
+    seconds = round(abs(value.total_seconds()))
+    text = ""
+    for token in _TOKEN.finditer(form if _ELAPSED.search(form) else "[h]:mm:ss"):
+        unit = token[0].strip("[]").lower()
+        size = {"h": 3600, "m": 60, "s": 1}.get(unit[0]) if token.lastgroup == "moment" else None
+        number = seconds // (size or 1) if token[0].startswith("[") else seconds // (size or 1) % 60
+        text += _literal(token) if size is None else f"{number:0{len(unit)}}"
+    return ("-" if value.total_seconds() < 0 else "") + text.strip()
 
 
 def _sections(form: str) -> list[str]:

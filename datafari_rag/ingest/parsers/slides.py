@@ -40,6 +40,9 @@ def parse(file: BinaryIO) -> Parsed:
 
 def _read(show: Any, blocks: Blocks) -> None:
     for number, slide in enumerate(show.slides, 1):
+        if slide._element.get("show") in ("0", "false"):
+            blocks.left_out["hidden slide"] += 1
+            continue
         blocks.place(Place("slide", number))
         title = slide.shapes.title
         if title is not None and title.has_text_frame:

@@ -86,6 +86,11 @@ def decoded(raw: bytes, code: str | None = None) -> str:
             if name != "ascii":
                 return raw.decode(_AS_BROWSERS.get(name, name), "replace")
     if b"\0" in raw:
+        # Windows' own code: in a text in Latin letters every second byte is empty.
+        sample = raw[:GUESSED_BYTES]
+        for letters, empty, name in ((0, 1, "utf-16-le"), (1, 0, "utf-16-be")):
+            if not sample[letters::2].count(0) and sample[empty::2].count(0) > len(sample) / 4 + 1:
+                return raw.decode(name, "replace")
         raise Unreadable("This is not a text file.")
     try:
         return raw.decode("utf-8-sig")
@@ -171,7 +176,7 @@ def parse_markdown(file: BinaryIO) -> Parsed:
     front = _FRONT_MATTER.match(text)
     # What every reader of Markdown sees is the page that it makes: HTML in it, too.
     body = text[front.end() if front is not None else 0 :]
-    page = html.page_of(MarkdownIt("commonmark").enable("table").render(body))
+    page = html.page_of(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(body))
     blocks = taken(lambda blocks: html.read(page, blocks))
     heading = None if page is None else page.find(".//h1")
     if heading is not None:

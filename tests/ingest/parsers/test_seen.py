@@ -14,6 +14,7 @@ from collections.abc import Callable
 from email.message import EmailMessage
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
+from io import BytesIO
 from pathlib import Path
 
 import docx
@@ -99,6 +100,9 @@ def word(path: Path) -> None:
     ):
         field = f'<w:fldChar w:fldCharType="begin"><w:ffData><w:{kind}>{entries}</w:{kind}></w:ffData></w:fldChar>'
         paragraph._p.append(parse_xml(f"<w:r {nsdecls('w')}>{field}</w:r>"))
+    paragraph._p.append(
+        parse_xml(f"<w:r {nsdecls('w', 'wp')}><w:drawing><wp:docPr id='1' name='x' descr='seenAlt'/></w:drawing></w:r>")
+    )
     control = "<w:sdt {}><w:sdtContent><w:p><w:r><w:t>seenControl</w:t></w:r></w:p></w:sdtContent></w:sdt>"
     document.element.body.insert(0, parse_xml(control.format(nsdecls("w"))))
     document.save(str(path))
@@ -167,6 +171,7 @@ def mail(path: Path) -> None:
     outer.attach(picture)
     outer.attach(MIMEText("seenSecond Größe", "plain", "iso-8859-15"))
     outer.attach(MIMEText("<p>seenPage</p><p hidden>blindHidden</p>", "html"))
+    outer.attach(MIMEText(r"{\rtf1\ansi blindCode}", "rtf"))
     path.write_bytes(outer.as_bytes())
 
 
@@ -257,6 +262,7 @@ def open_text(path: Path) -> None:
     for xml in (
         "<text:p>x<text:hidden-paragraph text:is-hidden='true'/>blindParagraph</text:p>",
         "<text:section text:name='s' text:display='none'><text:p>blindSection</text:p></text:section>",
+        "<text:section text:name='t' text:is-hidden='true'><text:p>blindCondition</text:p></text:section>",
         "<text:p>on <text:date>seenDate</text:date></text:p>",
         "<office:forms><form:form><form:checkbox form:label='seenTicked' form:current-state='checked'/></form:form>"
         "</office:forms>",
@@ -283,6 +289,11 @@ def show(path: Path) -> None:
     hidden.text_frame.text = "blindShape"
     next(hidden._element.iter("{*}cNvPr")).set("hidden", "1")
     slide.notes_slide.notes_text_frame.text = "seenSpoken"
+    picture = slide.shapes.add_picture(BytesIO(PICTURE), Inches(1), Inches(7))
+    next(picture._element.iter("{*}cNvPr")).set("descr", "seenAlt")
+    secret = made.slides.add_slide(made.slide_layouts[5])
+    secret.shapes.title.text = "blindSlide"
+    secret._element.set("show", "0")
     made.save(str(path))
 
 
@@ -380,6 +391,12 @@ def binary_book(path: Path) -> None:
     """seenSheet, seenColumn, seenCell: written once by a library of others, with a hidden sheet of a word."""
     path.write_bytes((written.DATA / "seen.xlsb").read_bytes())
 
+
+PICTURE = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c6360000000020001487"
+    "ff2b50000000049454e44ae426082"
+)
+"""A PNG of one point."""
 
 WRITTEN: dict[str, Written] = {
     ".docx": word,
@@ -568,6 +585,8 @@ def test_a_mailbox_is_parted_at_its_lines_alone(tmp_path: Path) -> None:
         ("Η αντλία βρίσκεται στην αυλή.", "iso8859-7"),
         ("Größe 5 €", "cp1252"),
         ("Hello pump seven", "utf-32"),
+        ("Größe of pump seven", "utf-16-le"),
+        ("Größe of pump seven", "utf-16-be"),
     ],
 )
 def test_a_text_that_names_no_code_is_read_in_its_own(tmp_path: Path, text: str, code: str) -> None:
@@ -603,6 +622,8 @@ def test_what_stands_above_a_page_of_markdown_is_no_text(tmp_path: Path, front: 
         "a.docx",
         "Unbenannt-2",
         "[New document (3)]",
+        "1",
+        "stdin",
     ],
 )
 def test_a_title_that_is_none_gives_way_to_the_largest_heading(tmp_path: Path, title: str) -> None:
@@ -636,7 +657,10 @@ def test_a_title_that_is_none_gives_way_to_the_largest_heading(tmp_path: Path, t
         (datetime.datetime(2026, 3, 15), "mm-dd-yy", "2026-03-15"),
         (datetime.datetime(2026, 3, 15, 9, 5), "d. mmmm yyyy hh:mm", "15. March 2026 09:05"),
         (datetime.time(14, 5), "h:mm AM/PM", "2:05 PM"),
-        (datetime.timedelta(hours=30, minutes=5), "[h]:mm", "30:05:00"),
+        (datetime.timedelta(hours=30, minutes=5), "[h]:mm", "30:05"),
+        (datetime.timedelta(minutes=3, seconds=7), "[mm]:ss", "03:07"),
+        (datetime.timedelta(hours=30), "General", "30:00:00"),
+        (5, '[>=50]"high";"low"', "5"),
         (True, "General", "TRUE"),
     ],
 )
@@ -653,6 +677,25 @@ def test_workbooks_show_formats_and_count_what_is_hidden(tmp_path: Path, kind: s
     assert found.left_out["hidden row"] == 1 and (kind == ".ods" or found.left_out["hidden sheet"] == 1)
     assert kind != ".xlsx" or "seenCell | 7.50% | 00123 | 15/03/2026" in found.text
     assert kind != ".xls" or "seenCell | 8.00%" in found.text
+
+
+def test_formulas_that_nobody_has_calculated_and_values_without_text_are_not_lost_in_silence(tmp_path: Path) -> None:
+    made = openpyxl.Workbook()
+    for row in (["Rent", 5], ["Sum", "=B1*2"]):
+        made.active.append(row)
+    made.save(tmp_path / "a.xlsx")
+    sheet = odfdo.Document("spreadsheet")
+    sheet.body.clear()
+    table = odfdo.Table("T")
+    for name in ("A1", "A2"):
+        table.set_cell(name, odfdo.Cell(0.075, cell_type="percentage"))
+    for text in table.get_elements("//text:p"):
+        text.delete()
+    sheet.body.append(table)
+    sheet.save(str(tmp_path / "a.ods"))
+
+    assert parse(tmp_path / "a.xlsx").left_out == {"formula without a stored value": 1}
+    assert "7.5%" in parse(tmp_path / "a.ods").text
 
 
 def test_a_workbook_that_openpyxl_refuses_is_read_without_formats(tmp_path: Path) -> None:
