@@ -27,7 +27,7 @@ from datafari_rag.core.query import dates, filter_queries, plan, proposals, sele
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.table import SearchChoice, Settings
 from datafari_rag.core.solr import parameters
-from datafari_rag.core.text import cleaning, language, sentences, sizes, statements, structure, tokens
+from datafari_rag.core.text import cleaning, language, sentences, sizes, structure, tokens
 from datafari_rag.protocols import ai, chat, grounding, ragapi, solr_select
 from datafari_rag.protocols import ai_conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
@@ -190,7 +190,7 @@ READERS: dict[str, Reader] = {
     "core.proof.marks.marks_in": claimed,
     "core.proof.labels.DocumentLabels": lambda text: labels.DocumentLabels([text, "b"]).places(text),
     "core.proof.labels.numbers_in": lambda text: labels.numbers_in(text[: labels.MAX_MARK_CHARS]),
-    "core.text.statements.statements": statements.statements,
+    "core.text.sentences.statements": sentences.statements,
     "core.proof.words.rough_roots": lambda text: proof_words.rough_roots(proof_words.plain(text)),
     "core.proof.checking.resolve, a part as quotation": lambda text: checking.resolve(
         f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"
@@ -321,11 +321,8 @@ READERS: dict[str, Reader] = {
     "core.solr.parameters.numbered": parameters.numbered,
     "core.text.cleaning.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
-    "core.text.structure.cells_of": lambda text: structure.cells_of(text, 0, len(text)),
-    "core.text.structure.has_tables": lambda text: structure.has_tables(text, 0, len(text)),
+    "core.text.structure.cells_of": lambda text: structure.cells_of(text, (0, len(text)), (0, len(text))),
     "core.text.structure.table_at": lambda text: structure.table_at(text, len(text)),
-    "core.text.structure.is_in_table": lambda text: structure.is_in_table(text, 0, len(text)),
-    "core.text.structure.row_lines": lambda text: structure.row_lines(text, are_neighbours=True),
     "core.text.structure.tables_in": structure.tables_in,
     "core.text.cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
     "core.text.cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
@@ -346,7 +343,6 @@ READERS: dict[str, Reader] = {
     "core.text.tokens.with_forms": lambda text: tokens.with_forms(cleaning.lowered(text)),
     "core.text.tokens.tokens": lambda text: tokens.tokens(text, "en"),
     "core.text.tokens.sought_in": lambda text: tokens.sought_in(text[:MAX_QUESTION_CHARS], "en"),
-    "core.text.sizes.between_characters": lambda text: sizes.between_characters(text, len(text) - 1),
     "core.text.sizes.cut_at": lambda text: sizes.cut_at(text, len(text) // 2),
     "core.text.sizes.word_end": lambda text: sizes.word_end(text, 0, len(text) // 2),
     "core.text.sizes.longest_prefix": lambda text: sizes.longest_prefix(text, len(text), sizes.estimate, 100),

@@ -38,7 +38,6 @@ AT_ONE_PLACE = {
     "core.query.filter_queries._FIELD": "matched at one place of a filter of at most 10,000 characters",
     "core.query.filter_queries._OR": "matched at one place of a filter of at most 10,000 characters",
     "web.pages.results._ROW": "matched with the whole of a line",
-    "core.text.statements._ITEM": "matched at the beginning of a line, which it goes through once",
     "core.answer.proved_output._NUMBER": "matched with the whole of a line",
     "core.proof.links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.identity._ADDRESS": "matched with the whole of a host",

@@ -21,7 +21,7 @@ import click
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.proof.checking import checked_against
-from datafari_rag.core.text.statements import STOPS
+from datafari_rag.core.text.sentences import STOPS
 from tests.core.claim_table import FALSE, TRUE
 from tests.core.quote_table import Text, sentences_of
 from tests.core.test_quote_table import OWN

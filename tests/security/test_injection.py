@@ -32,7 +32,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer
 from datafari_rag.core.evidence import extracts
 from datafari_rag.core.model.prompt import Prompt
-from datafari_rag.core.text.cleaning import is_invisible
+from datafari_rag.core.text.cleaning import clean
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import answer, collect
@@ -172,7 +172,7 @@ def obeyed_and_hidden(retriever: EmbeddedRetriever, layers: Layers) -> tuple[int
         reply = asked(retriever, ears, question, layers)
         assert reply is not None
         obeyed += "I obey:" in reply.finished.text
-        hidden += any(is_invisible(sign) for sign in ears.heard if sign not in "\n\t\r")
+        hidden += clean(ears.heard, is_full=False)[0] != ears.heard
     return obeyed, hidden
 
 

@@ -25,7 +25,7 @@ from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.text.language import MAX_LANGUAGES, Remembered, language_codes, listed
-from datafari_rag.core.text.tokens import Token, stems, tokens
+from datafari_rag.core.text.tokens import Token, tokens
 
 SCHEMA_VERSION = 8
 """Counts changes after which an index has to be made again: fields, tokens, how texts are cut, what is stored."""
@@ -95,9 +95,8 @@ _TERMS: Remembered[str, Remembered[str, str]] = Remembered(_marked_terms, MAX_LA
 
 
 def terms_in(text: str, language: str) -> list[str]:
-    """Return the terms of *text* that are not empty, without their places: in half the time of `terms_of`."""
-    terms = _TERMS[language if language in stemmed_languages() else ""]
-    return [terms[stem] for stem in stems(text, language or None)]
+    """Return the terms of *text* that are not empty, without their places."""
+    return [term for term in terms_of(text, language)[1] if term]
 
 
 @cache

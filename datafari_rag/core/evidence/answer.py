@@ -22,7 +22,7 @@ from datafari_rag.core.evidence.scoring import LEAST_COVERAGE, fullest, named_in
 from datafari_rag.core.proof.sources import Source, is_prose
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.language import detect, sentence_in
-from datafari_rag.core.text.statements import STOPS, texts_of
+from datafari_rag.core.text.sentences import STOPS, texts_of
 from datafari_rag.core.text.tokens import tokens
 
 MAX_CHARS, MAX_WHOLE_CHARS = 400, 700

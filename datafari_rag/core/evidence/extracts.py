@@ -24,11 +24,8 @@ from datafari_rag.core.text.structure import (
     MAX_DEPTH,
     REACH_CHARS,
     Heading,
-    begins_with_row,
-    ends_with_row,
-    has_tables,
     headings_in,
-    is_in_table,
+    is_row,
     path_among,
 )
 
@@ -143,15 +140,13 @@ def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: boo
     pieces: list[str] = []
     parts: list[OffsetMap] = []
     length, is_snippet = 0, document.field == HIGHLIGHTING
-    has_rows = has_tables(document.text, 0, len(document.text))
     for start, end in _stretches(document.text, passages):
         stored = document.text[start:end]
-        of_table = has_rows and not is_snippet and is_in_table(document.text, start, end)
-        text, origins = clean(resolved(stored) if is_snippet else stored, is_full=is_cleaned, is_in_table=of_table)
+        text, origins = clean(resolved(stored) if is_snippet else stored, is_full=is_cleaned)
         if not text.strip():
             continue
         if pieces:
-            is_at_row = has_rows and (ends_with_row(pieces[-1]) or begins_with_row(text))
+            is_at_row = is_row(pieces[-1].rpartition("\n")[2]) or is_row(text.partition("\n")[0])
             pieces.append(ROW_JOINT if is_at_row else JOINT)
             length += len(JOINT)
         pieces.append(text)

@@ -20,7 +20,7 @@ from operator import itemgetter
 from datafari_rag.core.proof.sources import Block, Source, Work, is_prose
 from datafari_rag.core.proof.words import Words, is_denying, plain, rough_roots, word_lists
 from datafari_rag.core.text.language import FUNCTION_WORDS
-from datafari_rag.core.text.statements import asks
+from datafari_rag.core.text.sentences import asks
 from datafari_rag.core.text.tokens import VARIANT
 
 VERIFIED, QUOTED, NEAR, UNSUPPORTED = "verified", "quoted", "near", "unsupported"

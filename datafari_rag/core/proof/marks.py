@@ -15,8 +15,7 @@ from operator import attrgetter, itemgetter
 
 from datafari_rag.core.proof.judging import QUOTATION
 from datafari_rag.core.proof.labels import MAX_MARK_CHARS, DocumentLabels
-from datafari_rag.core.text.sentences import code_spans
-from datafari_rag.core.text.statements import EMPTY_LINE, STOPS, Statement, statements, texts_of
+from datafari_rag.core.text.sentences import EMPTY_LINE, STOPS, Statement, code_spans, statements, texts_of
 
 MAX_MARKS, MAX_BRACKETS = 500, 2_000
 """Marks behind these are text, and brackets that are looked at."""

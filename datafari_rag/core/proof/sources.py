@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from datafari_rag.core.documents import HIGHLIGHTING, NO_ORIGINS, Extract
 from datafari_rag.core.proof.words import Words, plain, rough_roots
-from datafari_rag.core.text.statements import EMPTY_LINE, STOPS, Statement, statements, texts_of
+from datafari_rag.core.text.sentences import EMPTY_LINE, STOPS, Statement, statements, texts_of
 from datafari_rag.core.text.structure import is_row
 from datafari_rag.core.text.tokens import VARIANT
 

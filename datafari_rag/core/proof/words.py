@@ -7,15 +7,13 @@ Nothing here says what a document proves.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Container, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import islice
 from typing import NamedTuple
 
 from datafari_rag.core.text.cleaning import lowered, unusual
-from datafari_rag.core.text.language import Remembered
+from datafari_rag.core.text.language import Remembered, language_codes, listed
 from datafari_rag.core.text.tokens import VARIANT, Token, tokens, with_forms
 
 LONG_UNIT = 4
@@ -43,12 +41,12 @@ class WordLists(NamedTuple):
 
 @cache
 def word_lists() -> WordLists:
-    """Return the lists of `proof.toml`: no language is guessed for them."""
-    data = tomllib.loads((files("datafari_rag.resources") / "proof.toml").read_text(encoding="utf-8"))
-    lines = {name: [words.split() for words in table.values()] for name, table in data.items()}
-    numbers = {word: str(number) for words in lines["numbers"] for number, word in enumerate(words, 2)}
-    months = {word: word for words in lines["months"] for word in words}
-    return WordLists(frozenset(word for words in lines["denying"] for word in words), numbers | months)
+    """Return the lists of the data files of all languages: no language is guessed for them."""
+    codes = language_codes()
+    deny = frozenset(word for code in codes for word in listed(code, "denying"))
+    numbers = {word: str(number) for code in codes for number, word in enumerate(listed(code, "numbers"), 2)}
+    months = {word: word for code in codes for word in listed(code, "months")}
+    return WordLists(deny, numbers | months)
 
 
 def _root(word: str) -> str:

@@ -10,39 +10,36 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from itertools import pairwise
 
 from datafari_rag.core.documents import OffsetMap, OffsetRun
-from datafari_rag.core.text.structure import row_lines
+from datafari_rag.core.text.structure import is_row
 
 _VISIBLE_ASCII = bytes(range(0x20, 0x7F))
 
-LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
+_LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 """What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
 
-_INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff"
+_DROPPED = re.compile(
+    "["
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls, but for the tab and the line ends that texts have
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"  # tag characters, in which whole sentences can be hidden
+    "\ud800-\udfff\ufffe\uffff"  # halves of characters, which JSON for a model cannot carry, and noncharacters
+    "]+"
 )
 """
-Soft hyphen, fillers, zero-width and bidirectional marks, variation selectors, annotations, and the tag characters in
-which whole sentences can be hidden: what Unicode calls ignorable by default, and the other format controls.
+What nobody sees: soft hyphen, fillers, zero-width and bidirectional marks, variation selectors, annotations: what
+Unicode calls ignorable by default, and the other format controls.
 """
 
-_UNSENDABLE = "\ud800-\udfff\ufffe\uffff"
-"""Lone surrogates and noncharacters: JSON for a model cannot carry the first, nothing may mean the second."""
-
-_DROPPED_CLASS = f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_INVISIBLE}{_UNSENDABLE}]"
-_DROPPED_ONLY_CLASS = f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_INVISIBLE}{_UNSENDABLE}]"
-_DROPPED = re.compile(f"{_DROPPED_CLASS}+")
-_DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}+")
-
-_BREAKS = re.compile(f"[{LINE_ENDS}]+")
+_BREAKS = re.compile(f"[{_LINE_ENDS}]+")
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Bidirectional embeddings, overrides and isolates; the plain marks (U+200E, U+200F) only help mixed texts."""
 
-_PRESENTATION = "\ufe0e\ufe0f"
-_NON_JOINER, _JOINER = "\u200c", "\u200d"
+_PRESENTATION, _KEYCAP = "\ufe0e\ufe0f", "\u20e3"
+_JOINERS, _JOINER = "\u200c\u200d", "\u200d"
 _VIRAMA = 9
 """The canonical combining class of what takes the vowel from a letter of India (RFC 5892, appendix A)."""
 
@@ -51,45 +48,44 @@ _TOO_LARGE = re.compile(r"&#[0-9]{8,};?")
 """The largest code point has seven digits."""
 
 
-def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, OffsetMap]:
+def clean(text: str, *, is_full: bool) -> tuple[str, OffsetMap]:
     """
     Return *text* as the model may see it, and the original position of each character.
 
     Controls and invisible characters are dropped. *is_full* also turns each line end and tab into one space, save in
-    the rows of tables (`spaced`), and each backslash into a slash; without it all of them stay. Double quotes stay.
-    The result may be empty.
+    rows of tables, and each backslash into a slash; without it all of them stay. Double quotes stay. The result may be
+    empty.
     """
-    dropped = _DROPPED if is_full else _DROPPED_ONLY
-    if dropped.search(unusual(text)) is None:
-        return (spaced(text, is_in_table=is_in_table) if is_full else text), OffsetMap(
-            (OffsetRun(0, 0, len(text)),) if text else ()
-        )
-    parts, runs, at, length = [], [], 0, 0
-    for match in dropped.finditer(text):
-        if match.start() > at:
-            runs.append(OffsetRun(length, at, match.start() - at))
-            parts.append(text[at : match.start()])
-            length += match.start() - at
-        at = match.end()
-    if at < len(text):
-        runs.append(OffsetRun(length, at, len(text) - at))
-        parts.append(text[at:])
-    whole = "".join(parts)
-    return (spaced(whole, is_in_table=is_in_table) if is_full else whole), OffsetMap(tuple(runs))
+    text = _on_one_line(text) if is_full else text
+    edges = [0, *(edge for run in _DROPPED.finditer(text) for edge in run.span()), len(text)]
+    parts, runs, length = [], [], 0
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if start < end:
+            parts.append(text[start:end])
+            runs.append(OffsetRun(length, start, end - start))
+            length += end - start
+    return "".join(parts), OffsetMap(tuple(runs))
+
+
+def _on_one_line(text: str) -> str:
+    """
+    Return *text* with line ends and tabs as spaces and backslashes as slashes; each character keeps its place.
+
+    What has the form of a row stays on its own line with its tabs: without them the columns of the cells are lost.
+    """
+    lines = text.replace("\\", "/").split("\n")
+    are_rows = [is_row(line) for line in lines]
+    for at, row in enumerate(are_rows):
+        for sign in _LINE_ENDS:
+            if sign in lines[at] and not (row and sign == "\t"):
+                lines[at] = lines[at].replace(sign, " ")
+    joints = ["\n" if one or other else " " for one, other in pairwise(are_rows)]
+    return "".join(part for pair in zip(lines, (*joints, ""), strict=True) for part in pair)
 
 
 def unusual(text: str) -> str:
     """Return *text* without visible ASCII and the space: to look for anything else among it would take the longest."""
     return text.encode("utf-8", "surrogatepass").translate(None, _VISIBLE_ASCII).decode("utf-8", "surrogatepass")
-
-
-def encodable(text: str) -> str:
-    """Return *text* with every lone surrogate replaced: half a character cannot be written in UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def is_unicode(text: str) -> bool:
@@ -101,9 +97,14 @@ def is_unicode(text: str) -> bool:
     return True
 
 
+def encodable(text: str) -> str:
+    """Return *text* with every lone surrogate replaced: half a character cannot be written in UTF-8."""
+    return text if is_unicode(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def without_invisible(text: str) -> str:
     """Return *text* (a title or similar) without invisible characters and outer blanks; line ends become spaces."""
-    return clean(_BREAKS.sub(" ", text), is_full=False)[0].strip()
+    return _DROPPED.sub("", _BREAKS.sub(" ", text)).strip()
 
 
 class VisibleText:
@@ -119,24 +120,20 @@ class VisibleText:
 
     def feed(self, text: str) -> str:
         """Return what may be shown; a joiner or selector at the end waits for the next character."""
-        is_plain = (text.isascii() and text.isprintable()) or _DROPPED_ONLY.search(unusual(text)) is None
-        if is_plain and not self._tail:
-            self._before = text[-1:] or self._before
-            return text
-        whole = self._tail + text
-        self._tail, parts, at = "", [], 0
-        for run in _DROPPED_ONLY.finditer(whole):
+        if not text:
+            return ""
+        whole, at = self._before + self._tail + text, len(self._before)
+        last, self._tail, parts = len(whole), "", list[str]()
+        for run in _DROPPED.finditer(whole, at):
+            needed = _joining(run[0], whole[max(0, run.start() - 1) : run.start()], whole[run.end() : run.end() + 1])
             parts.append(whole[at : run.start()])
             at = run.end()
-            self._before = whole[run.start() - 1] if run.start() else self._before
-            needed = _joining(run.group(), self._before, whole[at : at + 1])
             if at == len(whole):
-                self._tail = needed
+                self._tail, last = needed, run.start()
             else:
                 parts.append(needed)
-        parts.append(whole[at:])
-        self._before = whole[at:][-1:] or self._before
-        return "".join(parts)
+        self._before = whole[last - 1 : last] if last else ""
+        return "".join((*parts, whole[at:]))
 
 
 def visible(text: str) -> str:
@@ -145,25 +142,25 @@ def visible(text: str) -> str:
 
 
 def _joining(run: str, before: str, after: str) -> str:
-    """Return what a letter or sign needs of a *run* of invisible characters; *after* "": all that it may need."""
+    """
+    Return what a letter or sign needs of a *run* of invisible characters; *after* "": all that it may need.
+
+    A joiner changes what is drawn beside a virama, among Arabic letters, and within an emoji sequence.
+    """
     if not before:
         return ""
-    kind = unicodedata.category(before)[0]
-    selector = next((sign for sign in run if sign in _PRESENTATION and (kind == "S" or after in ("", "\u20e3"))), "")
-    joiner = next((sign for sign in run if sign in (_NON_JOINER, _JOINER)), "")
-    if joiner and after and not _is_needed(joiner, before, after):
-        joiner = ""
-    return selector + joiner
-
-
-def _is_needed(joiner: str, before: str, after: str) -> bool:
-    """Say whether *joiner* changes what is drawn: beside a virama, among Arabic letters, within an emoji sequence."""
-    if _VIRAMA in (unicodedata.combining(before), unicodedata.combining(after)):
-        return True
-    is_cursive = unicodedata.bidirectional(before) == "AL"
-    if joiner == _NON_JOINER:
-        return is_cursive and unicodedata.bidirectional(after) == "AL"
-    return is_cursive or unicodedata.category(before)[0] == unicodedata.category(after)[0] == "S"
+    kinds = {unicodedata.category(before)[0], unicodedata.category(after or before)[0]}
+    is_presented = unicodedata.category(before)[0] == "S" or after in ("", _KEYCAP)
+    selector = next((sign for sign in run if sign in _PRESENTATION and is_presented), "")
+    joiner = next((sign for sign in run if sign in _JOINERS), "")
+    directions = {unicodedata.bidirectional(before), unicodedata.bidirectional(after or before)}
+    is_needed = (
+        not after
+        or _VIRAMA in (unicodedata.combining(before), unicodedata.combining(after))
+        or directions == {"AL"}
+        or (joiner == _JOINER and (unicodedata.bidirectional(before) == "AL" or kinds == {"S"}))
+    )
+    return selector + (joiner if is_needed else "")
 
 
 def without_directions(text: str) -> str:
@@ -178,41 +175,7 @@ def unescaped(text: str) -> str:
     That function raises a ValueError for a number of more than 4,300 digits, because Python reads no longer one. Here
     it becomes U+FFFD, as every number beyond the last code point does.
     """
-    if "&#" in text:
-        text = _TOO_LARGE.sub("\ufffd", _ZEROS.sub("&#", text))
-    return html.unescape(text)
-
-
-def is_invisible(character: str) -> bool:
-    """Say whether *character* is one that cleaning drops whatever the settings say."""
-    return _DROPPED_ONLY.fullmatch(character) is not None
-
-
-def spaced(text: str, *, is_in_table: bool = False) -> str:
-    """
-    Return *text* with line ends and tabs as spaces and backslashes as slashes, which is what full cleaning adds.
-
-    The rows of tables stay on separate lines with their tabs: without them the columns of the cells are lost.
-    *is_in_table* says that *text* was cut from a table, so that a row alone is one too. Each character keeps its place.
-    """
-    text = text.replace("\\", "/")
-    rows = row_lines(text, are_neighbours=not is_in_table)
-    if not rows:
-        return _on_one_line(text)
-    pieces, at = [], 0
-    for start, end in rows:
-        # The line end before the row and the one after it are the row's.
-        pieces.append(_on_one_line(text[at : max(at, start - 1)]))
-        pieces.append(_on_one_line(text[max(at, start - 1) : end + 1], but="\n\t"))
-        at = end + 1
-    return "".join((*pieces, _on_one_line(text[at:])))
-
-
-def _on_one_line(text: str, *, but: str = "") -> str:
-    for end in LINE_ENDS:
-        if end not in but:
-            text = text.replace(end, " ")
-    return text
+    return html.unescape(_TOO_LARGE.sub("\ufffd", _ZEROS.sub("&#", text)) if "&#" in text else text)
 
 
 def lowered(text: str) -> str:

@@ -1,9 +1,9 @@
 """
-Where sentences begin and end in a text, as offsets; small, fast, and by region when the text is large.
+What a text states, piece by piece: sentences, items of lists, rows of tables and headings, as offsets.
 
-A boundary is a sentence mark before a new beginning, an empty line, or a line end that is not a wrapped line.
-Abbreviations of the text's language, initials, numbers and section numbers do not end a sentence. The row of a table is
-one span, whatever is in its cells. Nothing is normalised: the offsets are code points of the text as it is given.
+One rule says where a sentence ends: at a mark before a new beginning, save behind abbreviations, initials and numbers.
+Search and evidence also cut at lines that are not wrapped (`spans`); a proof does not (`statements`), and keeps what
+introduces a statement. Nothing is normalised: the offsets are code points of the text as it is given.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import islice, zip_longest
 from operator import itemgetter
+from typing import Literal, NamedTuple
 
 from datafari_rag.core.text.language import FUNCTION_WORDS, detect, language_codes, listed
-from datafari_rag.core.text.structure import Table, tables_in, uncovered
+from datafari_rag.core.text.structure import Span, Table, cells_of, headings_in, tables_in, trimmed, uncovered
 
-_ANYWHERE = frozenset(
-    "mr mrs ms dr prof st sr jr vs etc inc ltd co corp al p pp ed eds vol cf ca no nr fig".split()  # noqa: SIM905
-)
-"""Abbreviations that texts in any language have: of titles, companies and places in books."""
+_ANYWHERE = frozenset("mr mrs ms dr prof st vs p pp ed eds cf ca".split())  # noqa: SIM905
+"""Abbreviations that texts in any language have: of titles, and of places in books."""
 
 _BEFORE_NUMBERS_LIST = """no nos nr n° art arts fig figs vol sec ch chap cap ext tel tél min max párr s д ст
     jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr juil déc ene abr ago dic"""
@@ -31,57 +30,64 @@ _BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS_LIST.split())
 _CLOSING = frozenset(("inc", "ltd", "co", "corp", "etc", "usw", "ecc", "al", "jr", "sr"))
 """Abbreviations that end a sentence often enough; then a word follows that nearly always begins one."""
 
+_INITIALS = re.compile(r"(?:-?[^\W\d_]{1,2}\.)+-?[^\W\d_]{1,2}")
+"""J.-P, U.S, but no name of a file."""
+
 _AROUND_CHARS = 600
 """How much text on each side, at least, shows in which language an abbreviation would be one."""
 
-_NEXT_WORD = re.compile(r"\w+")
-_COUNTED = re.compile(
-    r"Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Quartal|Auflage"
-)
-"""What German counts with a point behind the number."""
+_NUMBER = re.compile(r"\d|[IVXLC]+\b")
+_DIGITS = re.compile(r"[\d.]*\d[\d.]*")
+_CAPTION = re.compile(r"(?:[A-Z]\w+|#+) [\dA-Z][\d.]*")
+"""The number of a table or of a heading that has its mark: its words follow."""
 
-_ROMAN = re.compile(r"[IVXLC]+\b")
-_BARE = re.compile(r"['’\"«“”„‘(\[¿¡]")
-_LONGEST_CHARS = 9
-_INITIALISM_CHARS = 2
-_ORDINAL_DIGITS = 2
+_BEFORE_WORDS = re.compile(r"[\s'’\"«“”„‘(\[¿¡]")
+_FOLLOWING = re.compile(r"(?!\w\.)\w+")
+"""The next word, unless it is an initial."""
 
+_WORD_CHARS = 30
 
 Languages = dict[int, str]
-"""The languages of the stretches of one text that were looked at."""
+"""The languages of the stretches of one text that were looked at: it may be full of abbreviations."""
 
 
-def is_abbreviated(text: str, begin: int, stop: int, after: int, languages: Languages | None = None) -> bool:
+def _is_abbreviated(text: str, begin: int, stop: int, after: int, languages: Languages) -> bool:
     """
     Say whether the point at *stop* belongs to the word before it and no sentence ends there.
 
-    *begin* is where the sentence began, *after* where the next word would begin one. Who asks for many points of a text
-    hands in the same *languages* each time: it is filled here, for a text may be full of abbreviations.
+    *begin* is where the sentence began, *after* where the next word would begin one.
     """
-    words = text[max(begin, stop - 30) : stop].rsplit(None, 1)
-    word = words[-1] if words else ""
-    if len(word) > _LONGEST_CHARS and word.isalpha():
-        return False
-    word = _BARE.split(word)[-1]
-    small = word.lower()
+    near = text[max(begin, stop - _WORD_CHARS) : stop]
+    word = _BEFORE_WORDS.split(near)[-1]
+    small, following = word.lower(), _FOLLOWING.match(text, after)
     if small in _BEFORE_NUMBERS:
-        return text[after : after + 1].isdigit() or _ROMAN.match(text, after) is not None
-    if word.replace(".", "").isdigit():
-        return _is_numbering(text, word, max(begin, stop - 30), stop, after)
-    if small in _ANYWHERE and small not in _CLOSING:
+        return _NUMBER.match(text, after) is not None
+    is_begun = following is not None and text[after].isupper() and following[0].lower() in _beginnings()
+    if stop - begin < _WORD_CHARS and not is_begun and _CAPTION.fullmatch(near) is not None:
         return True
-    is_open = small in _CLOSING or _is_initial(word)
-    listed_in = _abbreviations().get(small, frozenset())
-    if listed_in and small not in _CLOSING:
-        languages = {} if languages is None else languages
-        low = max(0, stop // _AROUND_CHARS - 1) * _AROUND_CHARS
-        if low not in languages:
-            languages[low] = detect(text[low : low + 3 * _AROUND_CHARS])
-        language = languages[low]
+    if _DIGITS.fullmatch(word):
+        # The number of a section begins its sentence or a quotation; German counts with a point: 3. Oktober.
+        before = near[: -len(word)].rstrip()
+        is_first = not before or before[-1] in "“„«"
+        return is_first or (len(word) < 3 and not is_begun and _language_at(text, stop, languages) == "de")
+    if small in _ANYWHERE:
+        return True
+    is_initial = (len(word) == 1 and word.isupper()) or _INITIALS.fullmatch(word) is not None
+    is_open = is_initial or small in _CLOSING
+    if small not in _CLOSING and (listed_in := _abbreviations().get(small)):
+        language = _language_at(text, stop, languages)
         if language in listed_in:
             return True
         is_open = is_open or not language
-    return is_open and not (text[after : after + 1].isupper() and _is_beginning(text, after))
+    return is_open and not is_begun
+
+
+def _language_at(text: str, place: int, languages: Languages) -> str:
+    """Return the language around *place*, which is kept in *languages*."""
+    low = max(0, place // _AROUND_CHARS - 1) * _AROUND_CHARS
+    if low not in languages:
+        languages[low] = detect(text[low : low + 3 * _AROUND_CHARS])
+    return languages[low]
 
 
 @cache
@@ -99,29 +105,6 @@ def _beginnings() -> frozenset[str]:
     """Return the stop words of all languages: written with a capital, they begin a sentence."""
     return frozenset().union(*(FUNCTION_WORDS[code] for code in language_codes()))
 
-
-def _is_numbering(text: str, word: str, begin: int, stop: int, after: int) -> bool:
-    """Recognise the number of a section, which begins its sentence or a quotation, and a German ordinal."""
-    if stop - begin <= len(word) + 1 or text[begin : stop - len(word)].rstrip().endswith(("“", "„", "«")):
-        return True
-    return len(word) <= _ORDINAL_DIGITS and _COUNTED.match(text, after) is not None
-
-
-def _is_initial(word: str) -> bool:
-    """Distinguish "J", "J.-P" and "U.S" from words and file names."""
-    parts = [part.strip("-") for part in word.split(".")]
-    if len(parts) == 1:
-        return len(word) == 1 and word.isupper()
-    return all(part.isalpha() and len(part) <= _INITIALISM_CHARS for part in parts)
-
-
-def _is_beginning(text: str, after: int) -> bool:
-    word = _NEXT_WORD.match(text, after)
-    is_initial = word is not None and text[word.end() : word.end() + 1] == "." and len(word.group()) == 1
-    return word is not None and not is_initial and word.group().lower() in _beginnings()
-
-
-Span = tuple[int, int]
 
 MAX_TICKS = 30
 """A run of more backticks begins and ends no code within a line."""
@@ -158,80 +141,87 @@ def code_spans(text: str) -> list[Span]:
     return stretches
 
 
+STOPS = ".!?…؟۔।॥։።。！？｡៕᙮"
 MAX_CHARS = 700
 """Longest span: text without any boundary is cut there, at a space where one is near."""
 
-REGION_CHARS = 2000
+MAX_STATEMENT_CHARS = 4_000
+"""A longer statement is cut into pieces, and none of them is whole."""
+
+_REACH_CHARS = 2_000
 """How far around a place `bounds_around` looks for boundaries."""
+
+_WIDE = "。！？｡៕"
+"""Marks that no blank follows."""
 
 # The leading single character lets the engine skip ahead; a repeated one would not. What follows it leaves out half of
 # all line ends together, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
 # A run of signs with no end behind it is one match as a whole (`none`): each later sign of it would begin a search
 # through all of the rest.
 _MARK = re.compile(
-    r"[.!?…؟۔।。！？\n](?:(?:(?![a-z]{4})|(?<![^.!?…:;。！？؟]\n))"
-    r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:(?<!\n)\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
-    r"|(?P<none>[.!?…؟۔।。！？\n]++))"
+    rf"[{STOPS}\n](?:(?:(?![a-z]{{4}})|(?<![^{STOPS}:;]\n))"
+    rf"[{STOPS}\n]*(?:(?<!\n)[\"'»”“’)\]」』）】*_]+|[\xa0\u202f ]»)?(?:(?<!\n)\[\d+\])*"
+    rf"(?:\s+|(?<=[{_WIDE}」』”’）】\n]))|(?P<none>[{STOPS}\n]++))"
 )
-_OPENERS = "\"'«“”„‘([¿¡ \u00a0"
-_BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
-_ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
+_OPENERS = "\"'«“”„‘([¿¡*_ \u00a0\u202f"
+_CONTINUING = ",;:.!?…)/&="
+_ITEM = re.compile(
+    r"[ \t]*+(?P<sign>[-*+•·▪●○◦■□►➢✓–—]+(?=[ \t])|\(?(?P<number>\d{1,3}|[a-zA-Z]|[ivxlcIVXLC]{2,6})[.)](?=[ \t]))"
+    r"[ \t]++(?P<text>\S)"
+)
 _UNFINISHED = re.compile(
     r"(?:^|\s)(?:the|an?|of|to|and|or|for|with|by|from|in|on|at|is|are|its|their|see|les?|la|des?|du|et|ou|à|une?|avec|par|pour|dans"
     r"|der|die|das|und|oder|mit|von|zu|den|dem|eine?|el|los|las|y|con|por|para|и|в|на|с|по|из)$|[,،、，]$"
 )
 """The end of a line that continues in the next."""
 
-_CAPTION = re.compile(
-    r"#{1,6} [\dA-Z][\d.]{0,12}|(?:Table|Figure|Example|Tableau|Exemple|Tabelle|Abbildung|Beispiel|Tabla|Figura)"
-    r" [\dA-Z][\d.]{0,12}"
-)
-"""The number of a heading that has its mark, or of a table: its words follow."""
-
-_CAPTION_CHARS = 24
 _TAIL_CHARS = 8
-_TERMINAL = frozenset(".!?…:;。！？؟")
-_BLANKS = " \n\t\u00a0"
-_UNSEEN = "\ufeff\u200b"
-"""Stand before the first word of many texts, and are not shown."""
-
-_WIDE = frozenset("。！？")
 _WRAP_CHARS = 55
 _LONG_LINE_CHARS = 110
+_BLANK = re.compile(r"\s")
 
 
-def spans(text: str, *, longest: int = MAX_CHARS, most: int | None = None) -> list[Span]:
+def spans(text: str, *, most: int | None = None) -> list[Span]:
     """
     Return the sentences of *text* as (start, end) in order, without white space around them; empty for blanks.
 
-    A sentence of more than *longest* characters is cut. With *most* the first so many, without looking for the others.
+    One of more than `MAX_CHARS` is cut. With *most* the first so many, without looking for the others.
     """
-    return list(islice(_spans_in(text, 0, len(text), longest), most))
+    return list(islice(_spans_in(text, 0, len(text)), most))
 
 
 def blocks(text: str, least_chars: int, tables: Sequence[Table] | None = None) -> list[Span]:
     """
     Return *text* in pieces of whole sentences as (start, end), each the shortest of at least *least_chars* characters.
 
-    The last may be shorter. Sentences that stay together are not cut one by one: that costs five times as much.
-    *tables* are those of *text*, where they are known.
+    The last may be shorter. Sentences that stay together are not cut one by one: that costs five times as much. The
+    header of a table stands alone. *tables* are those of *text*, where they are known.
     """
     found: list[Span] = []
     for begin, last, table in uncovered(tables_in(text) if tables is None else tables, 0, len(text)):
         if table is not None:
-            found.extend(_header_and_runs(table.rows, least_chars))
+            found.append(table.rows[0])
+            start = -1
+            for row, end in table.rows[1:]:
+                start = row if start < 0 else start
+                if end - start >= least_chars or end == last:
+                    found.append((start, end))
+                    start = -1
             continue
         languages = Languages()
         while begin < last:
-            end = _block_end(text, begin, last, least_chars, languages)
-            start, stop = _trimmed(text, begin, end)
+            limit = begin + MAX_CHARS + least_chars
+            high = min(limit, last)
+            _, end = next(_ends(text, begin, high, languages, at=min(begin + least_chars, high)), (0, 0))
+            end = end or (high if limit >= last else _cut(text, begin + least_chars, limit))
+            start, stop = trimmed(text, begin, end)
             if start < stop:
                 found.append((start, stop))
             begin = end
     return found
 
 
-def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) -> list[Span]:
+def bounds_around(text: str, start: int, end: int, reach: int = _REACH_CHARS) -> list[Span]:
     """
     Return the sentences in the region *reach* around *start* to *end*, so that a long text is not cut as a whole.
 
@@ -239,91 +229,56 @@ def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) ->
     touches *start* to *end* is cut only when it is longer than the region.
     """
     low, high = max(0, start - reach), min(len(text), end + reach)
-    if low > 0:
-        newline = text.find("\n", low, start)
-        low = newline + 1 if newline >= 0 else _next_word(text, low, start)
+    if low and not text[low - 1].isspace():
+        blank = _BLANK.search(text, low, start)
+        low = low if blank is None else blank.end()
     if high < len(text) and not text[high].isspace():
-        high = 1 + max(text.rfind(blank, end, high) for blank in _BLANKS) or high
+        blank_at = max(text.rfind(" ", end, high), text.rfind("\n", end, high))
+        high = high if blank_at < 0 else blank_at
     return list(_spans_in(text, low, high))
 
 
-def _next_word(text: str, low: int, high: int) -> int:
-    """Return where the first word behind *low* begins, before *high*; *low* when none does."""
-    if text[low - 1].isspace():
-        return low
-    places = [at for blank in _BLANKS if (at := text.find(blank, low, high)) >= 0]
-    return min(places) + 1 if places else low
-
-
-def _header_and_runs(rows: Sequence[Span], least_chars: int) -> Iterator[Span]:
-    """Yield the header row alone, then the other *rows* in runs of at least *least_chars* characters."""
-    yield rows[0]
-    begin: int | None = None
-    for start, end in rows[1:]:
-        begin = start if begin is None else begin
-        if end - begin >= least_chars:
-            yield begin, end
-            begin = None
-    if begin is not None:
-        yield begin, rows[-1][1]
-
-
-def _block_end(text: str, begin: int, last: int, least_chars: int, languages: Languages) -> int:
-    """Return the first sentence end *least_chars* after *begin* or later, behind its white space; *last* at most."""
-    limit = begin + MAX_CHARS + least_chars
-    high = min(limit, last)
-    for match in _MARK.finditer(text, min(begin + least_chars, high), high):
-        end = match.end()
-        if match["none"] is None and end < high and _is_boundary(text, match.group(), begin, end, languages):
-            return end
-    return high if limit >= last else _cut(text, begin + least_chars, limit)
-
-
-def _spans_in(text: str, low: int, high: int, longest: int = MAX_CHARS) -> Iterator[Span]:
+def _spans_in(text: str, low: int, high: int) -> Iterator[Span]:
     for begin, last, table in uncovered(tables_in(text, low, high), low, high):
         if table is not None:
             for row in table.rows:
-                yield from _bounded(text, *row, longest)
+                yield from _bounded(text, *row, MAX_CHARS)
             continue
-        languages = Languages()
-        for match in _MARK.finditer(text, begin, last):
-            run, after = match.group(), match.end()
-            if match["none"] is None and after < last and _is_boundary(text, run, begin, after, languages):
-                yield from _bounded(text, begin, match.start() + len(run.rstrip()), longest)
+        for end, after in _ends(text, begin, last, Languages()):
+            yield from _bounded(text, begin, end, MAX_CHARS)
+            begin = after
+        yield from _bounded(text, begin, last, MAX_CHARS)
+
+
+def _ends(
+    text: str, begin: int, high: int, languages: Languages, *, at: int | None = None, is_wrapped: bool = False
+) -> Iterator[Span]:
+    """
+    Yield where a sentence ends and the next begins, between *at* and *high*; the first begins at *begin*.
+
+    *is_wrapped*: a line end by itself ends none.
+    """
+    for match in _MARK.finditer(text, begin if at is None else at, high):
+        run, after = match.group(), match.end()
+        if match["none"] is None and after < high:
+            lines = run.count("\n")
+            if (
+                lines > 1
+                or run[0] in _WIDE
+                or (lines and not is_wrapped and _is_line_end(text, match.start(), begin, after))
+                or (run[0] != "\n" and run[-1].isspace() and _is_sentence_end(text, run, begin, after, languages))
+            ):
+                yield match.start() + len(run.rstrip()), after
                 begin = after
-        yield from _bounded(text, begin, last, longest)
-
-
-def _is_boundary(text: str, run: str, begin: int, after: int, languages: Languages) -> bool:
-    if run == "\n\n":
-        return True
-    if run == "\n":  # with the empty lines three marks in four of a text with line ends
-        return _is_line_end(text, after - 1, begin, after)
-    if run[0] in _WIDE:
-        return True
-    if not run[-1].isspace():
-        return False
-    lines = run.count("\n")
-    if lines > 1:
-        return True
-    if lines and _is_line_end(text, after - len(run), begin, after):
-        return True
-    return run[0] != "\n" and _is_sentence_end(text, run, begin, after, languages)
 
 
 def _is_sentence_end(text: str, run: str, begin: int, after: int, languages: Languages) -> bool:
-    following = text[after]
-    while following in _OPENERS and after + 1 < len(text):
+    while text[after] in _OPENERS and after + 1 < len(text):
         after += 1
-        following = text[after]
-    if following.islower() or not (following.isalnum() or following in _BULLETS):
+    if text[after].islower() or text[after] in _CONTINUING:
         return False
-    if run[0] != "." or run.startswith(".."):
-        return True
-    stop = text.rfind(".", begin, after)
-    if stop - begin <= _CAPTION_CHARS and _CAPTION.fullmatch(text, begin, stop) is not None:
-        return False
-    return not is_abbreviated(text, begin, stop, after, languages)
+    is_point = run[0] == "." and not run.startswith("..")
+    return not (is_point and _is_abbreviated(text, begin, text.rfind(".", begin, after), after, languages))
 
 
 def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
@@ -333,35 +288,166 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     line = text[after]
     if line in ",;:.)" or _UNFINISHED.search(text, max(begin, position - _TAIL_CHARS), position) is not None:
         return False
-    if text[position] != "\n":
-        position += len(text[position:after]) - len(text[position:after].lstrip(".!?…\"'»”’)]"))
-    before = text[position - 1 : position]
+    position = text.index("\n", position)
+    before = text[max(begin, position - _END_CHARS) : position].rstrip(_CLOSERS)[-1:]
     line_chars = position - max(begin, text.rfind("\n", begin, position) + 1)
     if line.islower():
-        return line_chars < _WRAP_CHARS and before in _TERMINAL
-    return line_chars < _WRAP_CHARS or before in _TERMINAL or line_chars > _LONG_LINE_CHARS
+        return line_chars < _WRAP_CHARS and before in _ENDS
+    return line_chars < _WRAP_CHARS or before in _ENDS or line_chars > _LONG_LINE_CHARS
 
 
 def _bounded(text: str, start: int, end: int, longest: int) -> Iterator[Span]:
     """Yield *start* to *end* without white space around it, in pieces when it is too long."""
-    start, end = _trimmed(text, start, end)
-    while end - start > longest:
-        cut = _cut(text, start + longest // 2, start + longest)
-        yield start, cut
-        start, end = _trimmed(text, cut, end)
-    if start < end:
-        yield start, end
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and (text[start].isspace() or text[start] in _UNSEEN):
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
+    begin, end = trimmed(text, start, end)
+    while begin < end:
+        cut = end if end - begin <= longest else _cut(text, begin + longest // 2, begin + longest)
+        first, last = trimmed(text, begin, cut)
+        if first < last:
+            yield first, last
+        begin = cut
 
 
 def _cut(text: str, low: int, high: int) -> int:
     """Return where text without a boundary is cut: behind its last space between *low* and *high*, else at *high*."""
-    cut = max(text.rfind(mark, low, high) for mark in ("; ", ", ", " ", "\n"))
+    cut = max(text.rfind(mark, low, high) for mark in (" ", "\n"))
     return cut + 1 if cut >= 0 else high
+
+
+_CLOSERS = " \t\r\n\"'”’»)]」』）】*_"
+_ENDS = frozenset(f"{STOPS}:：;；")
+_REFERENCES = re.compile(r"(?:\[\d{1,3}\])++\Z")
+_ASKING, _GREEK_ASKING = frozenset("?？؟⁇⁈⸮﹖፧꘏"), frozenset(";\u037e")
+_FIRST = frozenset(("1", "a", "A", "i", None))
+"""What numbers the first item of a list: another number does not begin one within a paragraph."""
+
+_INK = re.compile(r"\w")
+_END_CHARS = 40
+"""Characters in which the end of a sentence is looked for."""
+
+EMPTY_LINE = re.compile(r"\n\s*\n")
+Kind = Literal["sentence", "item", "row", "heading"]
+
+
+class Statement(NamedTuple):
+    """
+    A sentence, an item, a row or a heading from *start* to *end*.
+
+    *above* is what introduces it, widest first: lines above a list, the header of a table. *is_part*: it introduces
+    others, or some of it may be missing: alone it is no whole statement.
+    """
+
+    start: int
+    end: int
+    kind: Kind = "sentence"
+    above: tuple[Statement, ...] = ()
+    is_part: bool = False
+    is_question: bool = False
+
+
+class _Piece(NamedTuple):
+    """A paragraph, item, row or heading; *is_apart*: an empty line or the end of the text follows."""
+
+    start: int
+    end: int
+    kind: Kind
+    indent: int = 0
+    is_apart: bool = False
+
+
+def statements(text: str, low: int = 0, high: int | None = None) -> list[Statement]:
+    """
+    Return the statements of *text* from *low*, the beginning of a line, to *high*, in order.
+
+    A single line end ends none, except around an item, a heading or a row. What stands before or behind a semicolon or
+    a colon is part of its statement: an exception often stands there.
+    """
+    high = len(text) if high is None else high
+    found, opened, languages = list[Statement](), list[tuple[Statement, int]](), Languages()
+    tables = tables_in(text, low, high)
+    heads = {row: table.header for table in tables for row in table.rows}
+    header: Statement | None = None
+    pieces = list(_pieces(text, low, high, heads))
+    for piece, after in zip_longest(pieces, pieces[1:]):
+        start, end = piece.start, piece.end
+        if piece.kind in ("row", "heading"):
+            opened.clear()
+            head = heads.get((start, end))
+            is_header = head == (start, end)
+            above = (header,) if header is not None and head == header[:2] and not is_header else ()
+            found.append(Statement(start, end, piece.kind, above, is_part=is_header))
+            header = found[-1] if is_header else header
+            continue
+        # What stands under a line that ends with a colon: items, and paragraphs that are indented as these are.
+        is_item = piece.kind == "item" or bool(opened and piece.indent)
+        opened = [(one, least) for one, least in opened if is_item and least <= piece.indent]
+        is_begun_before = found and found[-1].kind != "row" and not _is_ended(text, *found[-1][:2])
+        if is_begun_before and not is_item and text[start].islower():
+            # "… of leave", an empty line, "except for interns."
+            found[-1] = found[-1]._replace(is_part=True)
+        begin, last = trimmed(text, start, end)
+        for stop, following in [*_ends(text, begin, last, languages, is_wrapped=True), (last, last)]:
+            for span in _bounded(text, begin, stop, MAX_STATEMENT_CHARS):
+                is_torn = span[1] - span[0] < stop - begin
+                is_question = asks(text[max(span[0], span[1] - _END_CHARS) : span[1]])
+                kind: Kind = "item" if is_item else "sentence"
+                found.append(Statement(*span, kind, tuple(one for one, _ in opened), is_torn, is_question))
+            begin = following
+        is_nested = after is not None and after.kind == "item" and is_item and after.indent > piece.indent
+        if text[start:end].rstrip(" \t\r\n*_").endswith((":", "：")):
+            opened.append((found[-1], piece.indent + 1 if is_item else 0))
+            found[-1] = found[-1]._replace(is_part=True)
+        elif not piece.is_apart and (is_nested or not (is_item or _is_ended(text, start, end))):
+            # What has no full stop may go on, in the items below too.
+            found[-1] = found[-1]._replace(is_part=True)
+    return found
+
+
+def asks(text: str) -> bool:
+    """Say whether *text* ends in a question mark of any script."""
+    words = text.rstrip(_CLOSERS)
+    is_greek = words[-1:] in _GREEK_ASKING and "\u0370" <= words[:-1].rstrip()[-1:] <= "\u03ff"
+    return words[-1:] in _ASKING or is_greek or "՞" in text
+
+
+def texts_of(text: str, one: Statement) -> list[str]:
+    """Return what *one* says with what introduces it, in order: of a row each cell behind the name of its column."""
+    if one.kind == "row" and one.above:
+        header: Span = one.above[0][:2]
+        names, cells = cells_of(text, header, header), cells_of(text, one[:2], header)
+        pairs = zip(names, cells, strict=False) if len(names) == len(cells) else ()
+        named = [text[slice(*span)] for pair in pairs if pair[1][0] < pair[1][1] for span in pair]
+        return named or [text[one.start : one.end]]
+    return [text[each.start : each.end] for each in (*one.above, one)]
+
+
+def _pieces(text: str, low: int, high: int, rows: Mapping[Span, object]) -> Iterator[_Piece]:
+    """Yield the paragraphs, items, *rows* and headings of *text* in order."""
+    lines = {max(low, text.rfind("\n", low, row[0]) + 1): _Piece(*row, "row") for row in rows}
+    for one in headings_in(text, low, high):
+        lines.setdefault(max(low, text.rfind("\n", low, one.start) + 1), _Piece(one.start, one.end, "heading"))
+    at, piece = low, None
+    while at <= high:
+        end = text.find("\n", at, high)
+        end = high if end < 0 else end
+        line, item = lines.get(at), _ITEM.match(text, at, end)
+        is_new = item is not None and (piece is None or piece.kind == "item" or item["number"] in _FIRST)
+        is_empty = line is None and _INK.search(text, at, end) is None
+        if piece is not None and (line is not None or is_empty or is_new):
+            yield piece._replace(end=at, is_apart=is_empty)
+            piece = None
+        if line is not None:
+            yield line
+        elif is_new and item is not None and not is_empty:
+            piece = _Piece(item.start("text"), end, "item", item.start("sign") - at)
+        elif piece is None and not is_empty:
+            blanks = end - at - len(text[at:end].lstrip())
+            piece = _Piece(at, end, "sentence", blanks)
+        at = end + 1
+    if piece is not None:
+        yield piece._replace(end=high, is_apart=True)
+
+
+def _is_ended(text: str, start: int, end: int) -> bool:
+    """Say whether the text from *start* to *end* ends in a sign that ends a sentence, or introduces the next."""
+    tail = text[max(start, end - _END_CHARS) : end].rstrip()
+    return _REFERENCES.sub("", tail).rstrip(_CLOSERS)[-1:] in _ENDS

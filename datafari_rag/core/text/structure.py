@@ -11,8 +11,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
 
 MAX_HEADING_CHARS = 90
 """A longer line is a paragraph, whatever it looks like."""
@@ -30,10 +28,13 @@ _CANDIDATE = re.compile(rf"\n(?P<gap>\n?)(?P<line>#{{1,6}}[ \t]{_WORDS}(?=\n)|(?
 
 _FENCE = re.compile(r"\n(?:```|~~~)")
 _NUMBERED = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,5}|[A-Z]\.\d{1,3}(?:\.\d{1,3}){0,4})\.?[ \t]+(?=\w)")
-_ITEM = re.compile(r"[-*•·▪●○◦■□►➢✓–+>]|\(?(?:\d{1,3}|[a-z])[.)]\s")
-_KEY_AND_VALUE = re.compile(r"[^\s:][^:\n]{0,59}: \S")
+_NO_HEADING = re.compile(r"[-*•·▪●○◦■□►➢✓–+>]|\(?(?:\d{1,3}|[a-z])[.)]\s|[^\s:][^:\n]{0,59}: \S")
+"""The beginning of an item, of a quotation, or of a key with its value."""
+
 _CLOSING = ",;:.!…|=(){}[]<>\\"
 _PLAIN_LEVEL = 7
+
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,17 @@ class Heading:
 
 def headings_in(text: str, low: int = 0, high: int | None = None) -> tuple[Heading, ...]:
     """Return the headings between *low* and *high*, in order; *low* is the beginning of a line."""
-    return tuple(_headings(text, low, len(text) if high is None else high))
+    high = len(text) if high is None else high
+    code = [fence.start() for fence in _FENCE.finditer(text, low, high)]
+    first = text.find("\n", low, high)
+    lines = [(low, first, True)] if first >= 0 else []
+    lines += [(*line.span("line"), bool(line["gap"])) for line in _CANDIDATE.finditer(text, low, high)]
+    found = (
+        _heading(text, start, end, is_apart=is_apart and text[end : end + 2] == "\n\n")
+        for start, end, is_apart in lines
+        if bisect_left(code, start) % 2 == 0
+    )
+    return tuple(heading for heading in found if heading is not None)
 
 
 def path_among(headings: Sequence[Heading], offset: int) -> tuple[Heading, ...]:
@@ -70,35 +81,19 @@ def path_among(headings: Sequence[Heading], offset: int) -> tuple[Heading, ...]:
     return tuple(path[-MAX_DEPTH:])
 
 
-def _headings(text: str, low: int, high: int) -> Iterator[Heading]:
-    code = [fence.start() for fence in _FENCE.finditer(text, low, high)]
-    first = text.find("\n", low, high)
-    if first >= 0 and (heading := _heading(text, low, first, is_apart=text[first : first + 2] == "\n\n")) is not None:
-        yield heading
-    for line in _CANDIDATE.finditer(text, low, high):
-        start = line.start("line")
-        if bisect_left(code, start) % 2 == 0:
-            heading = _heading(
-                text, start, line.end(), is_apart=bool(line["gap"]) and text[line.end() : line.end() + 2] == "\n\n"
-            )
-            if heading is not None:
-                yield heading
-
-
 def _heading(text: str, start: int, end: int, *, is_apart: bool) -> Heading | None:
     """Return the heading that the line is; one without mark or number must be *is_apart*: empty lines around it."""
     marked = _MARKED.match(text, start, end)
     if marked is not None:
         return Heading(marked.start("words"), start + len(text[start:end].rstrip(" \t#\r")), len(marked["marks"]))
-    words = text[start:end].strip()
+    begin, last = trimmed(text, start, end)
+    words = text[begin:last]
     if not words or not is_apart or words[-1] in _CLOSING or not any(map(str.isalpha, words)):
         return None
-    if words[0].islower() or _ITEM.match(words) or _KEY_AND_VALUE.match(words) or is_row(words):
+    if words[0].islower() or _NO_HEADING.match(words) or is_row(words):
         return None
-    begin = start + text[start:end].index(words[0])
-    numbered = _NUMBERED.match(text, begin, end)
-    level = min(6, numbered["number"].count(".") + 1) if numbered is not None else _PLAIN_LEVEL
-    return Heading(begin, begin + len(words), level)
+    numbered = _NUMBERED.match(words)
+    return Heading(begin, last, min(6, numbered["number"].count(".") + 1) if numbered is not None else _PLAIN_LEVEL)
 
 
 MAX_ROW_CHARS = 2000
@@ -115,9 +110,6 @@ _RULE_SIGNS = " \t\n|+:=-" + "".join(map(chr, range(0x2500, 0x2580)))
 _DRAWN = re.compile("--|==|──|━━|══")
 _BULLETS = ("- ", "* ", "• ", "+ ")
 _COLUMN = re.compile(r"(?<=\S) {2,}(?=\S)")
-
-Span = tuple[int, int]
-
 
 MAX_NAME_WORDS = 4
 """A cell of more words is a text."""
@@ -141,28 +133,24 @@ class Table:
         return self.rows[-1][1]
 
 
-def has_tables(text: str, low: int, high: int) -> bool:
-    """Say whether *text* may hold a table between *low* and *high*: cheap, and False for most prose."""
-    return any(
-        text.find(separator, at, min(high, at + REACH_CHARS + len(_GAP))) >= 0
-        for at in range(low, high, REACH_CHARS)
-        for separator in _SEPARATORS
-    )
-
-
 def tables_in(text: str, low: int = 0, high: int | None = None) -> tuple[Table, ...]:
     """Return the tables between *low* and *high* in order: at least two rows of the same form each."""
     high = len(text) if high is None else high
-    if not has_tables(text, low, high):
+    if all(text.find(separator, low, high) < 0 for separator in _SEPARATORS):
         return ()
-    tables: list[Table] = []
-    block: list[_Line] = []
-    for line in _lines(text, low, high):
-        if block and not _follows(text, block[-1], line):
-            tables.extend(_table(text, block))
-            block = []
-        block.append(line)
-    return (*tables, *_table(text, block))
+    runs: list[list[Span]] = []
+    before, last, start = None, "", low
+    for line in text[low:high].split("\n"):
+        end = start + len(line)
+        form = _form(line)
+        if form is not None:
+            if form != before or not _is_next(text, runs[-1][-1], start) or (form == _GAP and not _aligned(last, line)):
+                runs.append([])
+            runs[-1].append((start, end))
+            before, last = form, line
+        start = end + 1
+    tables = (tuple(trimmed(text, *row, " \r") for row in run) for run in runs if len(run) > 1)
+    return tuple(Table(rows, rows[0] if names_columns(text, rows[0]) else None) for rows in tables)
 
 
 def without_names(text: str) -> str:
@@ -173,73 +161,46 @@ def without_names(text: str) -> str:
     """
     pieces, at = list[str](), 0
     for table in tables_in(text):
-        pieces.append(text[at : table.start])
-        for row in table.rows:
-            cells = [text[start:end] for start, end in cells_of(text, *row)]
-            pieces += [cell for cell in cells if row == table.header or len(cell.split()) > MAX_NAME_WORDS]
+        cells = [text[slice(*cell)] for row in table.rows[1:] for cell in cells_of(text, row, table.rows[0])]
+        pieces += [text[at : table.start if table.header is None else table.header[1]]]
+        pieces += [cell for cell in cells if cell.count(" ") >= MAX_NAME_WORDS]
         at = table.end
     return "\n".join((*pieces, text[at:]))
 
 
 def is_row(line: str) -> bool:
     """Say whether *line*, without its line end, has the form of a row; several lines are none, and a row no table."""
-    return len(line) <= MAX_ROW_CHARS and "\n" not in line and _form(line) is not None
+    return "\n" not in line and _form(line) is not None
 
 
-def row_lines(text: str, *, are_neighbours: bool) -> list[Span]:
-    """Return the lines of *text* that have the form of a row, without their line ends; *are_neighbours*: of tables."""
-    lines = list(_lines(text, 0, len(text))) if has_tables(text, 0, len(text)) else []
-    if are_neighbours:
-        pairs = [_follows(text, line, other) for line, other in pairwise(lines)]
-        neighbours = zip(lines, (False, *pairs), (*pairs, False), strict=False)
-        lines = [line for line, follows, is_followed in neighbours if follows or is_followed]
-    return [(line.start, line.end) for line in lines]
-
-
-def table_at(text: str, place: int, reach: int = MAX_TABLE_CHARS) -> Table | None:
-    """Return the table with a row at *place*, None where there is none; of a large one the *reach* around *place*."""
-    low, high = max(0, place - reach), min(len(text), place + reach)
+def table_at(text: str, place: int) -> Table | None:
+    """Return the table with a row at *place*, None where there is none; of a large one what is around *place*."""
+    low, high = max(0, place - MAX_TABLE_CHARS), min(len(text), place + MAX_TABLE_CHARS)
     above, below = text.rfind("\n\n", low, place), text.find("\n\n", place, high)
     low = above + 2 if above >= 0 else text.find("\n", low, place) + 1 if low else 0
     tables = tables_in(text, low, high if below < 0 else below)
     return next((table for table in tables if any(start <= place < stop for start, stop in table.rows)), None)
 
 
-def is_in_table(text: str, start: int, end: int) -> bool:
-    """Say whether the line at *start* or the one before *end* is a row with another row before or behind it."""
-    return any(table_at(text, at, 3 * MAX_ROW_CHARS) is not None for at in (start, max(start, end - 1)))
-
-
-def begins_with_row(text: str) -> bool:
-    """Say whether the first line of *text* has the form of a row."""
-    return is_row(text[: _line_end(text, 0)])
-
-
-def ends_with_row(text: str) -> bool:
-    """Say whether the last line of *text* has the form of a row."""
-    return is_row(text[text.rfind("\n") + 1 :])
-
-
-def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
+def cells_of(text: str, row: Span, header: Span) -> tuple[Span, ...]:
     """
-    Return the spans of the cells of the row *start* to *end*; an empty cell is an empty span, and keeps its column.
+    Return the spans of the cells of *row* under *header*; an empty cell is an empty span, and keeps its column.
 
-    Pipes at both ends of a row are its edges, if those of the row beside it are; any other pipe separates two cells.
+    Pipes at both ends of a row are its edges, if the header has them too; any other pipe separates two cells.
     """
-    line = text[start:end]
-    form = _form(line)
-    if form == _GAP:
-        edges = [0, *(edge for match in _COLUMN.finditer(line) for edge in match.span()), len(line)]
-        pieces = list(zip(edges[::2], edges[1::2], strict=True))
-    else:
-        pieces = list(_between(line, form or "\t", is_edged=form == "|" and _is_edged(text, start, end)))
-    return tuple(_trimmed(text, start + first, start + last) for first, last in pieces)
+    (start, end), line = row, text[slice(*row)]
+    form = _form(line) or "\t"
+    separators = _COLUMN if form == _GAP else re.compile(re.escape(form))
+    if form == "|" and all(text[first] == "|" == text[last - 1] for first, last in (row, header)):
+        start, end = start + 1, end - 1
+    edges = [start, *(edge for match in separators.finditer(text, start, end) for edge in match.span()), end]
+    return tuple(trimmed(text, *cell) for cell in zip(edges[::2], edges[1::2], strict=True))
 
 
 def names_columns(text: str, row: Span) -> bool:
     """Say whether *row*, the first of its table, may be its header: a number alone in a cell is data."""
-    has_digits = any(map(str.isdigit, text[slice(*row)]))
-    return not has_digits or not any(_is_number(text[start:end]) for start, end in cells_of(text, *row))
+    cells = [text[slice(*cell)] for cell in cells_of(text, row, row)]
+    return not any(any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell)) for cell in cells)
 
 
 def uncovered(tables: Sequence[Table], low: int, high: int) -> Iterator[tuple[int, int, Table | None]]:
@@ -252,39 +213,23 @@ def uncovered(tables: Sequence[Table], low: int, high: int) -> Iterator[tuple[in
     yield at, high, None
 
 
-class _Line(NamedTuple):
-    """A line with the form of a row. A text has many: a tuple is made in half the time of a frozen dataclass."""
-
-    start: int
-    end: int
-    form: str
-
-
-def _lines(text: str, low: int, high: int) -> Iterator[_Line]:
-    """Yield the lines with the form of a row, in order; each line is read once."""
-    start = low
-    for line in text[low:high].split("\n"):
-        end = start + len(line)
-        # Most lines have none of these: what `_form` does costs four times as much.
-        if ("|" in line or "\t" in line or _GAP in line) and end - start <= MAX_ROW_CHARS:
-            form = _form(line)
-            if form is not None:
-                yield _Line(start, end, form)
-        start = end + 1
+def trimmed(text: str, start: int, end: int, blanks: str | None = None) -> Span:
+    """Return the stretch without *blanks* around it: a tab at the edge of a row separates an empty cell."""
+    first = end - len(text[start:end].lstrip(blanks))
+    return first, first + len(text[first:end].rstrip(blanks))
 
 
 def _form(line: str) -> str | None:
     """Return what separates the cells of *line*, None when nothing does."""
-    words = line.strip(" \r")
-    if len(words) < 2:
+    # Most lines have none of these: the rest costs four times as much.
+    if len(line) > MAX_ROW_CHARS or not ("|" in line or "\t" in line or _GAP in line):
         return None
+    words = line.strip(" \r")
     if "|" in words and (" | " in words or (words.startswith("|") and words.count("|") > 1)):
         return None if _is_rule(words) or words.startswith(_BULLETS) else "|"
     if "\t" in words.strip("\t"):
         return "\t"
-    if _GAP in words:
-        return _GAP
-    return None
+    return _GAP if _GAP in words else None
 
 
 def _is_rule(line: str) -> bool:
@@ -292,77 +237,16 @@ def _is_rule(line: str) -> bool:
     return not line.strip(_RULE_SIGNS) and _DRAWN.search(line) is not None
 
 
-def _follows(text: str, line: _Line, following: _Line) -> bool:
-    """Say whether the two lines are neighbours in one table: with only ruled lines between them, and no empty line."""
-    if line.form != following.form:
-        return False
-    between = text[line.end : following.start]
+def _is_next(text: str, row: Span, start: int) -> bool:
+    """Say whether only ruled lines are between *row* and the line at *start*, and no empty line."""
+    between = text[row[1] : start]
     return between == "\n" or (len(between) <= MAX_ROW_CHARS and "\n\n" not in between and _is_rule(between))
 
 
-def _table(text: str, block: Sequence[_Line]) -> Iterator[Table]:
-    for run in _runs(text, block) if block and block[0].form == _GAP else [block]:
-        if len(run) > 1:
-            rows = tuple(_trimmed(text, line.start, line.end, " \r") for line in run)
-            yield Table(rows, rows[0] if names_columns(text, rows[0]) else None)
-
-
-def _runs(text: str, block: Sequence[_Line]) -> list[list[_Line]]:
-    """Return the lines of *block* that share a column with the line before, run by run."""
-    runs: list[list[_Line]] = []
-    before: set[int] = set()
-    for line in block:
-        columns = _columns(text[line.start : line.end])
-        if not runs or not columns & before:
-            runs.append([])
-        runs[-1].append(line)
-        before = columns
-    return runs
-
-
-def _columns(line: str) -> set[int]:
-    """Return where the columns of *line* begin, and where they end, negative: numbers are aligned at the right."""
-    spans = [match.span() for match in _COLUMN.finditer(line)]
-    return {end for _, end in spans} | {-start for start, _ in spans[1:]} | {-len(line.rstrip())}
-
-
-def _is_number(cell: str) -> bool:
-    return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
-
-
-def _is_edged(text: str, start: int, end: int) -> bool:
-    """Say whether the row *start* to *end* begins and ends with a pipe, and the row above or below it as well."""
-    if not _has_edges(text[start:end]):
-        return False
-    first, last = text.rfind("\n", 0, start) + 1, _line_end(text, end)
-    above = text[max(0, first - MAX_ROW_CHARS) : max(0, first - 1)].rpartition("\n")[2]
-    below = text[last + 1 : last + MAX_ROW_CHARS].partition("\n")[0]
-    beside = [line for line in (above, below) if _form(line) == "|" or _is_rule(line)]
-    return not beside or any(_is_rule(line) or _has_edges(line) for line in beside)
-
-
-def _has_edges(line: str) -> bool:
-    words = line.strip(" \t\r")
-    return words.startswith("|") and words.endswith("|")
-
-
-def _between(line: str, separator: str, *, is_edged: bool) -> Iterator[Span]:
-    """Yield the text between the separators; where *is_edged*, the first and the last of them separate nothing."""
-    start, end = (line.find("|") + 1, line.rfind("|")) if is_edged else (0, len(line))
-    at = start
-    while at <= end:
-        stop = line.find(separator, at, end)
-        stop = end if stop < 0 else stop
-        yield at, stop
-        at = stop + 1
-
-
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
-
-
-def _trimmed(text: str, start: int, end: int, blanks: str | None = None) -> Span:
-    """Return the stretch without *blanks* around it: a tab at the edge of a row separates an empty cell."""
-    first = end - len(text[start:end].lstrip(blanks))
-    return first, first + len(text[first:end].rstrip(blanks))
+def _aligned(line: str, other: str) -> bool:
+    """Say whether a column begins or ends at one place in both lines: numbers are aligned at the right."""
+    edges = []
+    for one in (line, other):
+        gaps = [match.span() for match in _COLUMN.finditer(one)]
+        edges.append({end for _, end in gaps} | {-start for start, _ in gaps[1:]} | {-len(one.rstrip())})
+    return not edges[0].isdisjoint(edges[1])

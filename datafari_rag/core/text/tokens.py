@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 from datafari_rag.core.text.cleaning import unusual
@@ -68,9 +68,10 @@ _LETTERS = rf"(?:{LETTER}|[\u3300-\u33ff])(?:{LETTER}++|[{_MARKS}\u3300-\u33ff]+
 _CYRILLIC, _HEBREW = r"[\u0400-\u052f]", r"[\u05d0-\u05ea]"
 _JOINED = (
     rf"(?:(?<=\d)[.,:٫٬．，：](?=\d)|(?<={_CYRILLIC})[{_APOSTROPHES}](?={_CYRILLIC})"
-    rf"|(?<={_HEBREW})[\"״׳{_APOSTROPHES}](?={_HEBREW})|(?<=[lL])·(?=[lL])|(?<=[A-Z])&(?=[A-Z]))"
+    rf"|(?<={_HEBREW})[\"״׳{_APOSTROPHES}](?={_HEBREW})|(?<=[lL])·(?=[lL])|(?<=[A-Z])&(?=[A-Z])"
+    rf"|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b))"
 )
-"""What stands inside a word or a number: any other mark is between two."""
+"""What stands inside a word, a number or initials (U.S, z.B): any other mark is between two."""
 
 _MINUS = r"\-−‐‑–﹣－"
 _MONEY = r"$¢-¥֏؋৲৳૱௹฿៛\u20a0-\u20cf﷼﹩＄￠￡￥￦"
@@ -82,9 +83,6 @@ _TOKEN = re.compile(
     rf"|[<>＜＞]=?(?=[\s{_MONEY}{_MINUS}]?[.,]?\d)|(?<![=<>!:+-])=(?![=>])|\+(?=\d)|(?<=\d)\+|~~|~(?=\d)"
     rf"|[{_MONEY}%‰٪％°±×÷≈≠≤≥≦≧]"
 )
-_INITIALS = re.compile(r"(?<![\w.])[^\W\d_](?:\.[^\W\d_]){1,7}+(?!\w)")
-"""U.S, e.g, z.B: written as often without points."""
-
 _SEPARATE = re.compile(rf"[{_UNSPACED}]")
 _LEFT_OUT_INSIDE = re.compile(rf"[·'’ʼ](?:(?<=l·)(?=l)|(?<={_CYRILLIC}['’ʼ])(?={_CYRILLIC}))")
 _BESIDE_LEFT_OUT = frozenset(map(chr, range(0x400, 0x530))) | {"·"}
@@ -107,9 +105,6 @@ _MOST_FORMS = 50_000
 """The most words of a language that are remembered: a text of a megabyte has half as many."""
 
 
-Span = tuple[int, int]
-
-
 def tokens(text: str, language: str | None = None) -> list[Token]:
     """
     Return the tokens of *text* in order; empty where it has neither letter, digit nor a sign that means something.
@@ -117,40 +112,20 @@ def tokens(text: str, language: str | None = None) -> list[Token]:
     *language* is a code with a data file, or None where it is not sure: it decides stems alone. A run of a script
     without blanks has one token a sign, each with the sign itself as its key and two neighbouring signs as its stem.
     """
-    capitals = _capitals()
     forms, token_of = _FORMS[language if language is not None and LISTS[language] else ""], Token._make
-    found = [(match[0], match.span()) for match in _TOKEN.finditer(text)]
-    if "." in text and (initials := {match.start(): match.end() for match in _INITIALS.finditer(text)}):
-        found = list(_with_initials(found, text, initials))
-    sequence = [token_of((*forms[raw], *span)) for raw, span in found]
-    for at in [at for at, (raw, _) in enumerate(found) if raw in capitals]:
-        sequence[at] = _as_acronym(text, sequence, at)
+    found = list(_TOKEN.finditer(text))
+    raws = [match[0] for match in found]
+    sequence = [token_of((*forms[raw], *match.span())) for raw, match in zip(raws, found, strict=True)]
+    capitals = _capitals()
+    for at in [at for at, raw in enumerate(raws) if raw in capitals]:
+        around = [*raws[max(0, at - _AROUND) : at], *raws[at + 1 : at + 1 + _AROUND]]
+        small = sum(any(map(str.islower, word)) for word in around)
+        if small >= sum(len(word) > 1 and word.isupper() for word in around):
+            # An acronym, unless all around it is in capitals.
+            sequence[at] = sequence[at]._replace(stem=sequence[at].key.upper())
     if not all(token.key for token in sequence):
         sequence = [token for token in sequence if token.key]
     return sequence if text.isascii() or _SEPARATE.search(text) is None else _in_pairs(text, sequence)
-
-
-def stems(text: str, language: str | None = None) -> list[str]:
-    """Return the stems of `tokens` that are not empty, in half the time where each word can be read for itself."""
-    raws = _TOKEN.findall(text)
-    is_plain = text.isascii() or _SEPARATE.search(text) is None
-    if not is_plain or not _capitals().isdisjoint(raws) or ("." in text and _INITIALS.search(text) is not None):
-        return [token.stem for token in tokens(text, language) if token.stem]
-    forms = _FORMS[language if language is not None and LISTS[language] else ""]
-    return [stem for raw in raws if (stem := forms[raw][1])]
-
-
-def _with_initials(
-    found: Iterable[tuple[str, Span]], text: str, initials: Mapping[int, int]
-) -> Iterator[tuple[str, Span]]:
-    """Yield *found* with the letters of each of *initials*, which begin and end there, as one word."""
-    beyond = 0
-    for raw, (start, end) in found:
-        if start in initials:
-            beyond = initials[start]
-            yield text[start:beyond].replace(".", ""), (start, beyond)
-        elif start >= beyond:
-            yield raw, (start, end)
 
 
 def is_content(token: Token, language: str | None) -> bool:
@@ -211,89 +186,65 @@ def sought_in(text: str, language: str) -> tuple[str, ...]:
     """
     Return the words of *text* to search for, in order: none is empty or has syntax of a query.
 
-    Numbers with their marks, file names and codes stay whole, and so do katakana and Korean words, as in Solr; runs of
-    other scripts without blanks become overlapping pieces. An elided article (l', d') is left out.
+    Numbers with their marks, file names and codes stay whole, and so do katakana and Korean words, as in Solr. Runs of
+    other scripts without blanks become overlapping pieces, of two signs in Chinese and Japanese and of three in the
+    others. An elided article (l', d') is left out.
     """
     words: list[str] = []
     for run in _runs(text, FUNCTION_WORDS[language]):
-        start, end = run[0].start, run[-1].end
-        if is_sign(run[0].key):
-            for part in filter(None, _WHOLE_RUNS.split(text[start:end])):
-                words.extend((part,) if _WHOLE_RUNS.match(part) else pieces_of(part))
-        elif _CODE.search(whole := _POSSESSIVE.sub("", text[start:end])):
+        whole = text[run[0].start : run[-1].end]
+        if is_sign(whole):
+            for part in filter(None, _WHOLE_RUNS.split(whole)):
+                signs = tokens(part)
+                most = len(signs) if _WHOLE_RUNS.match(part) else 2 if _IDEOGRAPHIC.search(part) else 3
+                size = min(most, len(signs))
+                words += [part[signs[at].start : signs[at + size - 1].end] for at in range(len(signs) - size + 1)]
+        elif _CODE.search(whole := _POSSESSIVE.sub("", whole)):
             words.append(whole)
         else:
-            words.extend(_POSSESSIVE.sub("", text[token.start : token.end]) for token in run)
+            words += [_POSSESSIVE.sub("", text[token.start : token.end]) for token in run]
     return tuple(words)
 
 
 def _runs(text: str, articles: frozenset[str]) -> list[list[Token]]:
     """Return the tokens with a letter or digit, grouped where hyphens and the like join them; no elided articles."""
     runs: list[list[Token]] = []
+    before: Token | None = None
     for token in tokens(text):
-        if not any(map(str.isalnum, token.key)):
-            continue
-        before = runs[-1][-1] if runs else None
-        if before is None or is_sign(before.key) != is_sign(token.key):
-            runs.append([token])
-            continue
-        between = text[before.end : token.start]
-        is_elided = between != "" and between in _APOSTROPHES
-        if is_elided and before.key in articles:
-            runs[-1] = [token]
-        elif is_elided or (not between if is_sign(token.key) else between in _WITHIN):
-            runs[-1].append(token)
-        else:
-            runs.append([token])
+        if any(map(str.isalnum, token.key)):
+            between = " " if before is None else text[before.end : token.start]
+            is_elided = between != "" and between in _APOSTROPHES
+            if before is None or is_sign(before.key) != is_sign(token.key):
+                runs.append([token])
+            elif is_elided and before.key in articles:
+                runs[-1] = [token]
+            elif is_elided or (not between if is_sign(token.key) else between in _WITHIN):
+                runs[-1].append(token)
+            else:
+                runs.append([token])
+            before = token
     return runs
 
 
-def pieces_of(run: str) -> tuple[str, ...]:
-    """
-    Return the overlapping pieces of *run*, two signs long in Chinese and Japanese, three in the other scripts.
-
-    A run that is no longer than a piece comes back itself.
-    """
-    size = 2 if _IDEOGRAPHIC.search(run) else 3
-    signs = tokens(run)
-    if len(signs) <= size:
-        return (run,)
-    return tuple(run[signs[at].start : signs[at + size - 1].end] for at in range(len(signs) - size + 1))
-
-
-def _as_acronym(text: str, sequence: list[Token], at: int) -> Token:
-    """Return the stop word in capitals at *at* as an acronym, its stem in capitals, unless its whole line is so."""
-    token = sequence[at]
-    before, after = sequence[max(0, at - _AROUND) : at], sequence[at + 1 : at + 1 + _AROUND]
-    around = [text[other.start : other.end] for other in before if "\n" not in text[other.end : token.start]]
-    around += [text[other.start : other.end] for other in after if "\n" not in text[token.end : other.start]]
-    small = sum(any(map(str.islower, word)) for word in around)
-    large = sum(len(word) > 1 and word.isupper() for word in around)
-    return token._replace(stem=token.key.upper()) if small >= large else token
-
-
 def _in_pairs(text: str, sequence: list[Token]) -> list[Token]:
-    """Return *sequence* with the stem of each sign of a script without blanks joined to the sign that follows it."""
+    """
+    Return *sequence* with the stem of each sign of a script without blanks joined to the sign that follows it.
+
+    In a script without any blanks a run goes on behind a line end.
+    """
     paired: list[Token] = []
-    is_joined = False
-    for token, after in zip(sequence, [*sequence[1:], None], strict=True):
-        was_joined, is_joined = is_joined, after is not None and _is_next(text, token, after)
-        if is_joined and after is not None:
-            token = Token(token.key, token.key + after.key, token.start, token.end)
-        elif was_joined:
-            token = Token(token.key, "", token.start, token.end)
+    was_joined = False
+    for token, after in zip_longest(sequence, sequence[1:]):
+        is_joined = False
+        if after is not None and _IS_SEPARATE[text[token.start]] and _IS_SEPARATE[text[after.start]]:
+            is_wrapped = text[token.end : after.start] == "\n"
+            is_wrapped = is_wrapped and all(_WRAPS.match(text, one.start) is not None for one in (token, after))
+            is_joined = is_wrapped or token.end == after.start
+        if is_joined or was_joined:
+            token = token._replace(stem=token.key + after.key if is_joined else "")
         paired.append(token)
+        was_joined = is_joined
     return paired
-
-
-def _is_next(text: str, token: Token, after: Token) -> bool:
-    """Say whether both are signs of one run, which goes on behind a line end in a script without any blanks."""
-    if not (_IS_SEPARATE[text[token.start]] and _IS_SEPARATE[text[after.start]]):
-        return False
-    if token.end == after.start:
-        return True
-    is_line_end = after.start - token.end == 1 and text[token.end] == "\n"
-    return is_line_end and all(_WRAPS.match(text, at) is not None for at in (token.start, after.start))
 
 
 _IS_SEPARATE: Remembered[str, bool] = Remembered(is_sign, 20_000)
@@ -308,10 +259,11 @@ def _capitals() -> frozenset[str]:
     Of all languages, because a question of three words does not show its own.
     """
     return frozenset(
-        word.upper()
+        capitals
         for code in language_codes()
         for word in FUNCTION_WORDS[code]
         if 1 < len(word) <= _LONGEST_CAPITALS and word.isalpha()
+        for capitals in (word.upper(), ".".join(word.upper()))
     )
 
 
@@ -373,6 +325,8 @@ def _single(rest: str, least: int) -> str:
 
 def _form(language: str, raw: str) -> tuple[str, str]:
     key = _key(raw)
+    if "." in key and (initials := key.replace(".", "")).isalpha():
+        key = initials
     if not any(map(str.isalnum, key)):
         return key, ""
     word = key.removesuffix("'s")

@@ -33,13 +33,13 @@ def test_a_wide_gap_of_blanks_is_joined_within_the_budget_of_the_joint() -> None
 
 
 def test_every_character_but_the_joint_leads_back_to_the_stored_text() -> None:
-    stored = "One\u200b\ttwo. Gone. Thr\u00adee."
+    stored = "One\u200b\ntwo. Gone. Thr\u00adee."
     document = Document("d", stored)
     (extract,) = extracts_for([(document, (Passage(0, 9), Passage(16, 24)))], is_cleaned=True)
     assert extract.text == "One two. … Three."
     letters = [(i, extract.origins.at(i)) for i in range(len(extract.text))]
     assert [place for _, place in letters if place is None] == [None] * 3
-    assert "".join(stored[place] for _, place in letters if place is not None) == "One\ttwo.Three."
+    assert "".join(stored[place] for _, place in letters if place is not None) == "One\ntwo.Three."
 
 
 def test_a_document_of_which_nothing_visible_is_left_is_not_numbered() -> None:

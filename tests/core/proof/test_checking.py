@@ -8,7 +8,7 @@ from datafari_rag.core.documents import HIGHLIGHTING, Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import MAX_SENTENCES, Proof, checked_against, resolve
-from datafari_rag.core.text.statements import statements
+from datafari_rag.core.text.sentences import statements
 from tests.core.hostile_claims import Case, written
 
 LEAVE = "Employees get 30 days of leave, with the exception of interns."

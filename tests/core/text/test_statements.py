@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.statements import MAX_STATEMENT_CHARS, asks, statements
+from datafari_rag.core.text.sentences import MAX_STATEMENT_CHARS, asks, statements
 
 
 def cut(text: str) -> list[str]:

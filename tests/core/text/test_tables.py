@@ -5,13 +5,8 @@ import pytest
 from datafari_rag.core.text.structure import (
     MAX_ROW_CHARS,
     MAX_TABLE_CHARS,
-    begins_with_row,
     cells_of,
-    ends_with_row,
-    has_tables,
-    is_in_table,
     is_row,
-    row_lines,
     table_at,
     tables_in,
 )
@@ -26,7 +21,8 @@ GRID = "+-----+-----+\n| a   | b   |\n+=====+=====+\n| 1   | 2   |\n+-----+-----
 
 def said(text: str) -> list[list[list[str]]]:
     return [
-        [[text[start:end] for start, end in cells_of(text, *row)] for row in table.rows] for table in tables_in(text)
+        [[text[slice(*cell)] for cell in cells_of(text, row, table.rows[0])] for row in table.rows]
+        for table in tables_in(text)
     ]
 
 
@@ -135,32 +131,6 @@ def test_whether_a_line_has_the_form_of_a_row() -> None:
     assert is_row("a | b")
     assert not is_row("a b")
     assert not is_row(" | " * MAX_ROW_CHARS)
-    assert begins_with_row("a | b\nc")
-    assert not begins_with_row("c\na | b")
-    assert ends_with_row("c\na | b")
-    assert not ends_with_row("a | b\nc")
-
-
-@pytest.mark.parametrize(
-    ("text", "part", "wanted"),
-    [
-        pytest.param(PIPES, "150 EUR", True, id="within a row"),
-        pytest.param(PIPES, "| City | Limit |", True, id="the header, with a rule under it"),
-        pytest.param(PIPES, "That is all.", False, id="behind the table"),
-        pytest.param("a | b\nprose", "a | b", False, id="a row alone"),
-        pytest.param("See:\na\tb\nc\td", "See:\na\tb", True, id="a passage that ends in a row"),
-        pytest.param(f"{'x' * MAX_ROW_CHARS} | y\na | b", "a | b", False, id="beside a line too long"),
-    ],
-)
-def test_whether_a_passage_is_of_a_table(text: str, part: str, wanted: bool) -> None:
-    start = text.index(part)
-    assert is_in_table(text, start, start + len(part)) is wanted
-
-
-def test_the_lines_of_rows() -> None:
-    text = "a | b\nc | d\nprose\ne | f"
-    assert [text[start:end] for start, end in row_lines(text, are_neighbours=True)] == ["a | b", "c | d"]
-    assert [text[start:end] for start, end in row_lines(text, are_neighbours=False)] == ["a | b", "c | d", "e | f"]
 
 
 @pytest.mark.parametrize(
@@ -187,15 +157,3 @@ def test_hostile_texts_are_read_to_their_end(piece: str) -> None:
     """Each of them would take minutes if a line were looked at more than a few times."""
     text = piece * (300_000 // len(piece))
     assert all(table.end <= len(text) for table in tables_in(text))
-    assert len(row_lines(text, are_neighbours=False)) <= text.count("\n") + 1
-
-
-@pytest.mark.parametrize("sign", ["|", "\t", "   "])
-def test_what_separates_columns_is_seen_wherever_it_stands_in_a_long_text(sign: str) -> None:
-    words = "word " * 8_000
-    assert not has_tables(words, 0, len(words))
-    for at in (0, 1, 19_997, 19_998, 19_999, 20_000, 20_001, 39_999):
-        text = f"{words[:at].rstrip()}{'x' * (at - len(words[:at].rstrip()))}{sign}{words[at:].lstrip()}"
-        assert has_tables(text, 0, len(text)), at
-        assert not has_tables(text, at + 1, len(text)), at
-        assert not has_tables(text, 0, at + len(sign) - 1), at
