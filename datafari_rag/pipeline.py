@@ -36,6 +36,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.events import (
     Answer,
+    AnswerEvent,
     Delta,
     Event,
     Failed,
@@ -43,6 +44,7 @@ from datafari_rag.core.events import (
     ModelFacts,
     Sources,
     Stopwatch,
+    Waiting,
     taken_until,
 )
 from datafari_rag.core.evidence.answer import perhaps
@@ -101,10 +103,13 @@ class Prepared:
         return self.prompt
 
 
-def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
+def answer(
+    ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies
+) -> Generator[AnswerEvent, None, None]:
     """
     Yield `Sources`, then deltas, then exactly one `Finished` or `Failed`; closing the generator frees the model.
 
+    Before the first delta each wait for another try of the model is a `Waiting`.
     A failure before the model is called is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: other users' events have none, whatever a dialect makes of them.
     """
@@ -120,7 +125,7 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
         prompt = prepared.required_prompt()
         if prepared.sources.has_few_words and settings.rag.api_endpoint == BUILTIN_MODEL:
             passages = perhaps(prompt.sought or prompt.question, prompt.extracts, language=prompt.language)
-            events = _unproved(passages, prompt.extracts)
+            events: Generator[AnswerEvent, None, None] = _unproved(passages, prompt.extracts)
         else:
             events = speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
         began_s = dependencies.clock()
@@ -135,14 +140,14 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
         yield Failed(error)
 
 
-def _unproved(text: str, extracts: tuple[Extract, ...]) -> Generator[Event, None, None]:
+def _unproved(text: str, extracts: tuple[Extract, ...]) -> Generator[AnswerEvent, None, None]:
     """Yield the events of what is no answer: it states nothing, and nothing of it is checked."""
     facts = ModelFacts(name=BUILTIN_MODEL)
     yield Delta(text, facts)
     yield Finished(text, facts=facts, extracts=extracts)
 
 
-def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
+def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Generator[AnswerEvent, None, None]:
     """
     Yield the model's reply to the unchanged *ask*, without search or documents; events as `answer` yields them.
 
@@ -328,7 +333,7 @@ def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
 
 def speak(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
-) -> Generator[Event, None, None]:
+) -> Generator[AnswerEvent, None, None]:
     """Yield the model's words without what would make a link, and without follow-up marks, then how it ended."""
     output = ProvedOutput(prompt, OutputFilter(wants_followups=ask.wants_followups), settings.answer.unsupported)
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
@@ -338,6 +343,9 @@ def speak(
             if isinstance(piece, Ending):
                 ending = piece
                 break
+            if piece.wait_s is not None:
+                yield Waiting(piece.wait_s)
+                continue
             facts = facts or piece.facts
             units = len(piece.text)
             if output.is_live:
@@ -371,7 +379,7 @@ def speak(
     )
 
 
-def collect(events: Iterator[Event]) -> Answer:
+def collect(events: Iterator[AnswerEvent]) -> Answer:
     """
     Fold the events of one answer into the whole.
 
@@ -387,7 +395,7 @@ def collect(events: Iterator[Event]) -> Answer:
                 return Answer(sources, event)
             case Failed():
                 raise event.error
-            case Delta():
+            case Delta() | Waiting():
                 continue
     raise NoAnswer
 

@@ -295,10 +295,15 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """Some text of the model, never empty; the first one carries what is known of the model by then."""
+    """
+    Some text of the model; the first one carries what is known of the model by then.
+
+    The text is empty only where *wait_s* is set: before the first words, in so many seconds the model is tried again.
+    """
 
     text: str
     facts: ModelFacts | None = None
+    wait_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

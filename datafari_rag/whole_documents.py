@@ -34,6 +34,7 @@ from datafari_rag.core.events import (
     Sources,
     Stopwatch,
     Support,
+    Waiting,
     WorkEstimate,
     WorkEvent,
 )
@@ -285,7 +286,9 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         instructions = whole.instructed_in(whole.SYNTHESIS, run.ask.language, of)
         question = run.ask.question or whole.TOGETHER
         prompt = run.prompt(question, extracts, instructions=instructions, language=language)
-        yield from speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
+        events = speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
+        with closing(events):
+            yield from (event for event in events if not isinstance(event, Waiting))
     else:
         yield from _synthesis_of_sentences(run, extracts, language, stopwatch)
 

@@ -67,6 +67,7 @@ BESIDES: dict[str, set[str]] = {
         "flask",
         "werkzeug",
         "jinja2",
+        "markdown_it",
         "markupsafe",
         "prometheus_client",
         "itsdangerous",

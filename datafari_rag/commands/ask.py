@@ -28,7 +28,7 @@ from datafari_rag.core.ask import (
     Effort,
 )
 from datafari_rag.core.errors import NoQuery, QueryTooLong
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, Waiting, WorkEvent
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.whole import SENTENCES
@@ -125,6 +125,8 @@ def _as_text(request: Ask, user: User, service_snapshot: ServiceSnapshot) -> Ans
             match event:
                 case Sources():
                     sources = event
+                case Waiting():
+                    click.echo(f"Waiting for the language model, next try in {event.seconds:.0f} s", err=True)
                 case Delta():
                     click.echo(printable(event.text), nl=False)
                     sys.stdout.flush()

@@ -492,10 +492,10 @@ def tried(model: Model, prompt: Prompt, clock: Callable[[], float]) -> ModelTria
     first_s = 0.0
     ending = Ending(None)
     for piece in model.generate(prompt, is_streamed=True):
-        if isinstance(piece, TextChunk):
+        if isinstance(piece, TextChunk) and piece.wait_s is None:
             first_s = first_s or clock() - began
             texts.append(piece.text)
-        else:
+        elif isinstance(piece, Ending):
             ending = piece
     text = "".join(texts)
     return ModelTrial(

@@ -121,6 +121,13 @@ class Delta:
     facts: ModelFacts | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The model could not answer yet, and is tried again in *seconds*; between `Sources` and the first delta."""
+
+    seconds: float
+
+
 UnsupportedPolicy = Literal["mark", "drop"]
 """What is done with a sentence that no document proves (`answer.unsupported`)."""
 
@@ -216,6 +223,9 @@ class Progress:
 
 
 WorkEvent = Event | Progress
+
+AnswerEvent = Event | Waiting
+"""What the pipeline yields; a dialect gets `Waiting` only where its route says that it reports it."""
 
 
 def taken_until(events: Iterator[T], is_enough: Callable[[T], bool]) -> list[T]:

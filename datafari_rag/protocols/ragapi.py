@@ -71,35 +71,38 @@ def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
+    """Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (contract §3)."""
+    sources = Sources(())
+    yield dated_event("stream.started", {}, context)
+    for event in events:
+        if isinstance(event, Sources):
+            sources = event
+        for kind, data in written(event, sources, context):
+            yield dated_event(kind, data, context)
+
+
+def written(event: Event, sources: Sources, context: ReplyContext) -> Iterator[tuple[str, dict[str, object]]]:
     """
-    Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (contract §3).
+    Yield type and data of what *event* is in a stream whose documents are *sources*.
 
     The final message has the model's `followup_questions` where the ask wants them, null for none.
     """
-    sources, broken = Sources(()), LINE_BREAKS[context.ask.linebreaks or "escaped"]
-    yield dated_event("stream.started", {}, context)
-    for event in events:
-        match event:
-            case Sources():
-                sources = event
-                # No name for it: it would be kept as long as the stream.
-                yield dated_event(
-                    "sources.final",
-                    {"items": [_document(extract, context) for extract in event.extracts], **partial(event)},
-                    context,
-                )
-            case Delta():
-                yield dated_event("message.delta", {"text": broken(event.text)}, context)
-            case Finished():
-                content = _content(sources, event, context)
-                final = {"text": content.pop("message"), **{k: v for k, v in content.items() if k != "documents"}}
-                if context.ask.wants_followups:
-                    final["followup_questions"] = event.followups
-                yield dated_event("message.final", final, context)
-                yield dated_event("stream.completed", {"status": "OK"}, context)
-            case _:  # Failed
-                yield dated_event("error", _error(event.error), context)
-                yield dated_event("stream.completed", {"status": "ERROR"}, context)
+    match event:
+        case Sources():
+            items = [_document(extract, context) for extract in event.extracts]
+            yield "sources.final", {"items": items, **partial(event)}
+        case Delta():
+            yield "message.delta", {"text": LINE_BREAKS[context.ask.linebreaks or "escaped"](event.text)}
+        case Finished():
+            content = _content(sources, event, context)
+            final = {"text": content.pop("message"), **{k: v for k, v in content.items() if k != "documents"}}
+            if context.ask.wants_followups:
+                final["followup_questions"] = event.followups
+            yield "message.final", final
+            yield "stream.completed", {"status": "OK"}
+        case _:  # Failed
+            yield "error", _error(event.error)
+            yield "stream.completed", {"status": "ERROR"}
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:

@@ -74,6 +74,8 @@ class DialectRoute:
     """What is passed through when no document was found; None is nothing."""
     begins_at_once: bool = False
     """Whether a stream begins before anything is known: its failures are events then, and no HTTP status."""
+    reports_waiting: bool = False
+    """Whether a stream says when the model is tried again: its dialect reads `Waiting`, which no other gets."""
     work: Callable[[Turn], Response] | None = None
     """What answers in place of the pipeline; None where a question is answered."""
     is_question: bool = True

@@ -77,7 +77,7 @@ class RequestUsage:
                         reported = reported if said is None else said
                     if not isinstance(chunk, Ending):
                         pieces.append(chunk)
-                    elif chunk.failure is not None and not pieces and reported is None:
+                    elif chunk.failure is not None and not size_of(pieces) and reported is None:
                         reported = 0  # Refused, or never reached.
                     yield chunk
         finally:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from datafari_rag.web.pages.results import MAX_LINES, PlacedCitations, html_of
 from tests.attack.hostile import grown, text_of, units
 from tests.attack.report import Record, judge
 from tests.growth import APART, MOST, WORTH_S
@@ -18,7 +16,7 @@ from tests.required import program
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "datafari_rag" / "resources" / "static" / "prose.js"
-TIMES, TEXTS = (Path(__file__).with_name(name) for name in ("prose_times.mjs", "prose_text.mjs"))
+TIMES = Path(__file__).with_name("prose_times.mjs")
 
 CHARS, MANY_CHARS = 50_000, 200_000
 
@@ -78,23 +76,6 @@ def test_the_page_lays_out_no_hostile_text_slowly(record_property: Record) -> No
     holes = holes_in(hostile_texts, CHARS)
     tried = 2 * len(hostile_texts(CHARS))
     judge(record_property, "hostile texts on the page", against="pages", tried=tried, holes=holes)
-
-
-def test_the_lines_behind_the_last_one_that_is_read_are_one_on_the_page() -> None:
-    """As on the page without script, and no fence among them hides what it holds."""
-    text = "x\n\n" * (MAX_LINES // 2) + "```\nlast [1]\n```\n\n- a"
-    run = subprocess.run(
-        [program("node", ".ci/setup test"), str(TEXTS), str(SCRIPT)],
-        input=json.dumps(text),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    shown = json.loads(run.stdout)
-    assert len(shown) == MAX_LINES // 2 + 1
-    assert "last" in shown[-1]
-    html = html_of(text, PlacedCitations([], [], {}))
-    assert re.sub(r"\s+", " ", "".join(shown)) == re.sub(r"\s+", " ", re.sub("<[^>]*>", "", html))
 
 
 def test_what_is_thrown_and_what_grows_with_the_square_is_a_hole() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -64,6 +65,13 @@ def test_who_waits_for_the_model_is_told_so(zoo_service: Zoo, come: Come) -> Non
     page.fill("#q", "giraffe fence")
     page.press("#q", "Enter")
     expect(page.locator(".busy .phase")).to_have_text("Documents found. Waiting for the language model…")
+    page.get_by_role("button", name="Stop").click()
+    reader.ended()
+    zoo_service.behave("status-429-retry-20", llm__limits__retries="1")
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.locator(".busy .phase")).to_have_text(
+        re.compile("Waiting for the language model, next try in 1[5-9] s…")
+    )
     page.get_by_role("button", name="Stop").click()
     reader.ended()
     zoo_service.behave("cite")
@@ -137,7 +145,7 @@ def test_the_effort_is_sent_and_its_steps_are_shown(demo_service: Running, come:
     reader = come(demo_service.url)
     page = reader.ask(COPY)
     assert page.locator(".made .spent").count() == 0
-    with page.expect_request(lambda request: "effort=minimal" in (request.post_data or "")):
+    with page.expect_request("**/talk?effort=minimal"):
         page.select_option("#effort", "minimal")
     reader.ended()
     page.locator(".made > summary").click()

@@ -17,7 +17,7 @@ from tests.browser.conftest import Come
 from tests.browser.places import Zoo
 from tests.browser.test_readers import NDJSON, replying
 from tests.end_to_end.processes import Running, service, write_settings
-from tests.web.pages.test_markdown import PLACES
+from tests.web.pages.test_markdown import CASES, PLACES
 
 pytestmark = pytest.mark.browser
 
@@ -96,6 +96,12 @@ def test_the_script_places_them_as_the_server_does(
     assert shown.count("BADGE") == wanted.count("BADGE")
 
 
+def test_the_script_lays_text_out_as_the_server_does(workbench: Page) -> None:
+    for case in CASES:
+        text, wanted = case.values
+        assert workbench.evaluate(LAY, [text, DOCUMENTS, []]) == wanted, text
+
+
 NOWHERE: dict[str, list[dict[str, Any]] | None] = {
     "not known yet": None,
     "none": [],
@@ -126,7 +132,7 @@ def test_no_badge_claims_anything_before_the_answer_is_whole(zoo_service: Zoo, c
         {"type": "message.delta", "data": {"text": "Nine [1] and [First]."}},
         {"type": "error", "data": {"label": "modelTimeout", "reason": "x"}},
     ]
-    page.route("**/search/select", replying("".join(json.dumps(line) + "\n" for line in lines), NDJSON))
+    page.route("**/talk*", replying("".join(json.dumps(line) + "\n" for line in lines), NDJSON))
     page.fill("#q", "nine")
     page.press("#q", "Enter")
     page.wait_for_selector(".card:not(.busy) .prose")

@@ -316,14 +316,9 @@ def test_hostile_results_and_streams_on_our_page(record_property: Record, zoo_se
 def answering(page: Page, stream: str, found: Mapping[str, object]) -> None:
     """Have the next answer and the next plain search be these."""
 
-    def reply(route: Route) -> None:
-        if "action=rag" in (route.request.post_data or ""):
-            replying(stream, NDJSON)(route)
-        else:
-            replying(found, "application/json")(route)
-
     page.unroute_all()
-    page.route("**/search/select", reply)
+    page.route("**/talk*", replying(stream, NDJSON))
+    page.route("**/search/select", replying(found, "application/json"))
 
 
 def test_a_page_that_was_kept_is_asked_for_again(zoo_service: Zoo, come: Come) -> None:

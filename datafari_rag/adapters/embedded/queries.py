@@ -30,7 +30,7 @@ from datafari_rag.adapters.embedded.schema import (
     terms_of,
 )
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
-from datafari_rag.core.ask import NamedDocuments, Narrowing, Restriction
+from datafari_rag.core.ask import FOLDER, NamedDocuments, Narrowing, Restriction
 from datafari_rag.core.errors import BadSetting, UnfitValue
 from datafari_rag.core.query.dates import date_math_at
 from datafari_rag.core.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
@@ -282,6 +282,11 @@ def _any(queries: Sequence[Query]) -> Query:
 def _restriction_query(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     if restriction.field == DATE_FIELD:
         return _date_query(restriction, schema)
+    if restriction.field == FOLDER:
+        if not is_unicode(restriction.id_prefix):
+            raise UnfitValue
+        # tantivy's one query for a prefix that reads no pattern.
+        return Query.fuzzy_term_query(schema, "id", restriction.id_prefix, distance=0, prefix=True)
     if restriction.field not in RAW_FIELDS:
         return Query.empty_query()
     if not all(is_unicode(text) for text in (restriction.value, restriction.low, restriction.high) if text is not None):

@@ -43,6 +43,9 @@ Answering = Generator[T | Ending, None, None]
 WAIT_WITH_FALLBACK_S = 2.0
 """Longest time spent on one endpoint's retries while another one is left to ask."""
 
+NOTICED_S = 1.0
+"""A shorter wait before the next try is not reported."""
+
 
 class Breaker:
     """
@@ -121,7 +124,7 @@ class ModelChain:
         ]
         if (last := self._last) is not None:
             attempts.append(lambda until: last.generate(prompt, is_streamed=is_streamed))
-        return self._in_turn(attempts, within_s=prompt.within_s)
+        return self._in_turn(attempts, within_s=prompt.within_s, waiting=lambda wait_s: TextChunk("", wait_s=wait_s))
 
     def relay(self, body: Mapping[str, object], *, is_streamed: bool) -> Answering[Mapping[str, object]]:
         """Relay to the first endpoint that takes it; see `ports.Relay`. The last model takes no foreign bodies."""
@@ -138,9 +141,17 @@ class ModelChain:
             link.endpoint.close()
 
     def _in_turn(
-        self, attempts: Sequence[Callable[[float], Answering[T]]], *, within_s: float | None = None
+        self,
+        attempts: Sequence[Callable[[float], Answering[T]]],
+        *,
+        within_s: float | None = None,
+        waiting: Callable[[float], T] | None = None,
     ) -> Answering[T]:
-        """Yield the first answer that is not to be passed on, each attempt retried; all tries count in its facts."""
+        """
+        Yield the first answer that is not to be passed on, each attempt retried; all tries count in its facts.
+
+        *waiting* makes the piece that is yielded before a wait that a reader would notice.
+        """
         total_s = self._limits.total_s
         until = self._clock() + (total_s if within_s is None else min(total_s, within_s))
         tries, failure = 0, Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
@@ -162,6 +173,8 @@ class ModelChain:
                 wait_s = retry_wait_s(error, retry, left_s=limit - self._clock(), chance=self._chance)
                 if wait_s is None or retry > self._limits.retries:
                     break
+                if waiting is not None and wait_s >= NOTICED_S:
+                    yield waiting(wait_s)
                 self._sleep(wait_s)
         yield failure
 

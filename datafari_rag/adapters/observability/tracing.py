@@ -206,7 +206,7 @@ class Tracing:
                     return
                 if isinstance(piece, Ending):
                     _note_ending(span, piece)
-                elif not is_begun:
+                elif not is_begun and getattr(piece, "wait_s", None) is None:
                     span.add_event("first words")
                     is_begun = True
                 yield piece

@@ -19,7 +19,7 @@ export class Failure extends Error {
 /**
  * @typedef {object} Wish
  * @property {string} question
- * @property {string} [base] where the service is; as this file when absent
+ * @property {string} [base] where the service is, for a page of another site: there it is asked as every caller asks it
  * @property {string[]} [filters]
  * @property {string[] | undefined} [documents] the only ones that are searched
  * @property {string} [format]
@@ -87,16 +87,14 @@ async function sent(wish) {
   if (wish.effort) wanted.set("effort", wish.effort);
   if (wish.language) wanted.set("lang", wish.language);
   for (const filter of wish.filters ?? []) wanted.append("fq", filter);
-  let path = "/search/select";
-  if (wish.history?.length) {
-    path = `/talk?${wanted}`;
-    options.headers = { "Content-Type": "application/json" };
-    options.body = JSON.stringify({ messages: [...wish.history, { role: "user", content: wish.question }], context: { overrides: { documents: wish.documents } } });
-  } else {
-    for (const id of wish.documents ?? []) wanted.append("documents", id);
+  if (wish.base !== undefined) {
     options.body = new URLSearchParams([["action", "rag"], ["linebreaks", "newline"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
+    return opened(`${wish.base}/search/select`, options);
   }
-  return opened((wish.base ?? ROOT) + path, options);
+  options.headers = { "Content-Type": "application/json" };
+  const messages = [...(wish.history ?? []), { role: "user", content: wish.question }];
+  options.body = JSON.stringify({ messages, context: { overrides: { documents: wish.documents } } });
+  return opened(`${ROOT}/talk?${wanted}`, options);
 }
 
 /** @param {string} address @param {RequestInit} options */
@@ -126,13 +124,17 @@ function take(line, answer) {
   const { type, data } = line;
   if (type === "sources.final") {
     answer.content.documents = data.items;
+    answer.isFound = true;
     note(data, answer);
+  } else if (type === "model.waiting") {
+    answer.tryAt = performance.now() + data.seconds * 1000;
   } else if (type === "message.delta") {
     answer.content.message += data.text;
   } else if (type === "message.final") {
     const { text, citations, thoughts, finish_reason, spent, support } = data;
     Object.assign(answer.content, { message: text, citations, thoughts, finish_reason, spent, support });
     note(data, answer);
+    if (data.model) answer.model = data.model;
     answer.followups = data.followup_questions;
     return "held";
   } else if (type === "phase") {

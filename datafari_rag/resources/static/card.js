@@ -46,14 +46,18 @@ export class Card {
     requestAnimationFrame(() => {
       this.isDue = false;
       if (!this.root.classList.contains("busy") || !this.answer) return;
-      this.phase.textContent = this.answer.content.message ? this.words.writing : this.words.searching;
+      this.phase.textContent = this.awaited(this.answer);
       this.flush();
     });
   }
 
-  /** Says that the documents are there and the model is not; a stream begins with the model's first words. */
-  waits() {
-    if (this.root.classList.contains("busy") && !this.answer) this.phase.textContent = this.words.waiting;
+  /** What is waited for; the seconds until the model is tried again are counted down. @param {Answer} answer */
+  awaited({ content, isFound, tryAt = 0 }) {
+    if (content.message) return this.words.writing;
+    const seconds = Math.ceil((tryAt - performance.now()) / 1000);
+    if (seconds <= 0) return isFound ? this.words.waiting : this.words.searching;
+    setTimeout(() => this.answer && this.grow(this.answer), 1000);
+    return filled(this.words.next_try, { seconds });
   }
 
   /** @param {Answer} answer */

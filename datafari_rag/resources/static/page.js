@@ -93,7 +93,6 @@ async function ask(question, place) {
   spoken.replaceChildren();
   say(words.searching);
   if (place > 0) card.root.scrollIntoView({ block: "nearest" });
-  else shown.then(() => byId("found").querySelector(".hits li") && card.waits());
   try {
     await grow(card, question, place, mine.signal);
   } catch (error) {

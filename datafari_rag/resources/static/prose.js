@@ -31,8 +31,6 @@ const INLINE =
 const ROW = /^\|[^|]*\|/;
 const RULE = /^[|:\- \t]*$/;
 const FENCE = /^\s*```[^\n]*$/;
-/** So many lines are read as Markdown; what is behind them is one of words. */
-const MAX_LINES = 5000;
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /** Without the controls that reverse the direction of the text after them. @param {string} text */
@@ -180,7 +178,7 @@ function block(kind, lines, marks) {
     const items = lines.map((line) => holding(element("li"), inline(line, marks)));
     return holding(element(kind === "bullet" ? "ul" : "ol", { dir: "auto" }), items);
   }
-  if (kind === "row") return table(lines, marks);
+  if (kind === "row" && lines.length > 1 && isRule(lines[1])) return table(lines, marks);
   const made = element(kind === "heading" ? "h4" : "p", { dir: "auto" });
   for (const [place, line] of lines.entries()) {
     if (place) made.append(element("br"));
@@ -192,12 +190,11 @@ function block(kind, lines, marks) {
 /** @param {Part} line */
 const isRule = (line) => line.masked.includes("-") && RULE.test(line.masked);
 
-/** Rows as a table; the first one names the columns where a rule follows it. @param {Part[]} lines @param {Marks} marks */
+/** Rows as a table, the first one with the names of its columns. @param {Part[]} lines @param {Marks} marks */
 function table(lines, marks) {
-  const heads = lines.length > 1 && isRule(lines[1]);
   const made = element("table", { dir: "auto" });
   for (const [place, line] of lines.entries())
-    if (!isRule(line)) made.append(holding(element("tr"), cellsOf(line).map((one) => holding(element(heads && !place ? "th" : "td"), inline(one, marks)))));
+    if (!isRule(line)) made.append(holding(element("tr"), cellsOf(line).map((one) => holding(element(place ? "td" : "th"), inline(one, marks)))));
   return element("div", { class: "wide" }, made);
 }
 
@@ -241,12 +238,10 @@ function* grouped(whole) {
 /** @param {Part} whole */
 function* linesOf(whole) {
   let at = 0;
-  const lines = whole.text.split("\n");
-  for (const line of lines.slice(0, MAX_LINES)) {
+  for (const line of whole.text.split("\n")) {
     yield cut(whole, at, at + line.length);
     at += line.length + 1;
   }
-  if (lines.length > MAX_LINES) yield cut(whole, at);
 }
 
 /** @param {Part} line @returns {[string, Part]} */

@@ -11,7 +11,7 @@
  *   finish_reason?: string, partial_results?: boolean, few_words?: boolean, other_language?: boolean, support?: Support, spent?: Spent}} Content
  * @typedef {{searches: number, modelCalls: number, inputTokens: number, outputTokens: number}} Spent
  * @typedef {{content: Content, model: string, id: string, followups?: string[] | null,
- *   firstMs?: number, wholeMs?: number, progress?: {done: string, total: string} | undefined, skipped?: Skipped[]}} Answer
+ *   firstMs?: number, wholeMs?: number, isFound?: boolean, tryAt?: number, progress?: {done: string, total: string} | undefined, skipped?: Skipped[]}} Answer
  * @typedef {{id: string, reason: string}} Skipped
  * @typedef {{role: string, content: string}} Message
  * @typedef {Record<string, any>} Words

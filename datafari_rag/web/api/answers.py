@@ -19,7 +19,18 @@ from datafari_rag.core.access import require_known
 from datafari_rag.core.answer.empty_answers import empty_answer, is_awaited
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import NoDocuments, NotAllowed, Overloaded, RagError
-from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import (
+    UNKNOWN_MODEL,
+    Answer,
+    AnswerEvent,
+    Delta,
+    Event,
+    Failed,
+    Finished,
+    ModelFacts,
+    Sources,
+    Waiting,
+)
 from datafari_rag.core.query.plan import language_for, planned
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.pipeline import answer, beginning_of, collect, worded
@@ -116,6 +127,10 @@ def events_of(turn: Turn, ask: Ask) -> Generator[Event, None, None]:
             if turn.task is None:
                 place.enter_context(turn.worker.starts.place(limits.starting, limits.wait_s))
             for event in source:
+                if isinstance(event, Waiting):
+                    if row.reports_waiting:
+                        yield cast("Event", event)
+                    continue
                 if isinstance(event, Sources):
                     turn.extracts, turn.reranking = event.extracts, event.reranking
                     place.close()
@@ -145,14 +160,14 @@ def events_of(turn: Turn, ask: Ask) -> Generator[Event, None, None]:
         yield turn.ending
 
 
-def _source(turn: Turn, ask: Ask) -> Generator[Event, None, None]:
+def _source(turn: Turn, ask: Ask) -> Generator[AnswerEvent, None, None]:
     """Return the events as the pipeline makes them, or the model's words to a program's prompt."""
     settings, dependencies = turn.settings, turn.snapshot.dependencies
     if turn.task is None:
         if ask.work is not None:
             # Only the dialects that ask for works read their progress; to all others they never come.
             works = worked(ask, ask.work, turn.user(), settings=settings, dependencies=dependencies)
-            return cast("Generator[Event, None, None]", works)
+            return cast("Generator[AnswerEvent, None, None]", works)
         return answer(ask, turn.user(), settings=settings, dependencies=dependencies)
     if settings.rag.api_endpoint != BUILTIN_MODEL:
         return worded(ask, settings=settings, dependencies=dependencies)

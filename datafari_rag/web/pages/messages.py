@@ -194,6 +194,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
     return {
         "searching": _("Searching the documents…"),
         "waiting": _("Documents found. Waiting for the language model…"),
+        "next_try": _("Documents found. Waiting for the language model, next try in {seconds} s…"),
         "writing": _("Writing the answer…"),
         "done": _("Answer complete"),
         "stopped": _("Stopped. The text received so far is kept."),
@@ -344,6 +345,7 @@ def field_names(_: Translate) -> Mapping[str, str]:
         "extension": _("File type"),
         "language": _("Language"),
         "source": _("Source"),
+        "folder": _("Folder"),
         "author": _("Author"),
         "last_modified": _("Date"),
     }

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from datafari_rag.core.ask import FOLDER
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.proof.labels import file_name
 from datafari_rag.core.text.cleaning import unescaped, without_directions, without_invisible
@@ -25,6 +29,9 @@ _DAYS = re.compile(
     r"last_modified:\[(?:\*|(\d{4}-\d\d-\d\d)T00:00:00Z) TO (?:\*|(\d{4}-\d\d-\d\d)T23:59:59Z)\]", re.ASCII
 )
 """The filter that the form of days makes; one that a caller wrote in another way is shown as it is."""
+
+_FOLDERS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+(?:[^/?#]+/+)+")
+"""The scheme, the host and the folders of an address; the last part of its path is the document."""
 
 _TAG = re.compile(r"</?(?:span|em|b|strong|mark)\b[^<>]*>", re.IGNORECASE)
 
@@ -48,10 +55,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One value of a filter: how many documents have it, and the address with it switched on or off."""
+    """One value of a filter: how many documents have it, if known, and the address with it switched on or off."""
 
     value: str
-    count: int
+    count: int | None
     is_on: bool
     address: str
 
@@ -90,6 +97,22 @@ def choices_of(reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]])
     fields: Mapping[str, Sequence[Any]] = reply.get("facet_counts", {}).get("facet_fields", {})
     chosen = {name: list(_choices(name, flat, arguments)) for name, flat in fields.items()}
     return {name: choices for name, choices in chosen.items() if choices}
+
+
+def folders_of(reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]]) -> dict[str, list[Choice]]:
+    """Return the folders that tell the hits apart; none where all are in one, or ids are no addresses."""
+    ids = [str(row.get("id", "")) for row in reply["response"]["docs"]]
+    folders = [found[0] for one in ids if (found := _FOLDERS.match(one))]
+    common = posixpath.commonprefix(folders)
+    common = common[: common.rfind("/") + 1]
+    below = dict.fromkeys(folder[: folder.index("/", len(common)) + 1] for folder in folders if folder != common)
+    active = arguments.get("fq", ())
+    choices = []
+    for folder in below:
+        fq = [*active, f'{FOLDER}:"{_quoted(folder)}"']
+        name = without_directions(unquote(folder[len(common) : -1]))
+        choices.append(Choice(name, None, is_on=False, address=address_with(arguments, fq=fq, start=())))
+    return {FOLDER: choices} if choices else {}
 
 
 def notes_of(reply: Mapping[str, Any], words: Mapping[str, Any]) -> Notes | None:
@@ -147,6 +170,7 @@ def _in_words(text: str, names: Mapping[str, str]) -> str:
         value = f"{days[1] or '…'} – {days[2] or '…'}"
     elif value.startswith('"') and value.endswith('"'):
         value = re.sub(r"\\(.)", r"\1", value[1:-1])
+        value = unquote(value) if field == FOLDER else value
     return without_directions(f"{names.get(field, field)}: {value}")
 
 
@@ -239,22 +263,40 @@ def states(citation: Json) -> bool:
     return bool(citation["claim"]) or citation["document_id"] is None
 
 
-MAX_LINES = 5000
-"""So many lines are read as Markdown, as in `static/prose.js`; what is behind them is one of words."""
+_READER = (
+    MarkdownIt("commonmark", {"breaks": True, "maxNesting": 20})
+    .enable("table")
+    .disable(["blockquote", "code", "hr", "html_block", "lheading", "reference"])
+    .disable(["autolink", "entity", "escape", "html_inline", "image", "link"])
+)
+"""Reads what an answer is laid out by, as `static/prose.js` does: no link, image or tag, whose signs are text."""
 
 _MASK = "\ufffc"
-"""Replaces each character of a mark while Markdown is read: a mark is never part of code, of a link or of a list."""
+"""Around the number of a mark while Markdown is read: a mark is never part of code, of a link or of a list."""
 
-_BLOCK = re.compile(r"\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)", re.DOTALL)
-_FENCE = re.compile(r"\s*```[^\n]*")
-_ROW = re.compile(r"\s*\|[^|]*\|.*")
-_RULE = frozenset("|:- \t")
-_INLINE = re.compile(
-    r"`(?P<code>[^`\n]+)`"
-    r"|\*\*(?=\S)(?P<bold>(?:(?!\*\*).)+)(?<=\S)\*\*"
-    r"|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+)(?<=\S)\*(?![\w*])"
-)
-_LISTS = {"bullet": "ul", "number": "ol"}
+_HIDDEN = re.compile(f"{_MASK}([0-9]*){_MASK}")
+_BULLET = re.compile(r"^([ \t]*)[•–](?=[ \t])", re.MULTILINE)
+_BEHIND_ROW = re.compile(rf"\|[ \t]*((?:{_MASK}[0-9]+{_MASK}[ \t]*)+)$", re.MULTILINE)
+"""Marks behind the last bar of a row: a reader of tables drops what is no cell of a column."""
+
+_TAGS = {
+    "paragraph_open": '<p dir="auto">',
+    "paragraph_close": "</p>",
+    "heading_open": '<h4 dir="auto">',
+    "heading_close": "</h4>",
+    "bullet_list_open": '<ul dir="auto">',
+    "bullet_list_close": "</ul>",
+    "ordered_list_open": '<ol dir="auto">',
+    "ordered_list_close": "</ol>",
+    "list_item_open": "<li>",
+    "list_item_close": "</li>",
+    "table_open": '<div class="wide"><table dir="auto">',
+    "table_close": "</table></div>",
+    "softbreak": "<br>",
+    "hardbreak": "<br>",
+    **{f"{name}_open": f"<{name}>" for name in ("tr", "th", "td", "strong", "em")},
+    **{f"{name}_close": f"</{name}>" for name in ("tr", "th", "td", "strong", "em")},
+}
 
 
 @dataclass
@@ -265,31 +307,39 @@ class PlacedCitations:
     documents: Sequence[Json]
     words: Mapping[str, str]
     root: str = ""
-    _by_start: dict[int, list[Json]] = field(default_factory=dict, init=False)
+    _marks: list[list[Json]] = field(default_factory=list, init=False)
     _numbers: dict[object, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Gather the citations of each mark, and number the documents."""
+        by_start: dict[int, list[Json]] = {}
         for citation in self.citations:
-            self._by_start.setdefault(citation["answer_start"], []).append(citation)
+            by_start.setdefault(citation["answer_start"], []).append(citation)
+        self._marks = [by_start[start] for start in sorted(by_start)]
         for number, document in enumerate(self.documents, 1):
             self._numbers.setdefault(document["id"], number)
 
     def masked(self, text: str) -> str:
-        """Return *text* with every mark hidden, as long as it was."""
+        """Return *text* with the number of each mark in its place, and the sign around them where it was twice."""
         pieces, at = [], 0
-        for start in sorted(self._by_start):
-            end = self._by_start[start][0]["answer_end"]
-            pieces += [text[at:start], _MASK * (end - start)]
-            at = end
-        return "".join([*pieces, text[at:]])
+        for number, (first, *_) in enumerate(self._marks):
+            pieces += [text[at : first["answer_start"]].replace(_MASK, _MASK * 2), f"{_MASK}{number}{_MASK}"]
+            at = first["answer_end"]
+        return "".join([*pieces, text[at:].replace(_MASK, _MASK * 2)])
 
-    def badges(self, start: int) -> tuple[Markup, int] | None:
-        """Return the badges of the mark that begins at *start* and where it ends, None when there is none."""
-        mine = self._by_start.get(start)
-        if mine is None:
-            return None
-        return _joined(self._badge(citation) for citation in mine), mine[0]["answer_end"]
+    def shown(self, masked: str, text: str | None = None) -> Markup:
+        """Return *masked* with the badges of its marks, or in code with their own characters of the whole *text*."""
+        pieces, at = [], 0
+        for found in _HIDDEN.finditer(masked):
+            pieces.append(escape(without_directions(masked[at : found.start()])))
+            at = found.end()
+            mine = self._marks[int(found[1])] if found[1] else []
+            if text is None and mine:
+                pieces += [self._badge(citation) for citation in mine]
+            else:
+                own = text[mine[0]["answer_start"] : mine[0]["answer_end"]] if text is not None and mine else _MASK
+                pieces.append(escape(without_directions(own)))
+        return _joined([*pieces, escape(without_directions(masked[at:]))])
 
     def place(self, document_id: object) -> int | None:
         """Return the number of the document, counted from 1."""
@@ -316,18 +366,6 @@ class PlacedCitations:
         return ". ".join([self.words[str(citation["status"])], *differing])
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A stretch of the answer that begins *at* a character of it, and the same with its marks hidden."""
-
-    text: str
-    masked: str
-    at: int
-
-    def cut(self, start: int, end: int) -> _Part:
-        return _Part(self.text[start:end], self.masked[start:end], self.at + start)
-
-
 def quote_of(citation: Json) -> Markup:
     """Return the whole statement of a citation, with the words of the answer marked where they are a part of it."""
     quote, match = str(citation["quote"] or ""), citation.get("match_start")
@@ -347,47 +385,20 @@ def address_of(citation: Json) -> str:
 
 def html_of(text: str, marks: PlacedCitations) -> Markup:
     """Return *text* as paragraphs, lists, tables, headings and code, with badges for its marks."""
-    return _joined(_blocks(_Part(text, marks.masked(text), 0), marks))
+    masked = _BEHIND_ROW.sub(r" \1|", _BULLET.sub(r"\1-", marks.masked(text)))
+    return _joined(_shown(token, text, marks) for token in _READER.parse(masked))
 
 
-def _blocks(whole: _Part, marks: PlacedCitations) -> Iterator[Markup]:
-    for kind, lines in _grouped(whole):
-        if kind == "code":
-            text = without_directions("\n".join(line.text for line in lines))
-            yield _element("pre", _element("code", escape(text)), ' dir="ltr"')
-        elif kind in _LISTS:
-            yield _element(_LISTS[kind], _joined(_element("li", _inline(line, marks)) for line in lines), ' dir="auto"')
-        elif kind == "row":
-            yield _table(lines, marks)
-        else:
-            body = _joined((_inline(line, marks) for line in lines), "<br>")
-            yield _element("h4" if kind == "heading" else "p", body, ' dir="auto"')
-
-
-def _table(lines: Sequence[_Part], marks: PlacedCitations) -> Markup:
-    """Return rows as a table; the first one names the columns where a rule follows it."""
-    heads = len(lines) > 1 and _is_rule(lines[1])
-    rows = [
-        _element(
-            "tr", _joined(_element("th" if heads and not at else "td", _inline(cell, marks)) for cell in _cells(line))
-        )
-        for at, line in enumerate(lines)
-        if not _is_rule(line)
-    ]
-    return _element("div", _element("table", _joined(rows), ' dir="auto"'), ' class="wide"')
-
-
-def _is_rule(line: _Part) -> bool:
-    return "-" in line.masked and _RULE.issuperset(line.masked)
-
-
-def _cells(line: _Part) -> Iterator[_Part]:
-    at = line.masked.index("|") + 1
-    for cell in line.masked[at:].split("|"):
-        end = at + len(cell)
-        if end < len(line.masked) or cell.strip():
-            yield line.cut(end - len(cell.lstrip()), at + len(cell.rstrip()) if cell.strip() else end)
-        at = end + 1
+def _shown(token: Token, text: str, marks: PlacedCitations) -> Markup:
+    if token.type == "inline":
+        return _joined(_shown(child, text, marks) for child in token.children or ())
+    if token.type == "text":
+        return marks.shown(token.content)
+    if token.type in ("code_inline", "fence"):
+        code, own = marks.shown(token.content.removesuffix("\n"), text), ' dir="ltr"'
+        is_block = token.type == "fence"
+        return _element("pre", _element("code", code), own) if is_block else _element("code", code, own)
+    return Markup("" if token.hidden else _TAGS.get(token.type, ""))  # noqa: S704 # nosec B704 # a tag of our own
 
 
 def _element(tag: str, inner: Markup, traits: str = "") -> Markup:
@@ -395,81 +406,6 @@ def _element(tag: str, inner: Markup, traits: str = "") -> Markup:
     return Markup(f"<{tag}{traits}>{inner}</{tag}>")  # noqa: S704 # nosec B704 # nothing here is not escaped
 
 
-def _joined(pieces: Iterable[Markup], between: str = "") -> Markup:
+def _joined(pieces: Iterable[Markup]) -> Markup:
     """Join what is escaped already. `Markup.join` would look for what is not, which takes longer than all else here."""
-    return Markup(between.join(pieces))  # noqa: S704 # nosec B704 # each piece is `Markup`
-
-
-def _grouped(whole: _Part) -> Iterator[tuple[str, list[_Part]]]:
-    """Yield (kind, lines) for each block, lines without their signs."""
-    kind = ""
-    lines: list[_Part] = []
-    is_code = False
-    for line in _lines(whole):
-        if _FENCE.fullmatch(line.masked):
-            if lines:
-                yield kind, lines
-            is_code, kind, lines = not is_code, "code", []
-            continue
-        this, rest = ("code", line) if is_code else _kind_of(line)
-        if lines and (this != kind or this in ("", "heading")):
-            yield kind, lines
-            lines = []
-        kind = this
-        if this:
-            lines.append(rest)
-    if lines:
-        yield kind, lines
-
-
-def _lines(whole: _Part) -> Iterator[_Part]:
-    at = 0
-    for line in whole.text.split("\n", MAX_LINES):
-        yield whole.cut(at, at + len(line))
-        at += len(line) + 1
-
-
-def _kind_of(line: _Part) -> tuple[str, _Part]:
-    match = _BLOCK.fullmatch(line.masked)
-    if match is None:
-        start = len(line.masked) - len(line.masked.lstrip())
-        rest = line.cut(start, len(line.masked.rstrip()))
-        if _ROW.fullmatch(rest.masked):
-            return "row", rest
-        return ("paragraph", rest) if rest.text else ("", rest)
-    kind = "heading" if match[1] else "bullet" if match[2] else "number"
-    return kind, line.cut(*match.span(4))
-
-
-def _inline(part: _Part, marks: PlacedCitations) -> Markup:
-    pieces, at = [], 0
-    for match in _INLINE.finditer(part.masked):
-        if match.start() > at:
-            pieces.append(_plain(part, at, match.start(), marks))
-        pieces.append(_piece(match, part, marks))
-        at = match.end()
-    rest = _plain(part, at, len(part.text), marks)
-    return _joined([*pieces, rest]) if pieces else rest
-
-
-def _piece(match: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
-    if match["code"]:
-        return _element("code", escape(without_directions(part.text[slice(*match.span("code"))])), ' dir="ltr"')
-    name, tag = ("bold", "strong") if match["bold"] else ("italic", "em")
-    return _element(tag, _inline(part.cut(*match.span(name)), marks))
-
-
-def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:
-    """Return the words of *part* from *start* to *end*, without Markdown, each of their marks as its badges."""
-    hidden = part.masked.find(_MASK, start, end)
-    if hidden < 0:
-        return escape(without_directions(part.text[start:end]))
-    pieces, at = [], start
-    while hidden >= 0:
-        badge = marks.badges(part.at + hidden)
-        following = hidden + 1
-        if badge is not None:
-            pieces += [escape(without_directions(part.text[at:hidden])), badge[0]]
-            at = following = badge[1] - part.at
-        hidden = part.masked.find(_MASK, following, end)
-    return _joined([*pieces, escape(without_directions(part.text[at:end]))])
+    return Markup("".join(pieces))  # noqa: S704 # nosec B704 # each piece is `Markup`

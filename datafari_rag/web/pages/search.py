@@ -51,6 +51,7 @@ from datafari_rag.web.pages.results import (
     choices_of,
     dated,
     days_of,
+    folders_of,
     hits_of,
     html_of,
     notes_of,
@@ -62,7 +63,7 @@ from datafari_rag.web.responses import NDJSON, plain
 from datafari_rag.web.turn import DialectRoute, Turn
 from datafari_rag.whole_documents import TOGETHER
 
-PAGE = DialectRoute("page", search_dialect, NDJSON)
+PAGE = DialectRoute("page", search_dialect, NDJSON, begins_at_once=True, reports_waiting=True)
 
 SCRIPT_COOKIE = "datafari_rag_script"
 """Set by our script: its browser needs no answer in the page."""
@@ -215,7 +216,7 @@ def _hits(
     total, start = int(reply["response"]["numFound"]), int(reply["response"]["start"])
     return {
         "hits": hits_of(reply),
-        "choices": choices_of(reply, arguments),
+        "choices": {**choices_of(reply, arguments), **folders_of(reply, arguments)},
         "active": active_filters(arguments, field_names(reader.translate)),
         "days": days_of(arguments) if "last_modified" in facets else None,
         "kept": [(name, one) for name, values in arguments.items() if name != "start" for one in values],

@@ -1,24 +1,27 @@
 """
 The dialect of our own page: RagAPI with real line breaks, always with its trace, and with a conversation before it.
 
-Without script the page asks here for a whole answer. With script it asks `action=rag` like every caller, and only a
-follow-up question comes here, as messages: `action=rag` knows no conversation, and the chat paths know no format, no
-filter and no ids of documents that are not cited.
+Without script the page asks here for a whole answer; its script sends messages. `action=rag` knows no conversation,
+the chat paths know no format, no filter and no ids of documents that are not cited, and the streams of both begin with
+the model's first words: the page shows the documents before them, and what it waits for.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from datafari_rag.core.ask import Ask, effort_of
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.events import Answer, Event
+from datafari_rag.core.events import Answer, AnswerEvent, Finished, Sources, Waiting
+from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.select_parameters import read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.chat import ask_of
+from datafari_rag.protocols.chat_reply_parts import dated_event
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
@@ -41,7 +44,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         restrictions=wished.restrictions,
         wants_trace=True,
         linebreaks="newline",
-        wants_followups=True,
+        wants_followups=bool(ask.history),
         ignored=(*wished.ignored, *unread),
         effort=effort or ask.effort,
     )
@@ -57,9 +60,20 @@ def content_of(answer: Answer, context: ReplyContext) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", ragapi.reply(answer, context)["content"])
 
 
-def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
-    """Return RagAPI's events."""
-    return ragapi.stream(events, context)
+def stream(events: Iterator[AnswerEvent], context: ReplyContext) -> Iterator[dict[str, object]]:
+    """Yield RagAPI's events, the last message with the model's name, and `model.waiting` before each later try."""
+    sources = Sources(())
+    yield dated_event("stream.started", {}, context)
+    for event in events:
+        if isinstance(event, Waiting):
+            yield dated_event("model.waiting", {"seconds": math.ceil(event.seconds)}, context)
+            continue
+        if isinstance(event, Sources):
+            sources = event
+        for kind, data in ragapi.written(event, sources, context):
+            if isinstance(event, Finished) and kind == "message.final":
+                data["model"] = header_value(event.facts)
+            yield dated_event(kind, data, context)
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:

@@ -118,8 +118,9 @@ def test_a_long_retry_after_is_not_waited_for_while_another_endpoint_is_left(clo
     busy = ModelBusy(status=429, can_repeat=True, retry_after_s=20)
     told(chain(clock, FakeEndpoint(clock, busy), FakeEndpoint(clock)))
     assert clock.slept == []
-    told(chain(clock, FakeEndpoint(clock, busy)))
+    said = told(chain(clock, FakeEndpoint(clock, busy)))
     assert len(clock.slept) == 2
+    assert [piece.wait_s for piece in said if isinstance(piece, TextChunk)] == clock.slept
 
 
 def test_all_tries_share_one_deadline(clock: Clock) -> None:
