@@ -126,11 +126,12 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
     worth = [term.share for term in terms]
     total = sum(worth) or 1.0
     hits = [hits_in(source.text, terms, language) for source in sources]
-    covered = max((fullest(own, worth) for own in hits), default=0.0) / total
+    covered = max((fullest(own, worth)[0] for own in hits), default=0.0) / total
     # As far as words find the place, nearness has no say: it finds the statement that names the subject.
     weight = NEARNESS * (max(covered, LEAST_COVERAGE) ** -2 - 1)
     near = [near_of(source.extract.document) for source in sources]
     nearest = max((part.cosine for own in near for part in own), default=0.0)
+    named = named_in([source.extract.document for source in sources], terms, language)
     for place, source in enumerate(sources):
         numbers = {one.start: number for number, one in enumerate(source.statements)}
         cut = [
@@ -143,8 +144,7 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
             block.statements[0] for block in source.blocks if block.region.start in behind_gap and block.statements
         }
         held = _held(cut, hits[place])
-        named = named_in(source.extract.document, terms, language)
-        asked, under = sum(value for value, is_there in zip(worth, named, strict=True) if is_there) / total, 0
+        asked, under = sum(value for value, is_there in zip(worth, named[place], strict=True) if is_there) / total, 0
         heading: set[int] = set()
         is_defined = False
         for number, score in enumerate(piece_scores(cut, hits[place], terms)):

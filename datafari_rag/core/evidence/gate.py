@@ -97,7 +97,7 @@ def _held(result: Ranked, worth: Sequence[float]) -> float:
     beside = [
         value for value, own, is_named in zip(worth, result.hits, result.named, strict=True) if is_named and not own
     ]
-    return fullest(result.hits, worth) + sum(beside)
+    return fullest(result.hits, worth)[0] + sum(beside)
 
 
 def evidence_of(signals: Signals | None, weights: Signals = WEIGHTS) -> float:

@@ -76,9 +76,13 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
     return tuple(terms.values())[:MAX_TERMS]
 
 
-def hits_in(text: str, terms: Sequence[Term], language: str) -> Hits:
-    """Return where each of *terms* stands in *text*, whatever its case, accents, ending and way of writing."""
-    small = with_forms(lowered(text))
+def hits_in(text: str, terms: Sequence[Term], language: str, small: str | None = None) -> Hits:
+    """
+    Return where each of *terms* stands in *text*, whatever its case, accents, ending and way of writing.
+
+    *small* is *text* in lower case and `with_forms`, where that is known.
+    """
+    small = with_forms(lowered(text)) if small is None else small
     spans = [(0, len(text))] if any(_MARKED.search(term.stem) for term in terms) else _variants(small)
     places: dict[str, list[int]] = {}
     parts, at = list[str](), 0

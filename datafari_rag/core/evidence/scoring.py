@@ -23,6 +23,7 @@ from datafari_rag.core.evidence.matching import MAX_TERMS, Hits, Term, hits_in, 
 from datafari_rag.core.evidence.passages import Piece, pieces_of
 from datafari_rag.core.proof.labels import MAX_TITLE_CHARS, file_name
 from datafari_rag.core.text.cleaning import lowered
+from datafari_rag.core.text.tokens import with_forms
 
 ENGINE, BEST, WORDED, TITLE, LANGUAGE = 6.0, 4.0, 5.0, 1.2, 3.0
 """
@@ -102,21 +103,23 @@ def weigh(question: str, documents: Sequence[Document], *, language: str, keeps_
     A document that says word for word what a better one says is left out, unless *keeps_repetitions*.
     """
     terms = terms_of(question, language)
-    hits = [hits_in(document.text, terms, language) for document in documents]
+    smalls = [with_forms(lowered(document.text)) for document in documents]
+    hits = [hits_in(document.text, terms, language, small) for document, small in zip(documents, smalls, strict=True)]
+    named = named_in(documents, terms, language)
     rare = rare_among(terms, hits)
     total, best = sum(rare) or 1.0, max((document.score for document in documents), default=0.0) or 1.0
     results: list[Ranked] = []
-    for document, own in zip(documents, hits, strict=True):
-        coverage, named = fullest(own, rare) / total, named_in(document, terms, language)
+    for document, small, own, names in zip(documents, smalls, hits, named, strict=True):
+        once, repeated = fullest(own, rare)
         score = document.rated
         if score is None:
-            in_title = sum(worth for worth, is_there in zip(rare, named, strict=True) if is_there)
-            score = WORDED * worded(question, document.text) + (
+            in_title = sum(worth for worth, is_there in zip(rare, names, strict=True) if is_there)
+            score = WORDED * worded(question, small) + (
                 ENGINE * document.score / best
-                + (BEST * fullest(own, rare, is_repeated=True) + TITLE * in_title) / total
+                + (BEST * repeated + TITLE * in_title) / total
                 + LANGUAGE * (document.language in (None, language))
             )
-        results.append(Ranked(document, score, own, coverage, named))
+        results.append(Ranked(document, score, own, once / total, names))
     results.sort(key=lambda result: -result.score)
     freedom = max(results[0].coverage, LEAST_COVERAGE) ** -2 if results else 1.0
     if any(near_of(document) for document in documents):
@@ -189,20 +192,31 @@ def piece_scores(pieces: Sequence[Piece], hits: Hits, terms: Sequence[Term]) -> 
     return scores
 
 
-def fullest(hits: Hits, worth: Sequence[float], *, is_repeated: bool = False) -> float:
-    """Return the most that two neighbouring cells hold of the terms; repetitions count where *is_repeated*."""
-    cells: dict[int, float] = {}
+def fullest(hits: Hits, worth: Sequence[float]) -> tuple[float, float]:
+    """Return the most that two neighbouring cells hold of the terms, and the most where repetitions count as well."""
+    once: dict[int, float] = {}
+    repeated: dict[int, float] = {}
     for own, value in zip(hits, worth, strict=True):
-        # A hit speaks for its cell with either neighbour.
-        for cell, number in Counter(at // CELL_CHARS - back for at in own for back in (0, 1)).items():
-            cells[cell] = cells.get(cell, 0.0) + value * (_saturated(number) if is_repeated else 1.0)
-    return max(cells.values(), default=0.0)
+        counts: dict[int, int] = {}
+        for at in own:
+            # A hit speaks for its cell with either neighbour.
+            cell = at // CELL_CHARS
+            counts[cell] = counts.get(cell, 0) + 1
+            counts[cell - 1] = counts.get(cell - 1, 0) + 1
+        for cell, number in counts.items():
+            once[cell] = once.get(cell, 0.0) + value
+            repeated[cell] = repeated.get(cell, 0.0) + value * _saturated(number)
+    return max(once.values(), default=0.0), max(repeated.values(), default=0.0)
 
 
-def worded(question: str, text: str) -> float:
-    """Return which share of *question* the longest stretch of it is that stands word for word in *text*: 0 to 1."""
-    words = [word.strip(_PUNCTUATION) for word in lowered(question[:MAX_QUESTION_CHARS]).split()[:MAX_TERMS]]
-    said = " ".join(lowered(text).split())
+def worded(question: str, small: str) -> float:
+    """
+    Return which share of *question* the longest stretch of it is that stands word for word in a text: 0 to 1.
+
+    *small* is the text as hits are looked for in it; over the end of a line the stretch goes on.
+    """
+    asked = with_forms(lowered(question[:MAX_QUESTION_CHARS])).split()[:MAX_TERMS]
+    words, said = [word.strip(_PUNCTUATION) for word in asked], small.replace("\n", " ")
     longest = FEW_WORDS
     for start in range(len(words) - FEW_WORDS):
         while start + longest < len(words) and " ".join(words[start : start + longest + 1]) in said:
@@ -225,11 +239,15 @@ def _saturated(count: float) -> float:
     return count * (1 + SATURATION) / (count + SATURATION)
 
 
-def named_in(document: Document, terms: Sequence[Term], language: str) -> tuple[bool, ...]:
-    """Return which of *terms* the title of *document* or the name of its file has, however a system spells it."""
-    name = file_name(document.url or document.id)[:MAX_TITLE_CHARS].replace("_", " ")
-    names = normalize("NFC", f"{(document.title or '')[:MAX_TITLE_CHARS]}\n{name}")
-    return tuple(bool(own) for own in hits_in(names, terms, language))
+def named_in(documents: Sequence[Document], terms: Sequence[Term], language: str) -> list[tuple[bool, ...]]:
+    """Return for each of *documents* which of *terms* its title or the name of its file has, however it is spelled."""
+    names, ends = "", list[int]()
+    for document in documents:
+        name = file_name(document.url or document.id)[:MAX_TITLE_CHARS].replace("_", " ")
+        names += normalize("NFC", f"{(document.title or '')[:MAX_TITLE_CHARS]}\n{name}\n")
+        ends.append(len(names))
+    hits = [{bisect_right(ends, at) for at in own} for own in hits_in(names, terms, language)]
+    return [tuple(place in own for own in hits) for place in range(len(ends))]
 
 
 def _with_nearness(results: Sequence[Ranked], freedom: float) -> list[Ranked]:
