@@ -34,6 +34,7 @@ from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.sock import create_sockets
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
+from werkzeug.wsgi import ClosingIterator
 
 from datafari_rag.connection import BodyReader, ClientConnection, HeadTooLarge
 from datafari_rag.core.errors import BadRequest, TooManyValues
@@ -120,7 +121,7 @@ def run(make_app: Callable[[], Application], listening: ListenOptions, on_ready:
     _Arbiter(Server(make_app, listening, on_ready)).run()
 
 
-def _forget(worker: Worker) -> None:
+def _forget(arbiter: Arbiter, worker: Worker) -> None:
     """Remove the current values of an ended worker (its open streams); its counters stay."""
     folder = Path(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
     for file in folder.glob(f"gauge_live*_{worker.pid}.db") if folder.name else ():
@@ -166,7 +167,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             # Not gunicorn's `when_ready`, which comes before the workers open the port.
             "post_fork": lambda arbiter, worker: arbiter.hand_over(worker),
             "post_worker_init": lambda worker: self._on_ready() if worker.age == 1 else None,
-            "child_exit": lambda arbiter, worker: _forget(worker),
+            "child_exit": _forget,
         }
         for name, value in options.items():
             self.cfg.set(name, value)
@@ -375,13 +376,13 @@ class WatchedApplication:
         line = environ.get("gunicorn.socket")
         if not isinstance(line, ClientConnection):
             return self.app(environ, start_response)
-        eye = _DisconnectWatcher(line, gevent.getcurrent())
+        watcher = _DisconnectWatcher(line, gevent.getcurrent())
         body = BodyReader(
             environ["wsgi.input"],
             line,
             None if "HTTP_TRANSFER_ENCODING" in environ else int(environ.get("CONTENT_LENGTH") or 0),
         )
-        environ["datafari_rag.watch"] = eye.open
+        environ["datafari_rag.watch"] = watcher.open
         environ["wsgi.input"] = body
 
         def start(*answer: Any) -> Any:
@@ -391,9 +392,9 @@ class WatchedApplication:
             return start_response(*answer)
 
         try:
-            return _WatchedResponse(self.app(environ, start), eye)
+            return ClosingIterator(self.app(environ, start), watcher.shut)
         except BaseException:
-            eye.shut()
+            watcher.shut()
             raise
 
 
@@ -422,19 +423,3 @@ class _DisconnectWatcher:
         self.shut()
         if self._line.has_left():
             self._answering.kill(block=False)
-
-
-class _WatchedResponse:
-    """The pieces of one answer; closing it also stops watching the client."""
-
-    def __init__(self, pieces: Iterable[bytes], eye: _DisconnectWatcher) -> None:
-        self._pieces, self._eye = pieces, eye
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._pieces)
-
-    def close(self) -> None:
-        self._eye.shut()
-        close = getattr(self._pieces, "close", None)
-        if close is not None:
-            close()

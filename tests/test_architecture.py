@@ -73,7 +73,7 @@ BESIDES: dict[str, set[str]] = {
         "itsdangerous",
         "orjson",
     },
-    "server": {"gunicorn", "gevent"},
+    "server": {"gunicorn", "gevent", "werkzeug"},
     "connection": {"gunicorn", "gevent"},
     "commands": {"click", "watchfiles"},
 }

@@ -146,8 +146,9 @@ class AuthorityRights:
             AuthorityTimeout: no whole answer in time.
         """
         revoked = self._watch.epoch(name)
-        answer = self._remembered(name, revoked)
-        if answer is None:
+        with self._lock:
+            known, answer = self._answers.get(name, (None, None))
+        if answer is None or known != revoked or self._clock() - answer[0] >= self._limits.cache_s:
             max_age_s = self._limits.cache_s
             answer = self._flights.once((name, revoked), lambda: self._requested(name, revoked), max_age_s=max_age_s)
         self._watch.used(max(0.0, self._clock() - answer[0]))
@@ -163,13 +164,6 @@ class AuthorityRights:
                 cause=error.log,
             )
         return None
-
-    def _remembered(self, name: str, revoked: object) -> Answer | None:
-        with self._lock:
-            entry = self._answers.get(name)
-        if entry is None or entry[0] != revoked:
-            return None
-        return entry[1] if self._clock() - entry[1][0] < self._limits.cache_s else None
 
     def _requested(self, name: str, revoked: object) -> Answer:
         asked_at = self._clock()

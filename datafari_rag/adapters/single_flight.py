@@ -58,12 +58,8 @@ class Flights(Generic[T]):
             if flight.value is not None:
                 return flight.value
             # The caller that made the call was killed before it landed: make it again.
-        return self._fly(key, mine, call)
-
-    def _fly(self, key: Hashable, mine: _Flight[T], call: Callable[[], T]) -> T:
         try:
-            value = call()
-            mine.value = value
+            mine.value = value = call()
             return value
         except Exception as error:
             mine.error = error

@@ -64,10 +64,14 @@ class SqliteFile:
                 with self._lock:
                     return work(self._connection())
             except (sqlite3.Error, OSError, ValueError, TypeError) as error:
-                if not _is_busy(error) or machine.monotonic() >= until:
+                is_busy = isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+                if not is_busy or machine.monotonic() >= until:
                     self.is_failing = True
                     self.close()
-                    raise FileUnusable(_cause(error)) from error
+                    # No text of the file: SQLite's name of the error, or the system's.
+                    name = getattr(error, "sqlite_errorname", type(error).__name__)
+                    cause = os.strerror(error.errno or 0) if isinstance(error, OSError) else name
+                    raise FileUnusable(cause) from error
             machine.sleep(PAUSE_S)
 
     def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -123,17 +127,23 @@ class SqliteFile:
     def _connection(self) -> sqlite3.Connection:
         if self._session is not None:
             connection, inode, process = self._session
-            if process == os.getpid() and _inode(self.path) == inode:
+            if process == os.getpid() and self.path.exists() and self.path.stat().st_ino == inode:
                 return connection
             self.close()
-        inode = _file_inode(self.path)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            # Never opened and closed where it exists: that would take away the locks that this process has on it.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        status = self.path.stat()
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            self.path.chmod(0o600)
         connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
-        self._session = (connection, inode, os.getpid())
+        self._session = (connection, status.st_ino, os.getpid())
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -173,35 +183,5 @@ class SqliteFile:
             raise ValueError("the file is of another version, or of another program")
 
 
-def _file_inode(path: Path) -> int:
-    """Make the file where there is none, let nobody else read it, and return its inode. Raises: OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileExistsError):
-        # Never opened and closed where it exists: that would take away the locks that this process has on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        path.chmod(0o600)
-    return path.stat().st_ino
-
-
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _inode(path: Path) -> int | None:
-    """Return the inode of the file now, None when it was removed. Raises: OSError."""
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return None
-
-
-def _is_busy(error: Exception) -> bool:
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
-
-
-def _cause(error: Exception) -> str:
-    """Return what is wrong without any text of the file: SQLite's name of the error, or the system's."""
-    if isinstance(error, OSError):
-        return os.strerror(error.errno or 0)
-    return str(getattr(error, "sqlite_errorname", type(error).__name__))

@@ -28,11 +28,15 @@ def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) ->
     word; *needs* says which of them are one. *model*, *temperature* and *max_tokens* are left out where the prompt has
     none, or the server wants none.
     """
+    length = prompt.max_tokens
+    if length is not None and needs.thinking != "none" and "max_tokens" not in prompt.chosen:
+        # More where the model thinks, the window has room, and no caller chose.
+        length += min(prompt.spare_tokens, THINKING_TOKENS)
     fields: dict[str, object] = {
         "model": prompt.model or None,
         "messages": _plain(_messages(prompt)) if needs.is_plain else list(_messages(prompt)),
         "temperature": prompt.temperature if needs.sends_temperature else None,
-        needs.length: _length(prompt, needs),
+        needs.length: length,
         "stream": True if is_streamed else None,
     }
     fields = {key: value for key, value in fields.items() if value is not None}
@@ -67,34 +71,26 @@ def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     if first.get("index"):
         return NOTHING_SAID  # a choice other than the first was not requested
     piece = first.get("delta")
-    return _piece(chunk, first, piece if isinstance(piece, Mapping) else {})
-
-
-def _piece(chunk: Mapping[str, object], choice: Mapping[str, object], piece: Mapping[str, object]) -> ReplyChunk:
-    """Return what *piece* of a stream says; most are text and nothing else."""
-    content = piece.get("content")
-    is_last = choice.get("finish_reason") is not None or choice.get("content_filter_results")
+    piece = piece if isinstance(piece, Mapping) else {}
+    content, is_last = piece.get("content"), first.get("finish_reason") or first.get("content_filter_results")
     if isinstance(content, str) and content and not is_last and _THOUGHTS.isdisjoint(piece):
-        return ReplyChunk(content)
-    return _chunk_of(chunk, choice, piece)
+        return ReplyChunk(content)  # most are text and nothing else
+    return _chunk_of(chunk, first, piece)
 
 
 def _chunk_of(reply: Mapping[str, object], choice: Mapping[str, object], message: Mapping[str, object]) -> ReplyChunk:
-    finish = choice.get("finish_reason")
+    finish, content = choice.get("finish_reason"), message.get("content")
+    parts = content if isinstance(content, list) else ()
+    # Thoughts stand beside the text: in a field of their own, or as parts of the content.
+    thoughts = max((len(_text(message[name])) for name in _THOUGHTS & message.keys()), default=0)
+    thoughts += sum(len(_text(part.get("thinking"))) for part in parts if isinstance(part, Mapping))
     return ReplyChunk(
-        text=_text(message.get("content")),
+        text=_text(content),
         finish_reason=FINISHES.get(finish, finish) if isinstance(finish, str) and finish else None,
         is_declined=bool(message.get("refusal")),
         facts=_facts(reply, choice),
-        thought_chars=_thought_chars(message),
+        thought_chars=thoughts,
     )
-
-
-def _length(prompt: Prompt, needs: ServerNeeds) -> int | None:
-    """Return how many tokens the model may write: more if it thinks, the window has room, and no caller chose."""
-    if prompt.max_tokens is None or needs.thinking == "none" or "max_tokens" in prompt.chosen:
-        return prompt.max_tokens
-    return prompt.max_tokens + min(prompt.spare_tokens, THINKING_TOKENS)
 
 
 def _messages(prompt: Prompt) -> Iterator[dict[str, str]]:
@@ -135,14 +131,6 @@ def _text(content: object) -> str:
         return ""
     parts = (part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | Mapping))
     return "".join(part for part in parts if isinstance(part, str))
-
-
-def _thought_chars(message: Mapping[str, object]) -> int:
-    """Return the length of thoughts that stand beside the text: in a field of their own, or as parts of the content."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else ()
-    beside = max((len(_text(message[name])) for name in _THOUGHTS & message.keys()), default=0)
-    return beside + sum(len(_text(part.get("thinking"))) for part in parts if isinstance(part, Mapping))
 
 
 def _facts(reply: Mapping[str, object], choice: Mapping[str, object]) -> ModelFacts:

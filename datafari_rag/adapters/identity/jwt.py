@@ -101,20 +101,17 @@ class JwkSet:
             raise
 
     def _fetched(self) -> tuple[float, tuple[Jwk, ...]]:
-        return self._flights.once(self._source, self._fetch)
-
-    def _fetch(self) -> tuple[float, tuple[Jwk, ...]]:
-        self._asked_at = self._clock()
-        self._cache = (self._asked_at, _keys(self._read()))
-        return self._cache
-
-    def _read(self) -> bytes:
-        if not self._source.startswith(("http://", "https://")):
+        def fetch() -> tuple[float, tuple[Jwk, ...]]:
+            self._asked_at = self._clock()
+            is_remote = self._source.startswith(("http://", "https://"))
             try:
-                return Path(self._source.removeprefix("file:")).read_bytes()
+                body = self._server.get() if is_remote else Path(self._source.removeprefix("file:")).read_bytes()
             except OSError as error:
                 raise AuthorityUnavailable(log=f"key file: {error.strerror}") from error
-        return self._server.get()
+            self._cache = (self._asked_at, _keys(body))
+            return self._cache
+
+        return self._flights.once(self._source, fetch)
 
 
 def _keys(body: bytes) -> tuple[Jwk, ...]:
@@ -186,16 +183,14 @@ class JwtIdentity:
             AuthorityUnavailable: the provider's keys cannot be read, or the token leaves the user's groups out.
             AuthorityTimeout: the provider did not answer in time.
         """
-        identities = [self._identified(_token_in(name, values)) for name, values in self._credentials(headers)]
+        identities = []
+        for header in map(str.lower, self._rules.headers):
+            values = [value for name, value in headers.items() if name.lower() == header]
+            if values:
+                identities.append(self._identified(_token_in(header, values)))
         if any(identity.name != identities[0].name for identity in identities):
             raise InvalidSignIn(TWO_USERS)
         return identities[0] if identities else VerifiedIdentity()
-
-    def _credentials(self, headers: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-        """Return those of our headers that were sent, in the order of the rules, each with all its values."""
-        names = [name.lower() for name in self._rules.headers]
-        values = {header: [value for name, value in headers.items() if name.lower() == header] for header in names}
-        return [(name, texts) for name, texts in values.items() if texts]
 
     def _identified(self, token: str) -> VerifiedIdentity:
         claims = self._verified(token)
@@ -220,7 +215,11 @@ class JwtIdentity:
         if not isinstance(algorithm, str) or algorithm not in self._allowed or "crit" in header or "b64" in header:
             raise InvalidSignIn(log="algorithm or extension not allowed")
         failure = "no such key"
-        for key in self._keys_for(algorithm, header.get("kid")):
+        keys: Sequence[jwt.PyJWK | str | None] = [self._secret]
+        if KINDS[algorithm] != "oct":
+            candidates = self._keys.candidates(header.get("kid")) if self._keys else ()
+            keys = [_key(candidate, algorithm) for candidate in candidates]
+        for key in (key for key in keys if key is not None):
             try:
                 return self._claims(token, key, algorithm)
             except jwt.ExpiredSignatureError as error:
@@ -229,12 +228,6 @@ class JwtIdentity:
             except (jwt.PyJWTError, ValueError, TypeError) as error:
                 failure = type(error).__name__
         raise InvalidSignIn(log=failure)
-
-    def _keys_for(self, algorithm: str, key_id: str | None) -> Sequence[jwt.PyJWK | str]:
-        if KINDS[algorithm] == "oct":
-            return [self._secret]
-        candidates = self._keys.candidates(key_id) if self._keys else ()
-        return [key for key in (_key(candidate, algorithm) for candidate in candidates) if key is not None]
 
     def _claims(self, token: str, key: jwt.PyJWK | str, algorithm: str) -> Mapping[str, Any]:
         rules = self._rules

@@ -7,56 +7,44 @@ Libraries of local models are imported for those who have one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.settings.addresses import ONNX
-from datafari_rag.core.settings.table import EmbeddingsSettings, Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 from datafari_rag.extras import command_for
 from datafari_rag.ports import Embedder, Meaning, Passages, Retriever
 
-Embed = Callable[[Sequence[str], Purpose], Sequence[Vector]]
-
 
 class RememberingEmbedder:
-    """A `ports.Embedder` over what makes the vectors."""
+    """A `ports.Embedder` over what makes the vectors; *failure* is that of the last call, None when it succeeded."""
 
-    def __init__(self, model_now: Callable[[], EmbeddingModel], embed: Embed) -> None:
-        """Pass calls on to *embed*; *model_now* returns what is known about the model."""
-        self._model_now, self._embed = model_now, embed
-        self._failure: EmbeddingError | None = None
+    def __init__(self, embedder: Embedder) -> None:
+        """Pass calls on to *embedder*."""
+        self._embedder = embedder
+        self.failure: EmbeddingError | None = None
 
     @property
     def model(self) -> EmbeddingModel:
         """What is known of the model now."""
-        return self._model_now()
-
-    @property
-    def failure(self) -> EmbeddingError | None:
-        """What the last question failed with, None when it had its vector."""
-        return self._failure
+        return self._embedder.model
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingError."""
         try:
-            vectors = self._embed(texts, purpose)
+            vectors = self._embedder.embed(texts, purpose)
         except EmbeddingError as error:
-            self._failure = error.with_traceback(None)
+            self.failure = error.with_traceback(None)
             raise
-        self._failure = None
+        self.failure = None
         return vectors
 
-
-if TYPE_CHECKING:
-    from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder
-    from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
 
 log = logging.getLogger(__name__)
 
@@ -77,10 +65,30 @@ def embedder_for(settings: Settings) -> Embedder | None:
         EmbeddingsUnavailable: the folder of a local model cannot be used, or its libraries are not installed.
         EmbeddingsGarbled: a local model has other dimensions than the settings want.
     """
-    if not settings.embeddings.endpoint:
+    embeddings = settings.embeddings
+    if not embeddings.endpoint:
         return None
-    embedder = _local(settings.embeddings) if settings.embeddings.endpoint.startswith(ONNX) else _remote(settings)
-    return RememberingEmbedder(lambda: embedder.model, embedder.embed)
+    if embeddings.endpoint.startswith(ONNX):
+        try:
+            from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
+        except ImportError as error:
+            raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
+        folder = Path(embeddings.endpoint.removeprefix(ONNX))
+        family = family_of(folder.name)
+        return RememberingEmbedder(OnnxEmbedder(folder, family.prefixes, family.languages))
+    # Imported here: its client takes memory of each worker that needs it for nothing else.
+    from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
+
+    family = family_of(embeddings.options_model)
+    options = EndpointOptions(
+        model=embeddings.options_model,
+        token=embeddings.token,
+        prefixes=family.prefixes,
+        languages=family.languages,
+        limits_s={"query": QUERY_TIMEOUT_S, "passage": INDEX_TIMEOUT_S},
+        tls=settings.tls.embeddings,
+    )
+    return RememberingEmbedder(EndpointEmbedder(embeddings.endpoint, options))
 
 
 def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
@@ -109,32 +117,6 @@ def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
         log.error("Search by meaning is off. %s (%s)", error.reason, error.log)
         return None
     return None if embedder is None or passages is None else Meaning(embedder, passages)
-
-
-def _remote(settings: Settings) -> EndpointEmbedder:
-    # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
-    from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
-
-    family = family_of(settings.embeddings.options_model)
-    options = EndpointOptions(
-        model=settings.embeddings.options_model,
-        token=settings.embeddings.token,
-        prefixes=family.prefixes,
-        languages=family.languages,
-        limits_s={"query": QUERY_TIMEOUT_S, "passage": INDEX_TIMEOUT_S},
-        tls=settings.tls.embeddings,
-    )
-    return EndpointEmbedder(settings.embeddings.endpoint, options)
-
-
-def _local(embeddings: EmbeddingsSettings) -> OnnxEmbedder:
-    try:
-        from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
-    except ImportError as error:
-        raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
-    folder = Path(embeddings.endpoint.removeprefix(ONNX))
-    family = family_of(folder.name)
-    return OnnxEmbedder(folder, family.prefixes, family.languages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,11 @@ def refusal_of(rejection: Rejection) -> Refusal:
 
 def failure_in(error: Mapping[str, object]) -> ModelError:
     """Return the failure of an error object that came inside a 200, by its own code or type."""
-    named = _status_of(error)
+    numbers = (_number(str(error.get(key))) for key in ("code", "status"))
+    named = next((int(number) for number in numbers if number is not None and 400 <= number < 600), None)
+    if named is None:
+        words = f"{error.get('code')} {error.get('type')}".lower()
+        named = next((status for word, status in WORDS if word in words), None)
     status = 500 if named is None else named
     rejection = Rejection(named or 200, error=error)
     kind = _kind(replace(rejection, status=status))
@@ -160,18 +164,13 @@ def error_object(body: object) -> Mapping[str, object]:
     if isinstance(error, Mapping):
         return error
     if isinstance(error, list) and error:
-        return _invalid_field(error[0])
+        # FastAPI's list of invalid fields.
+        item = error[0] if isinstance(error[0], Mapping) else {}
+        place = item.get("loc")
+        param = place[-1] if isinstance(place, list) and place else None
+        return {"message": item.get("msg"), "type": item.get("type"), "param": param} if item else {}
     beside = {key: body[key] for key in ("code", "type", "param") if body.get(key) is not None}
     return {**beside, "message": error} if isinstance(error, str) else {}
-
-
-def _invalid_field(item: object) -> Mapping[str, object]:
-    """Return the error object for one item of FastAPI's list of invalid fields."""
-    if not isinstance(item, Mapping):
-        return {}
-    place = item.get("loc")
-    param = place[-1] if isinstance(place, list) and place else None
-    return {"message": item.get("msg"), "type": item.get("type"), "param": param}
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
@@ -271,7 +270,12 @@ def _counted(extras: Mapping[str, object], *names: str) -> int | None:
 
 
 def _kind(rejection: Rejection) -> type[ModelError]:
-    if rejection.status in (400, 403, 422) and _is_filtered(rejection.error):
+    error, inner = rejection.error, rejection.error.get("innererror")
+    codes = (error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, Mapping) else None)
+    is_filtered = any(isinstance(code, str) and code.lower() in _FILTER_CODES for code in codes)
+    # LiteLLM keeps the kind in the message alone.
+    is_filtered = is_filtered or "ContentPolicyViolationError" in str(error.get("message"))
+    if rejection.status in (400, 403, 422) and is_filtered:
         return ContentFiltered
     words = rejection.words
     for kind, statuses, pattern in REFUSALS:
@@ -282,26 +286,6 @@ def _kind(rejection: Rejection) -> type[ModelError]:
     if rejection.status in KINDS:
         return KINDS[rejection.status]
     return FAMILIES.get(rejection.status // 100, ModelGarbled)
-
-
-def _is_filtered(error: Mapping[str, object]) -> bool:
-    inner = error.get("innererror")
-    codes = (error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, Mapping) else None)
-    if any(isinstance(code, str) and code.lower() in _FILTER_CODES for code in codes):
-        return True
-    message = error.get("message")
-    # LiteLLM keeps the kind in the message alone.
-    return isinstance(message, str) and "ContentPolicyViolationError" in message
-
-
-def _status_of(error: Mapping[str, object]) -> int | None:
-    """Return the status of an error object: its code as a number, else by words of its code and type; None for none."""
-    for key in ("code", "status"):
-        number = _number(str(error.get(key)))
-        if number is not None and 400 <= number < 600:
-            return int(number)
-    words = f"{error.get('code')} {error.get('type')}".lower()
-    return next((status for word, status in WORDS if word in words), None)
 
 
 def _plain(value: object) -> str | None:

@@ -21,35 +21,10 @@ def opened(clock: Clock) -> Breaker:
     return breaker
 
 
-def test_it_opens_after_the_number_of_failures_and_says_how_long_it_stays_so(clock: Clock) -> None:
-    breaker = opened(clock)
-    clock.now += 10
-    assert breaker.wait_s() == 20
-
-
-@pytest.mark.parametrize(
-    ("between", "wait_s"), [(True, 0), (None, 30)], ids=["a success starts the row again", "a reader who left does not"]
-)
-def test_what_comes_between_two_failures(clock: Clock, between: bool | None, wait_s: float) -> None:
-    breaker = Breaker(2, 30.0, clock)
-    for is_there in (False, between, False):
-        assert breaker.wait_s() == 0
-        breaker.note(is_there=is_there)
-    assert breaker.wait_s() == wait_s
-
-
 def test_after_its_time_one_probe_passes_and_the_others_wait(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 30
     assert [breaker.wait_s(), breaker.wait_s()] == [0, 30]
-
-
-def test_a_probe_that_is_answered_closes_it(clock: Clock) -> None:
-    breaker = opened(clock)
-    clock.now += 30
-    assert breaker.wait_s() == 0
-    breaker.note(is_there=True)
-    assert ([breaker.wait_s(), breaker.wait_s()], breaker.is_open) == ([0, 0], False)
 
 
 @pytest.mark.parametrize("is_there", [None, False], ids=["its reader left", "it failed"])
@@ -69,11 +44,3 @@ def test_a_request_from_before_it_opened_lets_no_second_probe_pass(clock: Clock)
     assert breaker.wait_s() == 0
     breaker.note(is_there=None)
     assert breaker.wait_s() == 30
-
-
-def test_zero_turns_it_off(clock: Clock) -> None:
-    breaker = Breaker(0, 30.0, clock)
-    for _ in range(100):
-        assert breaker.wait_s() == 0
-        breaker.note(is_there=False)
-    assert breaker.wait_s() == 0

@@ -112,6 +112,24 @@ STREAMED = {
         stream(said("Nice."), {"choices": [{"delta": {"tool_calls": [CALL]}}]}, said("", "tool_calls")),
         ("Nice.", None, "tool_calls"),
     ),
+    "an event that is no JSON": (
+        b'data: {"choices": [{"delta": {"content": "Ni"}}]}\n\ndata: {oops\n\n',
+        ("Ni", "modelGarbled", None),
+    ),
+    "an event that is no object": (b"data: 5\n\n", ("", "modelGarbled", None)),
+    "the end in the middle of an event": (
+        b'data: {"choices": [{"delta": {"content": "Ni"}}]}\n\ndata: {"choi',
+        ("Ni", "modelUnavailable", None),
+    ),
+    "the end without a finish reason": (stream(said("Nice.")), ("Nice.", "modelUnavailable", None)),
+    "the filter after some words": (
+        stream(said("Ni"), said("", "content_filter")),
+        ("Ni", "contentFiltered", "content_filter"),
+    ),
+    "rubbish after the finish reason": (
+        b'data: {"choices": [{"delta": {"content": "Nice."}, "finish_reason": "stop"}]}\n\ndata: {rubbish\n\n',
+        ("Nice.", None, "stop"),
+    ),
     "a page": (b"<!doctype html><title>Sign in</title>", ("", "modelGarbled", None)),
     "nothing but its end": (b"data: [DONE]\n\n", ("", "modelUnavailable", None)),
     "nothing": (b"", ("", "modelUnavailable", None)),

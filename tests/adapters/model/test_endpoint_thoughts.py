@@ -134,13 +134,6 @@ def test_a_model_that_hides_its_thoughts_says_so_and_gets_more_tokens_next_time(
     assert [body["max_tokens"] for body in server.bodies] == [250, 1250]
 
 
-def test_a_model_that_ends_after_its_thoughts_says_so() -> None:
-    with raw_server(replying({"reasoning": "Hm."}, is_streamed=False)) as url:
-        _, ending = answer(HttpModel(Endpoint(url)), prompt(), is_streamed=False)
-    assert isinstance(ending.failure, OnlyThoughts)
-    assert ending.failure.reason == "The language model thought, and gave no answer."
-
-
 @pytest.mark.parametrize(
     ("asked", "tokens"),
     [

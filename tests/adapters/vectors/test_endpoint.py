@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions, vectors_of
+from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.settings.table import Settings
@@ -115,13 +114,7 @@ def test_an_answer_that_cannot_be_read_is_named_and_not_repeated(endpoint: Loopb
     assert caught.value.reason == "The embedding model's vectors cannot be used."
 
 
-def test_vectors_of_one_reply_have_one_size() -> None:
-    body = json.dumps({"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}).encode()
-    with pytest.raises(EmbeddingsGarbled):
-        vectors_of(body, 2, None)
-
-
-@pytest.mark.parametrize("status", [301, 302, 400, 401, 403, 404, 422])
+@pytest.mark.parametrize("status", [302, 401, 422])
 def test_a_refusal_is_named_and_not_repeated(endpoint: Loopback, status: int) -> None:
     endpoint.answer = lambda asked: Reply(b"", status, [("Location", "/elsewhere")])
     with pytest.raises(EmbeddingsUnavailable) as caught:
@@ -129,7 +122,7 @@ def test_a_refusal_is_named_and_not_repeated(endpoint: Loopback, status: int) ->
     assert (caught.value.log, [asked.path for asked in endpoint.asked]) == (f"it answered {status}", ["/v1/embeddings"])
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 503])
 def test_what_may_pass_is_repeated_until_it_does(endpoint: Loopback, status: int) -> None:
     endpoint.answer = lambda asked: good(asked) if len(endpoint.asked) > 2 else Reply(b"", status)
     assert embedder(endpoint, retries=2).embed(["a"], "query")
@@ -137,14 +130,6 @@ def test_what_may_pass_is_repeated_until_it_does(endpoint: Loopback, status: int
     with pytest.raises(EmbeddingsUnavailable):
         embedder(endpoint, retries=1).embed(["a"], "query")
     assert len(endpoint.asked) == 2
-
-
-def test_an_endpoint_that_is_away_is_named() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1/embeddings"
-        with pytest.raises(EmbeddingsUnavailable):
-            EndpointEmbedder(url, EndpointOptions(retries=0)).embed(["a"], "query")
 
 
 def slow_head(asked: Asked) -> Reply:

@@ -13,12 +13,15 @@ from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector
 def test_the_last_failure_is_remembered_until_a_vector_comes() -> None:
     failures: list[EmbeddingError] = [EmbeddingsTimeout()]
 
-    def embed(texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
-        if failures:
-            raise failures.pop()
-        return [array("f", [1.0]) for _ in texts]
+    class Failing:
+        model = EmbeddingModel("m", "k")
 
-    embedder = RememberingEmbedder(lambda: EmbeddingModel("m", "k"), embed)
+        def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+            if failures:
+                raise failures.pop()
+            return [array("f", [1.0]) for _ in texts]
+
+    embedder = RememberingEmbedder(Failing())
     assert (embedder.failure, embedder.model.name) == (None, "m")
     with pytest.raises(EmbeddingsTimeout):
         embedder.embed(["a"], "query")

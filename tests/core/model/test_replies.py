@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core import errors
 from datafari_rag.core.errors import (
     ContentFiltered,
     ModelBusy,
@@ -207,14 +206,6 @@ def test_a_refused_relay_shows_its_sender_the_models_message_and_logs_none_of_it
     assert failure.log == "status=404 bytes=9"
 
 
-def test_a_time_of_zero_is_none() -> None:
-    """Azure's first chunk, with the results of its filter alone, has it."""
-    tally = ReplyTotals("asked")
-    tally.add(ReplyChunk(facts=ModelFacts(created=0)))
-    tally.add(ReplyChunk(facts=ModelFacts(created=1706302566)))
-    assert tally.facts.created == 1706302566
-
-
 @pytest.mark.parametrize("message", [None, "", " \n ", {"a": 1}])
 def test_a_refused_relay_without_a_message_has_a_sentence_all_the_same(message: object) -> None:
     assert refused_by_model(Rejection(422, error={"message": message})).reason == ModelRefused.sentence
@@ -235,17 +226,6 @@ def test_a_tally_takes_first_names_last_extras_and_the_last_finish_reason() -> N
     assert tally.facts == ModelFacts(
         name="real", id="1", created=5, extras={"usage": {"total_tokens": 3}, "system_fingerprint": "f"}
     )
-
-
-def test_a_tally_raises_a_chunks_own_failure() -> None:
-    with pytest.raises(ModelBusy):
-        ReplyTotals("").add(ReplyChunk(failure=errors.ModelBusy()))
-
-
-def test_white_space_alone_is_no_answer() -> None:
-    tally = ReplyTotals("")
-    tally.add(ReplyChunk(" \n", "stop"))
-    assert isinstance(tally.failure(), NoAnswer)
 
 
 def test_what_was_declined_stays_declined() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import Filter, User, filter_for
-from datafari_rag.core.ask import NamedDocuments, Restriction
+from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.search_request import MARK_START, Browse, Fields, Search, Step
 from datafari_rag.core.solr.parameters import (
@@ -345,12 +345,6 @@ def test_a_value_that_its_field_cannot_have_is_refused(restriction: Restriction)
         restriction_params((replace(restriction, is_excluded=True),), schema)
 
 
-def test_a_value_stands_in_a_parameter_of_its_own() -> None:
-    params = restriction_params((Restriction("source", value="{!func}1"), Restriction("source", value="b")), SCHEMA)
-
-    assert (params["restriction_0_0_value"], params["restriction_1_0_value"]) == ("{!func}1", "b")
-
-
 def test_an_exclusion_takes_away_from_everything() -> None:
     params = restriction_params((Restriction("source", value="b", is_excluded=True),), SCHEMA)
 
@@ -366,10 +360,6 @@ def test_of_alternatives_one_is_enough_or_none_may_be() -> None:
     assert restriction_params((either,), SCHEMA)["fq"] == ["{!bool should" + queries.format(clause="should")]
     neither = restriction_params((replace(either, is_excluded=True),), SCHEMA)
     assert neither["fq"] == ["{!bool filter=$everything must_not" + queries.format(clause="must_not")]
-
-
-def test_no_restriction_is_no_parameter() -> None:
-    assert restriction_params((), SCHEMA) == {}
 
 
 # --- what is asked for ------------------------------------------------------------------------------------------------
@@ -456,11 +446,3 @@ def test_named_documents_are_a_filter_beside_the_rights_and_never_part_of_the_qu
     nothing = browse_params(Browse("pump", ids=()), who("t"), SCHEMA)
     assert nothing["fq"] == [*plain["fq"], "{!bool should=$restriction_0_none}"]
     assert nothing["restriction_0_none"] == "-*:*"
-
-
-def test_the_search_for_an_answer_is_narrowed_by_the_same_filter() -> None:
-    search = Search("pump", Step("asked", ("pump",)), 10, restrictions=(NamedDocuments(("a", "b")),))
-    params = search_params(search, who("t"), SCHEMA)
-    plain = search_params(replace(search, restrictions=()), who("t"), SCHEMA)
-    assert params["fq"] == [*plain["fq"], "{!bool should=$restriction_0_ids}"]
-    assert (params["q"], params["words"]) == (plain["q"], plain["words"])
