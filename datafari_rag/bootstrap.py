@@ -32,7 +32,6 @@ from datafari_rag.core.answer.audit_record import AuditKey
 from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import (
-    AuditSettings,
     ChatSettings,
     LimitsSettings,
     SecuritySettings,
@@ -90,7 +89,10 @@ class Runtime:
         self.note_rights_age: Callable[[float], None] = lambda age_s: None
         """Receives the age of the rights of each request; the metrics set it."""
         self._aside = offload_for_worker(lambda: file.snapshot().settings.server.limits.work_s, caller)
-        self._own_revocations, self._draw_page = _own_revocations(), PagePictures()
+        # Where no file is set, this server's workers share one until it stops.
+        shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        self._own_revocations = RevocationFile(Path(shared) / "revocations" if shared else None)
+        self._draw_page = PagePictures()
         self._built: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
         self._audit: AuditTrail | None = None
         self._stores: tuple[UsageFile | ConversationFile | None, ...] = ()
@@ -111,8 +113,14 @@ class Runtime:
         snapshot, before = self._file.snapshot(), self._built
         if before is not None and before[0] is snapshot:
             return before[1]
-        built = self._build(snapshot)
-        self._built = (snapshot, _traced(built, self._tracing) if self._tracing is not None else built)
+        built, tracing = self._build(snapshot), self._tracing
+        if tracing is not None:
+            # Spans around what is asked of others.
+            parts = built.dependencies
+            model, retriever = tracing.model(parts.model), tracing.retriever(parts.retriever)
+            parts = dataclasses.replace(parts, retriever=retriever, model=model)
+            built = dataclasses.replace(built, dependencies=parts, rights=tracing.rights(built.rights), relay=model)
+        self._built = (snapshot, built)
         return self._built[1]
 
     def problems(self) -> Sequence[Mapping[str, object]]:
@@ -179,22 +187,28 @@ class Runtime:
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
         # What waits for a full disk must not be lost with the settings of yesterday: the trail of one folder goes on.
         goes_on = self._built is not None and self._built[0].settings.audit == settings.audit
-        audit = self._audit if goes_on else audit_for(settings.audit, machine)
+        audit = self._audit
+        if not goes_on:
+            signing = AuditKey(settings.audit.key[0]) if settings.audit.key else None
+            folder = settings.audit.folder
+            audit = AuditTrail(Path(folder), machine, signing=signing) if folder else None
         for store in (*self._stores, None if goes_on else self._audit):
             if store is not None:
                 store.close()
         usage, conversations = usage_for(settings.limits, machine), conversations_for(chat, machine)
         self._audit, self._stores = audit, (usage, conversations)
+        identity = identity_for(settings, self._signer)
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
             written=snapshot.written,
-            identity=identity_for(settings, self._signer),
+            identity=identity,
             rights=rights_for(security, settings.solr.limits, watch, machine),
             relay=model,
             bad_setting=snapshot.bad_setting,
             audit=audit,
-            agent_identity=agent_identity_for(settings, self._signer),
+            # At /mcp a token must be made for it; None if the required name is unknown.
+            agent_identity=token_identity_for_agents(settings) if security.identity == "jwt" else identity,
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
             usage=usage,
@@ -221,16 +235,14 @@ class Application(Flask):
         used = self.runtime.snapshot().settings
         if used.security.mode == "none":
             log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
-        for name in ("solr", "llm", "embeddings", "rerank"):
-            if not getattr(used.tls, name).is_checked:
-                log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", name)
+        for server in ("solr", "llm", "embeddings", "rerank"):
+            if not getattr(used.tls, server).is_checked:
+                log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", server)
         self.worker = register(self, self.runtime, signer)
         self.runtime.note_rights_age = self.worker.metrics.freshness.note_rights_age
-        if tracing is not None:
-            self._trace(tracing)
-
-    def _trace(self, tracing: Tracing) -> None:
-        """Make a span of each request, named by its route, with how its answer ended."""
+        if tracing is None:
+            return
+        # A span of each request, named by its route, with how its answer ended.
         from datafari_rag.adapters.observability.tracing import answered, named
 
         self.wsgi_app = tracing.wrapped(self.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's own way to wrap
@@ -289,30 +301,11 @@ def identity_for(settings: Settings, signer: Signer) -> Identity:
     return DemoIdentity(proved, demo.COOKIE, lambda text: signer.opened(demo.PURPOSE, text, max_age_s=demo.LIFE_S))
 
 
-def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
-    """Return the identification of users at /mcp: a token must be made for it. None if the required name is unknown."""
-    return (
-        token_identity_for_agents(settings) if settings.security.identity == "jwt" else identity_for(settings, signer)
-    )
-
-
 def rights_for(
     security: SecuritySettings, patience: SolrLimits, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE
 ) -> RightsSource:
     """Return where a user's tokens come from; *watch* says when remembered ones count no more."""
     return rights_source(security, patience, headers=outgoing, watch=watch, machine=machine)
-
-
-def _own_revocations() -> RevocationFile:
-    """Return what keeps revocations where no file is set: this server's workers share one until it stops."""
-    shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    return RevocationFile(Path(shared) / "revocations" if shared else None)
-
-
-def audit_for(audit: AuditSettings, machine: Machine = MACHINE) -> AuditTrail | None:
-    """Return the trail in `audit.folder`, None when no audit is kept."""
-    signing = AuditKey(audit.key[0]) if audit.key else None
-    return AuditTrail(Path(audit.folder), machine, signing=signing) if audit.folder else None
 
 
 def conversations_for(chat: ChatSettings, machine: Machine = MACHINE) -> ConversationFile | None:
@@ -350,18 +343,6 @@ def tracing_for() -> Tracing | None:
         log.error("No spans are made: they need the extra `otel`: %s", command_for("otel"))
         return None
     return Tracing(carrying)
-
-
-def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnapshot:
-    """Return *service_snapshot* with spans around what it asks of others."""
-    parts = service_snapshot.dependencies
-    model = tracing.model(parts.model)
-    return dataclasses.replace(
-        service_snapshot,
-        dependencies=dataclasses.replace(parts, retriever=tracing.retriever(parts.retriever), model=model),
-        rights=tracing.rights(service_snapshot.rights),
-        relay=model,
-    )
 
 
 def host_of(url: str) -> str:

@@ -138,13 +138,7 @@ class AuthorityRights:
         self._flights: Flights[Answer] = Flights(machine)
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
-        """
-        Return the tokens of *name*, at most `cache_s` old; *claimed* count for nothing.
-
-        Raises:
-            AuthorityUnavailable: no connection, another status than 200, or an answer of another form.
-            AuthorityTimeout: no whole answer in time.
-        """
+        """Return the tokens of *name*, at most `cache_s` old. Raises: as `ports.RightsSource.tokens_of`."""
         revoked = self._watch.epoch(name)
         with self._lock:
             known, answer = self._answers.get(name, (None, None))
@@ -223,21 +217,11 @@ class RightsFile:
         self._read: tuple[Stamp, Mapping[str, tuple[str, ...]]] | None = None
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
-        """
-        Return the tokens of *name* as the file says now; *claimed* count for nothing.
-
-        Raises:
-            AuthorityUnavailable: the file is absent, unreadable, or not of this form.
-        """
+        """Return the tokens of *name* as the file says now. Raises: AuthorityUnavailable: it is not of this form."""
         return self.users().get(name, ())
 
     def users(self) -> Mapping[str, tuple[str, ...]]:
-        """
-        Return all users with their tokens.
-
-        Raises:
-            AuthorityUnavailable: as `tokens_of`.
-        """
+        """Return all users with their tokens. Raises: as `tokens_of`."""
         try:
             status = self._path.stat()
             stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)

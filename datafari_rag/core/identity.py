@@ -180,7 +180,11 @@ def client_address(peer_address: str, forwarded_for: str, trusted: Iterable[Netw
     networks_trusted = tuple(trusted)
     address = peer_address
     for hop in reversed(forwarded_for.split(",")):
-        if not is_trusted(address, networks_trusted) or not _is_address(hop.strip()):
+        if not is_trusted(address, networks_trusted):
+            break
+        try:
+            ipaddress.ip_address(hop.strip())
+        except ValueError:
             break
         address = hop.strip()
     return address
@@ -201,11 +205,3 @@ def counted_address(address: str) -> str:
     if ip.ipv4_mapped is not None:
         return str(ip.ipv4_mapped)
     return str(ipaddress.ip_network((ip, 64), strict=False))
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
 
@@ -32,15 +33,10 @@ class DemoIdentity:
         identified = self.proved.identify(headers, peer_address)
         if identified.name is not None or "x-forwarded-for" in headers or not is_trusted(peer_address, LOOPBACK):
             return identified
-        return VerifiedIdentity(self.opened(_value(headers.get("cookie", ""), self.cookie)))
-
-
-def _value(header: str, name: str) -> str:
-    try:
-        morsel = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return "" if morsel is None else morsel.value
+        morsel = None
+        with suppress(CookieError):
+            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        return VerifiedIdentity(self.opened("" if morsel is None else morsel.value))
 
 
 UNKNOWN_KEY = "This key is not known here."
@@ -63,19 +59,16 @@ class KeyedIdentity:
         values = [value for name, value in headers.items() if name.lower() == "authorization"]
         if not values:
             return self.proved.identify(headers, peer_address)
-        if len(values) == 1 and self._is_known(values[0]):
+        scheme, _, key = values[0].strip().partition(" ")
+        key_bytes = key.strip().encode("utf-8", "surrogatepass")
+        # All are compared, so that the time reveals nothing about similar keys.
+        matches = [hmac.compare_digest(key_bytes, own.encode("utf-8")) for own in self.keys]
+        if len(values) == 1 and scheme.lower() == "bearer" and any(matches):
             others = {name: value for name, value in headers.items() if name.lower() != "authorization"}
             return replace(self.proved.identify(others, peer_address), is_application=True)
         if not self.reads_tokens:
             raise NotAuthenticated(UNKNOWN_KEY)
         return self.proved.identify(headers, peer_address)
-
-    def _is_known(self, value: str) -> bool:
-        scheme, _, key = value.strip().partition(" ")
-        key_bytes = key.strip().encode("utf-8", "surrogatepass")
-        # All are compared, so that the time reveals nothing about similar keys.
-        matches = [hmac.compare_digest(key_bytes, own.encode("utf-8")) for own in self.keys]
-        return scheme.lower() == "bearer" and any(matches)
 
 
 class AnonymousIdentity:
@@ -118,21 +111,13 @@ class HeaderIdentity:
         """
         if not is_trusted(peer_address, self.trusted):
             return VerifiedIdentity()
-        return VerifiedIdentity(name=believed_name(self._value(headers), self.domain))
-
-    def _value(self, headers: Mapping[str, str]) -> str | None:
-        header = self.header.lower()
-        values = [value for name, value in headers.items() if name.lower() == header]
+        values = [value for name, value in headers.items() if name.lower() == self.header.lower()]
         # Two headers of this name mean that one of them passed through: neither is believed (a comma is no name).
-        return _utf8(",".join(values)) if values else None
-
-
-def _utf8(value: str) -> str:
-    """Undo PEP 3333, which hands over a header's bytes as Latin-1; a value that is no UTF-8 stays as it is."""
-    try:
-        return value.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return value
+        value = ",".join(values) if values else None
+        # PEP 3333 hands over a header's bytes as Latin-1; a value that is no UTF-8 stays as it is.
+        with suppress(UnicodeError):
+            value = value and value.encode("latin-1").decode("utf-8")
+        return VerifiedIdentity(name=believed_name(value, self.domain))
 
 
 def configured_identity(settings: Settings) -> Identity:

@@ -162,7 +162,9 @@ class Tracing:
             retriever,
             search=self._spanned("search", retriever.search, searched),
             browse=self._spanned("search", retriever.browse, lambda span, *_: None),
-            fetch=self._spanned("search", retriever.fetch, lambda span, found, *_: _count(span, documents=bool(found))),
+            fetch=self._spanned(
+                "search", retriever.fetch, lambda span, found, *_: _count(span, documents=int(found is not None))
+            ),
         )
 
     def rights(self, rights: Any) -> Any:

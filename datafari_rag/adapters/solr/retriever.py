@@ -82,14 +82,7 @@ class SolrRetriever:
         self._has_texts = False
 
     def search(self, search: Search, access: Filter) -> SearchResult:
-        """
-        Return the best documents for one step; hits of equal score are in the order of their ids.
-
-        Raises:
-            SearchUnavailable: no connection, a refusal, an unreadable answer, or a missing shard.
-            SearchTimeout: no answer within the limits.
-            UnfitValue: a value to narrow by does not fit its field.
-        """
+        """Return the best documents for one step. Raises: as `ports.Retriever.search`; UnfitValue, of a restriction."""
         passages = self.passages
         if passages is None or search.is_bare or search.is_whole or not passages.reads_texts(search):
             return self._found(search, access)
@@ -110,11 +103,7 @@ class SolrRetriever:
         return page_of(reply, browse, schema)
 
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
-        """
-        Return one document with the stored text of *field*, "" where it has none; None when absent or not for them.
-
-        *field* is one of the body and preview fields; any other is absent. Raises as search.
-        """
+        """Return one document; *field* is one of the body and preview fields, any other is absent. Raises as search."""
         schema = self._documents.schema()
         field = text_field(field, schema) or field
         if not schema.is_text(field) or not is_unicode(document_id):

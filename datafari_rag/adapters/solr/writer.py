@@ -62,13 +62,7 @@ class SolrWriter:
         self._collection, self._nodes = collection, collection.nodes
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
-        """
-        Take *documents* in place of those with the same ids; found only after `commit`.
-
-        Raises:
-            SearchUnavailable: Solr refuses or is gone; nothing of this batch is certain then.
-            SearchTimeout: no answer within the limits.
-        """
+        """Take *documents* in place of those with the same ids. Raises: as `ports.Writer.add`; SearchTimeout."""
         if documents:
             schema = self._collection.schema()
             rows = [solr_document(document, schema) for document in documents]
@@ -183,8 +177,6 @@ class SolrPassageStore:
     def require(self, model: EmbeddingModel | None) -> None:
         """
         Check that this program made the collection and that it has a field for vectors of *model*; store the spread.
-
-        Without a model, none has vectors there from now on.
 
         Raises:
             SearchUnavailable: it is not, and the reason says what to do; or Solr does not answer.
