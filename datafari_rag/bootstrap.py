@@ -169,7 +169,8 @@ class Runtime:
         dependencies = Dependencies(
             retriever=retriever,
             indexes=retriever.others if isinstance(retriever, Indexes) else {},
-            meaning=meaning_for(settings, retriever),
+            apart=frozenset(name for name, url in settings.openai.indexes.items() if url),
+            meaning=None if settings.retrieval.method == "bm25" else meaning_for(settings, retriever),
             both=in_turn if settings.solr.url.startswith(EMBEDDED) else side_by_side,
             model=model,
             counter=EstimatedTokens(),

@@ -164,7 +164,13 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
 
 def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
-    page = browsed(plain, _access(user, settings.security), settings=settings, dependencies=dependencies)
+    page = browsed(
+        plain,
+        _access(user, settings.security),
+        rag=settings.rag,
+        solr=settings.solr,
+        dependencies=dependencies,
+    )
     return page if user.is_admin else page_in_ranks(page, plain.start)
 
 
@@ -190,7 +196,7 @@ def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depende
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
     access, ask = _access(user, settings.security), planned(ask)
     language = question_language_for(ask)
-    steps = stepped(ask, access, language=language, settings=settings, dependencies=dependencies)
+    steps = stepped(ask, access, language=language, rag=settings.rag, llm=settings.llm, dependencies=dependencies)
     return steps.searched.result
 
 
@@ -223,8 +229,8 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
     access = _access(user, settings.security)
     language, asked_in = language_for(ask), question_language_for(ask)
     dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))
-    ask = rewritten(ask, language, settings=settings, dependencies=dependencies)
-    steps = stepped(ask, access, language=asked_in, settings=settings, dependencies=dependencies)
+    ask = rewritten(ask, language, rag=settings.rag, llm=settings.llm, chat=settings.chat, dependencies=dependencies)
+    steps = stepped(ask, access, language=asked_in, rag=settings.rag, llm=settings.llm, dependencies=dependencies)
     ask, result = steps.ask, steps.searched
     reply, tried = result.result, result.tried
     ask = ask if result.last is None else replace(ask, search_text=result.last.question)
@@ -314,13 +320,10 @@ def _selected(
     texts = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
     chars = sum(map(len, texts)) + sum(len(document.text) for document in documents)
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
-    instructed = dependencies.counter.count(dependencies.instructions)
-    if instructed > settings.openai.limits.reserve_tokens:
-        limits = settings.openai.limits.replaced(reserve_tokens=instructed)
-        settings = settings.replaced(openai=settings.openai.replaced(limits=limits))
-    choose = partial(
-        answering_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
-    )
+    count = dependencies.counter.count
+    window = settings.window
+    window = replace(window, reserved=max(window.reserved, count(dependencies.instructions)))
+    choose = partial(answering_for, ask, documents, language=language, rag=settings.rag, window=window, count=count)
     return dependencies.offload(choose, chars)
 
 

@@ -59,7 +59,7 @@ from datafari_rag.core.query.proposals import (
     total_of,
 )
 from datafari_rag.core.search_request import STORED, Browse, Content, Search, SearchResult, Step
-from datafari_rag.core.settings.table import RetrievalSettings, Settings, fields_of
+from datafari_rag.core.settings.table import RagSettings, SolrSettings, fields_of
 from datafari_rag.ports import Both, DrawPage, Meaning, Model, Offload, Retriever, TokenCounter, in_turn, inline
 
 log = logging.getLogger(__name__)
@@ -84,11 +84,13 @@ class Dependencies:
     offload: Offload = inline
     """Where long texts are worked through: documents, attachments, answers."""
     meaning: Meaning | None = None
-    """What searches by meaning; None where there are no vectors."""
+    """What searches by meaning; None where there are no vectors, or `retrieval.method` is bm25."""
     both: Both = in_turn
     """How the searches by words and by meaning are made."""
     indexes: Mapping[str, Retriever] = field(default_factory=dict)
     """The indexes of `openai.indexes` by name, where one of them is not that of `solr.url`."""
+    apart: frozenset[str] = frozenset()
+    """Names of those that are not: they have no vectors."""
     reranker: Reranker | None = None
     """What puts the found passages into order; None where nothing is sent anywhere for it."""
     draw_page: DrawPage | None = None
@@ -110,7 +112,7 @@ _Near = tuple[NearSearch, tuple[Document, ...]]
 """What was asked by meaning, and the nearest documents."""
 
 
-def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, dependencies: Dependencies) -> Searched:
+def searched(searches: Iterable[Search], access: Filter, dependencies: Dependencies) -> Searched:
     """
     Run the steps of the plan until one finds something, and the search by meaning in parallel.
 
@@ -118,7 +120,7 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
         SearchError: the search by words failed.
     """
     plan = list(searches)
-    whole = _searched(plan, access, settings=settings, dependencies=dependencies)
+    whole = _searched(plan, access, dependencies)
     last = whole.last or (plan[0] if plan else None)
     if last is None or last.is_whole or last.content == "highlighting":
         return whole
@@ -149,23 +151,22 @@ def read_in_parts(whole: Searched, question: str, language: str, offload: Offloa
     return replace(whole, result=replace(whole.result, documents=read))
 
 
-def _searched(plan: Sequence[Search], access: Filter, *, settings: Settings, dependencies: Dependencies) -> Searched:
+def _searched(plan: Sequence[Search], access: Filter, dependencies: Dependencies) -> Searched:
     meaning = dependencies.meaning
     if meaning is None or not plan:
         return _by_words(plan, access, dependencies.retriever)
-    model, method = meaning.embedder.model, settings.retrieval.method
-    if not uses_meaning(plan[0], model, method=method, indexes=settings.openai.indexes):
+    if not uses_meaning(plan[0], meaning.embedder.model, apart=dependencies.apart):
         return _by_words(plan, access, dependencies.retriever)
     is_bare = meaning.passages.reads_texts(plan[0])
     bare = [replace(search, is_bare=is_bare) for search in plan]
     words, near = dependencies.both(
         partial(_by_words, bare, access, dependencies.retriever),
-        partial(_nearest, plan[0], access, settings=settings, meaning=meaning),
+        partial(_nearest, plan[0], access, meaning),
     )
     last = words.last or plan[0]
     if near is not None and last.question != plan[0].question:
-        near = _nearest(last, access, settings=settings, meaning=meaning)
-    fused = None if near is None else _fused(words.result, near, last, access, (settings, meaning))
+        near = _nearest(last, access, meaning)
+    fused = None if near is None else _fused(words.result, near, last, access, meaning)
     if fused is not None:
         return replace(words, result=fused)
     if is_bare and words.result.documents:
@@ -191,7 +192,9 @@ def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriev
     return Searched(SearchResult(documents, len(documents)), skipped=skipped)
 
 
-def browsed(plain: Browse, access: Filter, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
+def browsed(
+    plain: Browse, access: Filter, *, rag: RagSettings, solr: SolrSettings, dependencies: Dependencies
+) -> Mapping[str, object]:
     """
     Return the page of a plain search, relaxed step by step as an answer's search is where *plain* wants that.
 
@@ -200,8 +203,8 @@ def browsed(plain: Browse, access: Filter, *, settings: Settings, dependencies: 
     document has. Raises: SearchError.
     """
     text, language, retriever = plain.text, plain.language, dependencies.retriever
-    arrange = _arranger(plain, access, settings, dependencies.meaning)
-    steps = steps_for(text or "", language=language, operator=settings.rag.operator) if plain.is_relaxed else ()
+    arrange = _arranger(plain, access, fields_of(solr.fields).id, dependencies)
+    steps = steps_for(text or "", language=language, operator=rag.operator) if plain.is_relaxed else ()
     if not steps:
         return _listed(plain, access, retriever, arrange)
     page: Mapping[str, object] = {}
@@ -223,23 +226,22 @@ class _Arranger:
     id_field: str
 
 
-def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meaning | None) -> _Arranger | None:
+def _arranger(plain: Browse, access: Filter, id_field: str, dependencies: Dependencies) -> _Arranger | None:
     """Return what finds the nearest documents, once for all steps; None where words alone make the list."""
+    meaning, search = dependencies.meaning, asked_by_meaning(plain)
     if meaning is None or not is_arranged(plain):
         return None
-    search, hybrid = asked_by_meaning(plain), settings.replaced(retrieval=RetrievalSettings())
-    method, indexes = settings.retrieval.method, settings.openai.indexes
-    if not uses_meaning(search, meaning.embedder.model, method=method, indexes=indexes):
+    if not uses_meaning(search, meaning.embedder.model, apart=dependencies.apart):
         return None
 
     @cache
     def cosines() -> Mapping[str, float]:
-        near = _nearest(search, access, settings=hybrid, meaning=meaning)
+        near = _nearest(search, access, meaning)
         if near is None or not (spread := near[0].spread):
             return {}
         return {document.id: max(piece.cosine for piece in document.near) / spread for document in near[1]}
 
-    return _Arranger(cosines, fields_of(settings.solr.fields).id)
+    return _Arranger(cosines, id_field)
 
 
 def _listed(plain: Browse, access: Filter, retriever: Retriever, arrange: _Arranger | None) -> Mapping[str, object]:
@@ -308,13 +310,13 @@ def _by_words(plan: Sequence[Search], access: Filter, retriever: Retriever) -> S
     return Searched(result, tuple(tried), last)
 
 
-def _nearest(search: Search, access: Filter, *, settings: Settings, meaning: Meaning) -> _Near | None:
+def _nearest(search: Search, access: Filter, meaning: Meaning) -> _Near | None:
     """Return what is nearest to the question of *search*, None where that is unknown."""
     embedder, passages = meaning.embedder, meaning.passages
     try:
         spread = passages.spread(embedder.model)
         vector = embedder.embed([search.question], "query")[0]
-        near = near_search_for(search, vector, settings=settings, model_key=embedder.model.key)
+        near = near_search_for(search, vector, model_key=embedder.model.key)
         near = replace(near, spread=spread)
         return near, passages.nearest(near, access)
     except (EmbeddingError, SearchError) as error:
@@ -322,13 +324,11 @@ def _nearest(search: Search, access: Filter, *, settings: Settings, meaning: Mea
         return None
 
 
-def _fused(
-    result: SearchResult, near: _Near, last: Search, access: Filter, chosen: tuple[Settings, Meaning]
-) -> SearchResult | None:
+def _fused(result: SearchResult, near: _Near, last: Search, access: Filter, meaning: Meaning) -> SearchResult | None:
     """Return one list of what words *result* and what is near, read; None where that cannot be had."""
-    (search, nearest), (settings, meaning) = near, chosen
+    search, nearest = near
     most = max(last.rows, len(result.documents))
-    order = joined(result.documents, nearest, settings=settings, spread=search.spread, most=most)
+    order = joined(result.documents, nearest, spread=search.spread, most=most)
     try:
         read = meaning.passages.compared(order, search, access)
     except (EmbeddingError, SearchError) as error:

@@ -32,7 +32,7 @@ from datafari_rag.core.model.prompt import Prompt, fitted, tokens_in
 from datafari_rag.core.query.plan import content_words, is_rewritten, query_prompt_for, searches_for, with_query
 from datafari_rag.core.search_request import Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import ChatSettings, LlmSettings, RagSettings
 from datafari_rag.core.steps import LEAST_TOKENS, MAX_TOKENS, Lead, lead_from, plan_prompt, pooled, queries_in
 from datafari_rag.ports import Ending, Model
 from datafari_rag.retrieval import Dependencies, Searched, read_in_parts, searched, searched_in
@@ -96,10 +96,18 @@ class StepWalk:
     """One question's search as far as it has come; lives as long as its request."""
 
     def __init__(
-        self, ask: Ask, access: Filter, meter: StepMeter, *, settings: Settings, dependencies: Dependencies
+        self,
+        ask: Ask,
+        access: Filter,
+        meter: StepMeter,
+        *,
+        rag: RagSettings,
+        llm: LlmSettings,
+        dependencies: Dependencies,
     ) -> None:
         """Search nothing yet."""
-        self._ask, self._access, self._meter, self._settings, self._parts = ask, access, meter, settings, dependencies
+        self._ask, self._access, self._meter, self._parts = ask, access, meter, dependencies
+        self._rag, self._llm = rag, llm
         self._question = ask.search_text or ask.question
         self._language = "en"
         self._plan: Sequence[Search] = ()
@@ -122,16 +130,16 @@ class StepWalk:
     def planned(self) -> None:
         """Let the model plan, and search for what it names; nothing where it may not be called or fails."""
         nonce = self._parts.new_nonce()
-        prompt = plan_prompt(self._ask, self._language, model=self._settings.rag.model, nonce=nonce)
+        prompt = plan_prompt(self._ask, self._language, model=self._rag.model, nonce=nonce)
         input_tokens = tokens_in(prompt, self._parts.counter.count)
         free = self._meter.tokens_left(input_tokens)
         rest = min(MAX_TOKENS, free)
-        is_model = self._settings.rag.api_endpoint != BUILTIN_MODEL
+        is_model = self._rag.api_endpoint != BUILTIN_MODEL
         if not is_model or rest < LEAST_TOKENS or not self._meter.may_search():
             return
         self._meter.begin()
         prompt = replace(prompt, max_tokens=rest, within_s=self._meter.left_s)
-        prompt = sendable(prompt, self._settings, self._parts.counter.count, most=input_tokens + free)
+        prompt = sendable(prompt, self._rag, self._llm, self._parts.counter.count, most=input_tokens + free)
         reply = reply_of(
             self._parts.model, prompt, count=self._parts.counter.count, is_over=lambda: self._meter.left_s <= 0
         )
@@ -167,7 +175,7 @@ class StepWalk:
         whole = Searched(result, tuple(tried for search in all_of for tried in search.tried), self._first.last)
         fruitful = sum(bool(search.result.documents) for search in self._further)
         is_free = self._ask.max_documents is None and fruitful > 0
-        most = self._settings.rag.max_files + min(fruitful, MORE_DOCUMENTS)
+        most = self._rag.max_files + min(fruitful, MORE_DOCUMENTS)
         ask = replace(self._ask, max_documents=most) if is_free else self._ask
         return Stepped(whole, ask, Activity(effort, self._meter.steps))
 
@@ -188,7 +196,7 @@ class StepWalk:
         self._meter.end(_step_of(text, result))
 
     def _searched(self, plan: Sequence[Search]) -> Searched:
-        return searched(plan, self._access, settings=self._settings, dependencies=self._parts)
+        return searched(plan, self._access, self._parts)
 
     def _order(self) -> tuple[Document, ...]:
         """Return the documents of all searches so far, best first; made once for each state."""
@@ -232,15 +240,17 @@ def reply_of(model: Model, prompt: Prompt, *, count: Callable[[str], int], is_ov
     return ModelReply("", tokens, ModelUnavailable.label)
 
 
-def sendable(prompt: Prompt, settings: Settings, count: Callable[[str], int], *, most: int | None = None) -> Prompt:
+def sendable(
+    prompt: Prompt, rag: RagSettings, llm: LlmSettings, count: Callable[[str], int], *, most: int | None = None
+) -> Prompt:
     """
     Return *prompt*, which words something for a step, as the settings let it be sent.
 
     Within the model's window, and within *most* tokens with the reply: what is free is room for thoughts. Where an
     administrator sends no temperature, none is sent here.
     """
-    window = settings.llm.context_window if most is None else min(settings.llm.context_window, most)
-    temperature = None if settings.rag.temperature is None else prompt.temperature
+    window = llm.context_window if most is None else min(llm.context_window, most)
+    temperature = None if rag.temperature is None else prompt.temperature
     return fitted(replace(prompt, temperature=temperature), window=window, count=count)
 
 
@@ -248,16 +258,18 @@ def _step_of(text: str, result: Searched) -> ActivityStep:
     return ActivityStep("search", text, count=len(result.result.documents), searches=len(result.tried))
 
 
-def rewritten(ask: Ask, language: str, *, settings: Settings, dependencies: Dependencies) -> Ask:
+def rewritten(
+    ask: Ask, language: str, *, rag: RagSettings, llm: LlmSettings, chat: ChatSettings, dependencies: Dependencies
+) -> Ask:
     """
     Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not.
 
     With an effort no query is written here: `minimal` calls no model, and the plan of the others is in their budget.
     """
-    if not is_rewritten(ask, settings):
+    if not is_rewritten(ask, rag, chat):
         return ask
-    prompt = query_prompt_for(ask, model=settings.rag.model, nonce=dependencies.new_nonce(), language=language)
-    prompt = sendable(prompt, settings, dependencies.counter.count)
+    prompt = query_prompt_for(ask, model=rag.model, nonce=dependencies.new_nonce(), language=language)
+    prompt = sendable(prompt, rag, llm, dependencies.counter.count)
     words: list[str] = []
     with closing(dependencies.model.generate(prompt, is_streamed=False)) as said_by_model:
         for piece in said_by_model:
@@ -269,7 +281,9 @@ def rewritten(ask: Ask, language: str, *, settings: Settings, dependencies: Depe
     return ask
 
 
-def stepped(ask: Ask, access: Filter, *, language: str, settings: Settings, dependencies: Dependencies) -> Stepped:
+def stepped(
+    ask: Ask, access: Filter, *, language: str, rag: RagSettings, llm: LlmSettings, dependencies: Dependencies
+) -> Stepped:
     """
     Search for *ask*, in as many steps as its effort and budget allow.
 
@@ -278,16 +292,14 @@ def stepped(ask: Ask, access: Filter, *, language: str, settings: Settings, depe
         NotFound: the ask names documents, and this user can see none of them.
     """
     if ask.document_ids:
-        result = searched_in(
-            ask.document_ids, access, content=settings.rag.solr_field, retriever=dependencies.retriever
-        )
+        result = searched_in(ask.document_ids, access, content=rag.solr_field, retriever=dependencies.retriever)
         return Stepped(read_in_parts(result, ask.search_text or ask.question, language, dependencies.offload), ask)
-    effort = settings.rag.effort if ask.effort is None else ask.effort
-    searches = searches_for(ask, language=language, rag=settings.rag)
+    effort = rag.effort if ask.effort is None else ask.effort
+    searches = searches_for(ask, language=language, rag=rag)
     if effort == "none":
-        return Stepped(searched(searches, access, settings=settings, dependencies=dependencies), ask)
-    meter = StepMeter(budget_for(effort, ask.limits, settings.rag.effort_limits), dependencies.clock)
-    walk = StepWalk(ask, access, meter, settings=settings, dependencies=dependencies)
+        return Stepped(searched(searches, access, dependencies), ask)
+    meter = StepMeter(budget_for(effort, ask.limits, StepBudget()), dependencies.clock)
+    walk = StepWalk(ask, access, meter, rag=rag, llm=llm, dependencies=dependencies)
     walk.first(list(searches))
     if LEVELS[effort].model_calls:
         walk.planned()

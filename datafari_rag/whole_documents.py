@@ -313,14 +313,13 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
     if run.ask.question:
         ask = replace(run.ask, document_ids=(), history=(), max_documents=1)
         # What the choice of passages keeps free in a window, which is only the documents' here.
-        reserved = settings.answer_tokens + settings.openai.limits.reserve_tokens + limit.count(ask.question)
-        rag = settings.rag.replaced(chars=0, max_json_length=limit.chars)
-        within = settings.replaced(rag=rag, llm=settings.llm.replaced(context_window=limit.tokens + reserved))
+        window, rag = settings.window, settings.rag.replaced(chars=0, max_json_length=limit.chars)
+        within = replace(window, size=limit.tokens + window.answer + window.reserved + limit.count(ask.question))
         language = question_language_for(ask)
 
         def choose() -> Selected:
             parts = in_parts([document], ask.question, language)
-            return evidence_for(ask, parts, language=language, settings=within, count=limit.count)
+            return evidence_for(ask, parts, language=language, rag=rag, window=within, count=limit.count)
 
         selection = run.dependencies.offload(choose, len(document.text))
         if selection.extracts:
@@ -400,7 +399,7 @@ class WorkRun:
         """Return how large one request may be: *chars* at most, and what the model's window leaves."""
         settings, count = self.settings, self.dependencies.counter.count
         # The answer, and before it the summary so far, which is no longer than all answers may be.
-        beside = count(instructions) + FRAME_TOKENS + 2 * settings.answer_tokens
+        beside = count(instructions) + FRAME_TOKENS + 2 * settings.window.answer
         room = max(LEAST_ROOM_TOKENS, settings.llm.context_window - beside)
         return PieceLimit(pieces, min(chars, settings.rag.max_json_length), room, count)
 

@@ -391,13 +391,6 @@ def test_words_alone_answer_where_meaning_cannot(embedder: FakeEmbedder, passage
     assert found.found_by == "words"
 
 
-def test_with_bm25_no_vector_is_asked_for() -> None:
-    embedder = FakeEmbedder()
-    found = sources_of(embedder, FakePassages(NEAR_RABBIT), FLIGHT, settings=settings_with(retrieval_method="bm25"))
-
-    assert (embedder.asked, found.found_by) == ([], "words")
-
-
 def test_the_documents_of_an_answer_can_be_had_without_it() -> None:
     dependencies = replace(
         parts_of(FakeRetriever(FLIGHT), FakeModel("x")), meaning=Meaning(FakeEmbedder(), FakePassages())

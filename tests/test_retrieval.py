@@ -19,7 +19,7 @@ from datafari_rag.core.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ports import Meaning
-from datafari_rag.retrieval import Searched, browsed, searched
+from datafari_rag.retrieval import Dependencies, Searched, browsed, searched
 from tests.fakes import FakeRetriever, searching
 from tests.settings import settings_with
 
@@ -95,7 +95,7 @@ def run(
 ) -> Searched:
     settings = settings_with(**changes)
     parts = searching(retriever, Meaning(embedder, passages))
-    return searched(searches_for(ask, language="en", rag=settings.rag), ANYBODY, settings=settings, dependencies=parts)
+    return searched(searches_for(ask, language="en", rag=settings.rag), ANYBODY, parts)
 
 
 def test_texts_are_left_to_the_passages_and_read_once_for_all() -> None:
@@ -188,9 +188,7 @@ LONG, SHORT = "The ferry leaves at dawn, as every ferry does.", "The ferry leave
 def reranked(reranker: OverlapReranker, **changes: Any) -> SearchResult:
     documents = [document("long", 2.0, LONG), document("short", 1.0, SHORT)]
     plan = [replace(one, **changes) for one in searches_for(QUESTION, rag=Settings().rag, language="en")]
-    return searched(
-        plan, ANYBODY, settings=Settings(), dependencies=searching(FakeRetriever(*documents), reranker=reranker)
-    ).result
+    return searched(plan, ANYBODY, searching(FakeRetriever(*documents), reranker=reranker)).result
 
 
 def test_a_reranker_is_sent_what_the_user_found_and_its_scores_come_with_the_documents() -> None:
@@ -217,10 +215,13 @@ def test_nothing_is_sent_of_heads_and_snippets(changes: Mapping[str, Any]) -> No
 def test_nothing_is_sent_where_nothing_was_found() -> None:
     reranker = OverlapReranker()
     plan = searches_for(QUESTION, rag=Settings().rag, language="en")
-    found = searched(
-        plan, ANYBODY, settings=Settings(), dependencies=searching(FakeRetriever(), reranker=reranker)
-    ).result
+    found = searched(plan, ANYBODY, searching(FakeRetriever(), reranker=reranker)).result
     assert (found.reranking, reranker.sent) == (None, [])
+
+
+def listing(plain: Browse, parts: Dependencies) -> Any:
+    settings = Settings()
+    return browsed(plain, ANYBODY, rag=settings.rag, solr=settings.solr, dependencies=parts)
 
 
 class WordyRetriever(FakeRetriever):
@@ -257,7 +258,7 @@ FERRIES = WordyRetriever(
     ],
 )
 def test_a_plain_search_is_relaxed_and_says_so(text: str, relaxation: tuple[object, ...]) -> None:
-    page: Any = browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), dependencies=searching(FERRIES))
+    page = listing(Browse(text, is_relaxed=True), searching(FERRIES))
     said = page["relaxation"]
     latest = [one["title"] for one in said["latest"]]
 
@@ -269,14 +270,14 @@ def test_a_plain_search_is_relaxed_and_says_so(text: str, relaxation: tuple[obje
 def test_a_search_that_is_not_to_be_relaxed_is_one_search(plain: Browse) -> None:
     retriever = WordyRetriever(Document("a", "ferry"))
 
-    assert "relaxation" not in browsed(plain, ANYBODY, settings=Settings(), dependencies=searching(retriever))
+    assert "relaxation" not in listing(plain, searching(retriever))
     assert len(retriever.browsed) == 1
 
 
 def test_a_question_costs_a_bounded_number_of_searches() -> None:
     retriever = WordyRetriever(Document("a", "ferry"))
     text = " ".join(f"unknown{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
-    browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), dependencies=searching(retriever))
+    listing(Browse(text, is_relaxed=True), searching(retriever))
 
     assert len(retriever.browsed) <= 3 + 6 + 1
 
@@ -304,10 +305,9 @@ def listed(
     plain: Browse,
     passages: ReadingPassages | None = None,
     retriever: FakeRetriever | None = None,
-    **changes: object,
 ) -> Any:
-    parts = searching(retriever or ListRetriever(), Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR)))
-    return browsed(plain, ANYBODY, settings=settings_with(**changes), dependencies=parts)
+    meaning = Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR))
+    return listing(plain, searching(retriever or ListRetriever(), meaning))
 
 
 def names(page: Any) -> list[str]:
@@ -365,17 +365,8 @@ def test_other_lists_are_left_to_the_engine(plain: Browse) -> None:
     assert passages.searches == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "passages"),
-    [
-        pytest.param({"retrieval_method": "bm25"}, ReadingPassages(NEAR), id="by words as it is configured"),
-        pytest.param({}, ReadingPassages({}), id="nothing near"),
-    ],
-)
-def test_without_meaning_a_list_is_in_the_order_of_words(
-    changes: Mapping[str, object], passages: ReadingPassages
-) -> None:
-    assert names(listed(Browse("ferry", rows=5), passages, **changes)) == [f"d{n:02}" for n in range(5)]
+def test_without_anything_near_a_list_is_in_the_order_of_words() -> None:
+    assert names(listed(Browse("ferry", rows=5), ReadingPassages({}))) == [f"d{n:02}" for n in range(5)]
 
 
 def test_without_the_spread_of_the_model_the_order_stays() -> None:

@@ -12,6 +12,9 @@ from datafari_rag.core.documents import Document, Reranking, Retrieval
 Operator = Literal["AND", "OR"]
 Content = Literal["highlighting", "preview_content", "exactContent"]
 
+CANDIDATES = 20
+"""The best rag.maxFiles are chosen from these; each more is read by the engine for every question."""
+
 STORED: Mapping[Content, str] = {
     "exactContent": "exactContent",
     "preview_content": "preview_content",

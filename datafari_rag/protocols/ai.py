@@ -320,7 +320,7 @@ class AiAction:
         ask = context.ask
         if ask.history and ask.work is None:
             yield f"{self.phases}:retrieving chat history"
-            if is_rewritten(ask, context.settings):
+            if is_rewritten(ask, context.settings.rag, context.settings.chat):
                 yield f"{self.phases}:query rewriting"
         yield from (f"{self.phases}:{name}" for name in self.opening)
 

@@ -25,7 +25,7 @@ from datafari_rag.core.proof import checking, labels, links, marks
 from datafari_rag.core.proof import words as proof_words
 from datafari_rag.core.query import dates, filter_queries, plan, proposals, select_parameters
 from datafari_rag.core.search_request import Browse
-from datafari_rag.core.settings.table import SearchChoice, Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import cleaning, language, sentences, sizes, structure, tokens
 from datafari_rag.protocols import ai, chat, grounding, ragapi, solr_select
@@ -101,7 +101,12 @@ def signals_in(question: str, text: str) -> object:
 def evidence_for(text: str, *, ask: Ask | None = None, settings: Settings = SETTINGS) -> object:
     found = [document(text + PLAIN), document(PLAIN)]
     return budget.evidence_for(
-        ask or Ask(question=QUESTION), found, language="en", settings=settings, count=sizes.estimate
+        ask or Ask(question=QUESTION),
+        found,
+        language="en",
+        rag=settings.rag,
+        window=settings.window,
+        count=sizes.estimate,
     )
 
 
@@ -112,7 +117,7 @@ def sent(text: str) -> Incoming:
 
 def searched(text: str) -> object:
     ask = Ask(question=text, earlier_text=text)
-    return list(plan.searches_for(ask, language="en", rag=settings_with(rag_search=SearchChoice()).rag))
+    return list(plan.searches_for(ask, language="en", rag=SETTINGS.rag))
 
 
 def badges(text: str) -> object:

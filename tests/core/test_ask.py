@@ -30,7 +30,6 @@ from datafari_rag.core.ask import (
     budget_for,
     narrowings,
 )
-from datafari_rag.core.settings.table import Settings
 
 WIDE = StepBudget(100, 20, 10_000, 60.0)
 
@@ -64,7 +63,6 @@ def test_the_levels_take_what_dialects_md_says() -> None:
 
 
 def test_the_settings_as_shipped_leave_every_level_what_it_takes() -> None:
-    assert Settings().rag.effort_limits == StepBudget(7, 1, 12_000, 20.0)
     for effort in EFFORTS:
         taken, level = budget_for(effort, NO_LIMITS, StepBudget()), LEVELS[effort]
         assert (taken.searches, taken.model_calls) == (level.searches, level.model_calls)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.core.access import ANONYMOUS, Filter, User
-from datafari_rag.core.ask import LEVELS, Activity, Ask, StepLimits
+from datafari_rag.core.ask import LEVELS, Activity, Ask, StepBudget, StepLimits
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NoDocuments, SearchUnavailable
 from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources
@@ -210,7 +210,7 @@ def test_a_planner_that_thinks_has_room_for_it_within_the_budget_and_its_thought
     planned = next(step for step in activity.steps if step.kind == "plan")
     assert planned.output_tokens > 300
     assert (model.prompts[0].max_tokens, model.prompts[0].temperature) == (160, 0.0)
-    assert 1000 < model.prompts[0].spare_tokens < SETTINGS.rag.effort_limits.tokens
+    assert 1000 < model.prompts[0].spare_tokens < StepBudget().tokens
 
     model = FakeModel("Gaynor Hopkins", facts=ModelFacts("m", thought_chars=400))
     tight = settings_with(SETTINGS, llm_context_window=2000, rag_temperature=None)

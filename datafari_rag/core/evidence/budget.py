@@ -16,7 +16,9 @@ from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.evidence.gate import evidence_of, least_evidence, signals_in
 from datafari_rag.core.evidence.parts import in_parts
 from datafari_rag.core.evidence.scoring import Weighed, weigh
-from datafari_rag.core.settings.table import RagSettings, Settings
+from datafari_rag.core.model.prompt import Window
+from datafari_rag.core.search_request import CANDIDATES
+from datafari_rag.core.settings.table import RagSettings
 
 NO_EVIDENCE = "no evidence"
 """Verdict on documents that were found and did not pass."""
@@ -64,29 +66,29 @@ class Selected:
 
 
 def answering_for(
-    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+    ask: Ask, documents: Sequence[Document], *, language: str, rag: RagSettings, window: Window, count: Count
 ) -> Selected:
     """Return what `evidence_for` returns, nothing where there is less evidence than `rag.evidence.min` wants."""
-    least = least_evidence(settings.rag)
+    least = least_evidence(rag)
     ask = replace(ask, question_language=language)
     candidates = _candidates(ask, documents)
     weighed = weigh(ask.search_text or ask.question, candidates, language=language)
     if least <= 0:
-        return _evidence(ask, candidates, weighed, settings=settings, count=count)
+        return _evidence(ask, candidates, weighed, rag=rag, window=window, count=count)
     by_words = weighed
     if any(document.reranked for document in candidates):
         # What words and vectors found is the evidence: a bad reranker may spoil the order, not hide what is there.
         plain = [replace(document, reranked=(), rated=None) for document in candidates]
         by_words = weigh(ask.search_text or ask.question, plain, language=language)
-    evidence = evidence_of(signals_in(by_words, language=language, most=_max_documents(ask, settings.rag)))
+    evidence = evidence_of(signals_in(by_words, language=language, most=_max_documents(ask, rag)))
     if evidence < least:
         stopped = [Candidate(doc.id, rank, doc.score, NO_EVIDENCE) for rank, doc in enumerate(candidates, 1)]
         return Selected((), tuple(stopped), evidence=evidence)
-    return replace(_evidence(ask, candidates, weighed, settings=settings, count=count), evidence=evidence)
+    return replace(_evidence(ask, candidates, weighed, rag=rag, window=window, count=count), evidence=evidence)
 
 
 def evidence_for(
-    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+    ask: Ask, documents: Sequence[Document], *, language: str, rag: RagSettings, window: Window, count: Count
 ) -> Selected:
     """
     Return the extracts of the best documents, best first.
@@ -97,13 +99,12 @@ def evidence_for(
     ask = replace(ask, question_language=language)
     candidates = _candidates(ask, documents)
     weighed = weigh(ask.search_text or ask.question, candidates, language=language)
-    return _evidence(ask, candidates, weighed, settings=settings, count=count)
+    return _evidence(ask, candidates, weighed, rag=rag, window=window, count=count)
 
 
 def _evidence(
-    ask: Ask, candidates: Sequence[Document], weighed: Weighed, *, settings: Settings, count: Count
+    ask: Ask, candidates: Sequence[Document], weighed: Weighed, *, rag: RagSettings, window: Window, count: Count
 ) -> Selected:
-    rag = settings.rag
     if ask.token_budget is not None:
         most = ask.token_budget.max_documents
         shown = candidates
@@ -111,13 +112,13 @@ def _evidence(
             # One question has the same documents everywhere (contract §1): nodes are taken out of what others show.
             plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
             documents = candidates[len(ask.attachments) :]
-            looked_at = documents[: max(most, rag.search.candidates)]
+            looked_at = documents[: max(most, CANDIDATES)]
             elsewhere = evidence_for(
-                plain, looked_at, language=ask.question_language or "en", settings=settings, count=count
+                plain, looked_at, language=ask.question_language or "en", rag=rag, window=window, count=count
             )
             shown = [extract.document for extract in elsewhere.extracts] or list(documents[:most])
         return _nodes(ask, shown, budget=ask.token_budget, is_cleaned=rag.clean, count=count)
-    room = _room(ask, settings, count)
+    room = _room(ask, window, count)
     most = _max_documents(ask, rag)
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
     bound = min(rag.max_json_length, rag.chars or rag.max_json_length)
@@ -139,14 +140,14 @@ def _tokens(extract: Extract, count: Count) -> int:
     return count(extract.text) + FRAME_TOKENS + count(headings) + 2 * len(extract.paths)
 
 
-def _room(ask: Ask, settings: Settings, count: Count) -> int:
+def _room(ask: Ask, window: Window, count: Count) -> int:
     """Return how many tokens the documents may take: the window less the answer's space and all else that is sent."""
     used_tokens = count(ask.question) + sum(count(turn.text) + 8 for turn in ask.history)
-    answer = settings.answer_tokens if ask.max_tokens is None else ask.max_tokens
+    answer = window.answer if ask.max_tokens is None else ask.max_tokens
     if ask.has_whole_history:
         # On /v1 max_tokens is an upper bound, lowered to what the documents leave: it takes no room from them.
-        answer = min(answer, settings.answer_tokens)
-    return settings.llm.context_window - answer - used_tokens - settings.openai.limits.reserve_tokens
+        answer = min(answer, window.answer)
+    return window.size - answer - used_tokens - window.reserved
 
 
 def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:

@@ -16,7 +16,6 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.query.plan import plain_step
 from datafari_rag.core.search_request import Browse, Search
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.vectors import EmbeddingModel, Vector
 
 NEAR_SHARE = 2
@@ -29,17 +28,16 @@ RANK_CONSTANT = 60
 """What is added to each rank before it is inverted: the constant of the paper on reciprocal rank fusion."""
 
 
-def uses_meaning(search: Search, model: EmbeddingModel, *, method: str, indexes: Mapping[str, str]) -> bool:
+def uses_meaning(search: Search, model: EmbeddingModel, *, apart: Collection[str]) -> bool:
     """
-    Return whether *search* also uses vectors: by `retrieval.method`, in the main index, in a language of the model.
+    Return whether *search* also uses vectors: in the main index, in a language of the model.
 
-    *indexes* are `openai.indexes`; those with a separate address have no vectors.
+    The indexes *apart*, with an address of their own, have no vectors.
     """
-    is_main = search.index is None or not indexes.get(search.index)
-    return method != "bm25" and is_main and model.knows(search.language)
+    return search.index not in apart and model.knows(search.language)
 
 
-def near_search_for(search: Search, vector: Vector, *, settings: Settings, model_key: str) -> NearSearch:
+def near_search_for(search: Search, vector: Vector, *, model_key: str) -> NearSearch:
     """Return the search of the index of vectors that goes with *search*."""
     return NearSearch(
         vector=vector,
@@ -54,7 +52,7 @@ def near_search_for(search: Search, vector: Vector, *, settings: Settings, model
 
 
 def joined(
-    results: Sequence[Document], nearest: Sequence[Document], *, settings: Settings, spread: float | None, most: int
+    results: Sequence[Document], nearest: Sequence[Document], *, spread: float | None, most: int
 ) -> list[Document]:
     """
     Return one list of what words *results* and what is *nearest*, to be read.
@@ -65,8 +63,7 @@ def joined(
     if not spread:
         return by_ranks(results[:FUSED], nearest, constant=RANK_CONSTANT, most=most)
     by_words = {document.id for document in results}
-    # A least score applies to hits by words; other hits have no such score.
-    return [*results, *(doc for doc in nearest if doc.id not in by_words and settings.rag.search.min_score <= 0)]
+    return [*results, *(doc for doc in nearest if doc.id not in by_words)]
 
 
 def by_ranks(words: Sequence[Document], near: Sequence[Document], *, constant: int, most: int) -> list[Document]:

@@ -26,9 +26,15 @@ LEAST_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The room of one request in tokens: the model's *size*, and what of it is *reserved* for labels and fences."""
+    """
+    The room of one request in tokens: the model's *size*, and what of it is *reserved* for labels and instructions.
+
+    *answer* is kept for an answer whose request does not say how long it may be. 150 is the number of KAITO's RAG
+    engine.
+    """
 
     size: int
+    answer: int = 0
     reserved: int = 150
 
 

@@ -17,9 +17,9 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, narrowin
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.model.servers import CONVERSATION
-from datafari_rag.core.search_request import ANY_WORD, Operator, Search, Step
+from datafari_rag.core.search_request import ANY_WORD, CANDIDATES, Operator, Search, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import RagSettings, Settings
+from datafari_rag.core.settings.table import ChatSettings, RagSettings
 from datafari_rag.core.text.cleaning import visible
 from datafari_rag.core.text.language import detect, is_empty_word, is_in_capitals, language_code
 from datafari_rag.core.text.tokens import is_sign, sought_in
@@ -203,14 +203,14 @@ _INSTRUCTIONS = (
 _DRESS = re.compile(r"^(?:search query|query|requête|recherche)\s*:\s*", re.IGNORECASE)
 
 
-def is_rewritten(ask: Ask, settings: Settings) -> bool:
+def is_rewritten(ask: Ask, rag: RagSettings, chat: ChatSettings) -> bool:
     """
     Say whether a model is to word the search: for a conversation, where one answers and no steps are planned.
 
     Never for a request with an index name on /v1: its search is its user's own words.
     """
-    is_on = settings.chat.query_rewriting_enabled and settings.rag.api_endpoint != BUILTIN_MODEL
-    effort = ask.effort or settings.rag.effort
+    is_on = chat.query_rewriting_enabled and rag.api_endpoint != BUILTIN_MODEL
+    effort = ask.effort or rag.effort
     return is_on and effort == "none" and bool(ask.history) and ask.token_budget is None and not ask.document_ids
 
 
@@ -295,7 +295,7 @@ def searches_for(ask: Ask, *, language: str, rag: RagSettings) -> Iterator[Searc
 def _searches(ask: Ask, text: str, *, language: str, rag: RagSettings) -> Iterator[Search]:
     steps = steps_for(text, language=language, operator=rag.operator)
     most = ask.max_documents if ask.token_budget is None else ask.token_budget.max_documents
-    rows = max(most or rag.max_files, rag.search.candidates)
+    rows = max(most or rag.max_files, CANDIDATES)
     if ask.token_budget is not None and not most:
         rows = LEAST_NODE_HITS
     for step in steps:
@@ -307,7 +307,8 @@ def _searches(ask: Ask, text: str, *, language: str, rag: RagSettings) -> Iterat
             fragment_chars=rag.hl_fragsize,
             language=language,
             restrictions=narrowings(ask.restrictions, ask.documents),
-            min_score=rag.search.min_score if ask.min_score is None else ask.min_score,
+            # A score means something in one collection and for one question alone: no installation sets one.
+            min_score=ask.min_score or 0.0,
             index=ask.index,
         )
 

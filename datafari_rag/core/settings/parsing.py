@@ -222,7 +222,8 @@ def _contradictions(settings: Settings) -> Iterator[Told]:
         yield "error", ("solr.fields",), "Callers narrow on the field source: it cannot hold access rights."
     if rights & set(solr.facets):
         yield "error", ("solr.facets",), "Fields with access rights cannot be used as facets."
-    if settings.answer_tokens + settings.openai.limits.reserve_tokens + ROOM_TOKENS > llm.context_window:
+    window = settings.window
+    if window.answer + window.reserved + ROOM_TOKENS > window.size:
         yield "error", ("rag.maxTokens",), "It leaves no room for documents in llm.context.window."
     if len(llm.fallback_tokens) > len(llm.fallback):
         yield "error", ("llm.fallback.tokens",), "At most one item for each endpoint of llm.fallback is expected."

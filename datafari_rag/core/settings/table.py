@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 from msgspec import Meta, field
 
 from datafari_rag.core.access import ACL_FIELDS, Mode
-from datafari_rag.core.ask import Effort, StepBudget
+from datafari_rag.core.ask import Effort
 from datafari_rag.core.events import UnsupportedPolicy
+from datafari_rag.core.model.prompt import Window
 from datafari_rag.core.model.servers import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
 from datafari_rag.core.search_request import Content, Fields, Operator
 from datafari_rag.core.settings.addresses import (
@@ -126,15 +127,6 @@ Evidence = Annotated[
 ]
 
 
-class SearchChoice(Group, frozen=True):
-    """How documents are looked for."""
-
-    candidates: Fixed[int] = 20
-    """The best rag.maxFiles are chosen from these; each more is read by the engine for every question."""
-    min_score: Fixed[float] = 0.0
-    """A score means something in one collection and for one question alone: a request may set it, no installation."""
-
-
 class RagSettings(Group, frozen=True):
     """Answers."""
 
@@ -168,7 +160,6 @@ class RagSettings(Group, frozen=True):
     """Log one line for each step of an answer: ids, counts, sizes and times, never texts."""
     effort: Effort = "none"
     """Searches a question: none is one, minimal also looks for names in what it found, low lets the model plan."""
-    search: SearchChoice = SearchChoice()
     evidence_min: Evidence = field(name="evidence.min", default=None)
     """Minimum evidence, 0 to 1, for an answer. auto: as measured. Empty: auto without a language model, else 0."""
     reply_http_errors: bool = field(name="reply.http_errors", default=False)
@@ -176,8 +167,6 @@ class RagSettings(Group, frozen=True):
 
     clean: Fixed[bool] = True
     """Line breaks, tabs and backslashes of extracts become spaces and slashes, as in Datafari's own code."""
-    effort_limits: Fixed[StepBudget] = StepBudget()
-    """What further searches may take; a request bounds its own by its effort, and the answer has a limit of time."""
 
     @property
     def model_url(self) -> str:
@@ -278,14 +267,6 @@ class LimitsSettings(Group, frozen=True):
     """Maximum number of a user's tokens a day (UTC); then 429 until the next. Needs limits.store. Empty: no limit."""
 
 
-class OpenaiLimits(Group, frozen=True):
-    """Budgets of /v1: tokens of a passage, and of labels and instructions."""
-
-    node_tokens: Fixed[int] = 500
-    reserve_tokens: Fixed[int] = 150
-    """The numbers of KAITO's RAG engine, whose protocol it is; a request has `context_token_ratio`."""
-
-
 class OpenaiSettings(Group, frozen=True):
     """OpenAI-compatible callers (/v1)."""
 
@@ -293,7 +274,6 @@ class OpenaiSettings(Group, frozen=True):
     """Send requests for which no documents were found, or that name no index, on to the model."""
     indexes: Indexes = field(default_factory=lambda: {"default": ""})
     """Values of index_name on /v1. NAME alone is the collection of solr.url; NAME=SOLR-URL is another."""
-    limits: OpenaiLimits = OpenaiLimits()
 
 
 class ChatLimits(Group, frozen=True):
@@ -514,16 +494,16 @@ class Settings(Group, frozen=True):
     log: LogSettings = LogSettings()
 
     @property
-    def answer_tokens(self) -> int:
+    def window(self) -> Window:
         """
-        Return how many tokens of the model's window are kept for an answer, and for thoughts before it.
+        The model's window, with what of it is kept for an answer, and for thoughts before it.
 
-        A quarter of the window where no limit is sent, and as much besides where the model is known to think.
+        A quarter of it where no limit is sent, and as much besides where the model is known to think.
         """
         quarter = self.llm.context_window // 4
         answer = quarter if self.rag.max_tokens is None else self.rag.max_tokens
         thinks = needs_for(self.llm.server, self.rag.model_url, self.rag.model).thinking != "none"
-        return answer + min(quarter, THINKING_TOKENS) if thinks else answer
+        return Window(self.llm.context_window, answer + min(quarter, THINKING_TOKENS) if thinks else answer)
 
 
 ROWS: tuple[Row, ...] = tuple(rows_of(Settings))

@@ -103,6 +103,9 @@ TOOLS = ("tools", "functions")
 _OF_EVERY_MODEL = ("temperature", "max_tokens", "max_completion_tokens")
 """What every model's server takes; those of OpenAI alone take the others."""
 
+NODE_TOKENS = 500
+"""Tokens of a passage on /v1: the number of KAITO's RAG engine, whose protocol it is."""
+
 _MAX_NOTED = 20
 _MAX_SHOWN = 100
 _MAX_RATIO_SHOWN = 40
@@ -212,8 +215,7 @@ def asked(
     if reply is not None:
         return Task(Ask(**common, max_tokens=max_tokens, ignored=ignored), reply)
     tokens = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
-    limits = settings.openai.limits
-    window = token_budget.Window(settings.llm.context_window, limits.reserve_tokens)
+    window = settings.window
     token_budget.checked(tokens, window)
     if len(question) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field="messages")
@@ -222,7 +224,7 @@ def asked(
     budget = None
     if ratio is not None:
         room = token_budget.for_documents(window, prompt_tokens=tokens, max_tokens=most, ratio=ratio)
-        budget = TokenBudget(room, limits.node_tokens, settings.rag.max_files)
+        budget = TokenBudget(room, NODE_TOKENS, settings.rag.max_files)
     effort, unread = effort_of(record.effort)
     return Ask(
         **common,

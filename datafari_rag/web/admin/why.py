@@ -19,8 +19,7 @@ from datafari_rag.core.documents import Candidate
 from datafari_rag.core.errors import BadRequest, NoQuery, NotAllowed, QueryTooLong
 from datafari_rag.core.events import Stopwatch
 from datafari_rag.core.identity import MAX_NAME_CHARS, VerifiedIdentity, mapped_name
-from datafari_rag.core.search_request import STORED
-from datafari_rag.core.settings.table import SearchChoice
+from datafari_rag.core.search_request import CANDIDATES, STORED
 from datafari_rag.pipeline import fetch, found_for, prepare
 from datafari_rag.protocols.request import Questionless
 from datafari_rag.web.responses import NDJSON, failure, json_response, plain
@@ -36,7 +35,7 @@ REASONS: Mapping[str, str] = {
     "not found": "There is no such document, or your own rights hide it.",
     "not readable": "This user may not read it.",
     "no match": "No search for this question finds it.",
-    "beyond": f"A search finds it behind the best {SearchChoice().candidates}, or rag.maxFiles, that are looked at.",
+    "beyond": f"A search finds it behind the best {CANDIDATES}, or rag.maxFiles, that are looked at.",
     "rank": "Other documents answer better, and rag.maxFiles leaves no place for it.",
     "no evidence": "The documents that were found hold too little of the question (rag.evidence.min).",
     "duplicate": "A better document has the same text.",

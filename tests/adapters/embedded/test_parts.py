@@ -20,7 +20,7 @@ from datafari_rag.core.documents import GAP, NO_ORIGINS, Document, stored_span
 from datafari_rag.core.evidence.parts import MAX_CHARS, MAX_PARTS
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector, pieces_of
 from datafari_rag.core.search_request import Browse, Search, Step
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings, SolrSettings
 from datafari_rag.core.vectors import EmbeddingModel, Purpose, Vector, unit_vector
 from datafari_rag.ports import Meaning
 from datafari_rag.retrieval import browsed
@@ -265,7 +265,9 @@ def test_a_list_of_the_index_is_arranged_by_meaning_and_its_pages_stay_whole(tmp
 
     def page(start: int, meaning: Meaning | None) -> Any:
         plain = Browse("ferry", start=start, rows=10, fields=("title",), facet_fields=("source",))
-        return browsed(plain, ANYBODY, settings=Settings(), dependencies=searching(retriever, meaning))
+        return browsed(
+            plain, ANYBODY, rag=RagSettings(), solr=SolrSettings(), dependencies=searching(retriever, meaning)
+        )
 
     def titles(meaning: Meaning | None) -> list[str]:
         return [row["title"][0] for start in (0, 10, 20, 30) for row in page(start, meaning)["response"]["docs"]]

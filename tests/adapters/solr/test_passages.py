@@ -164,14 +164,18 @@ def test_a_list_has_documents_that_meaning_alone_finds_as_far_as_their_rights_go
 
     parts = searching(retriever_for(solr.settings), Meaning(Embedder(), solr.passages()))
     plain = Browse("vessel", fields=("title",), wants_highlighting=True, facet_fields=("source",))
-    page: Any = browsed(replace(plain, fields=("id",)), ANYBODY, settings=solr.settings, dependencies=parts)
+    page: Any = browsed(
+        replace(plain, fields=("id",)), ANYBODY, rag=solr.settings.rag, solr=solr.settings.solr, dependencies=parts
+    )
     assert {row["id"] for row in page["response"]["docs"]} == {"w1", "w2", "near"}
     assert page["response"]["numFound"] == 3 and page["meaning"] == {"added": 1}
     assert page["facet_counts"]["facet_fields"]["source"] == []
-    shown: Any = browsed(plain, ANYBODY, settings=solr.settings, dependencies=parts)
+    shown: Any = browsed(plain, ANYBODY, rag=solr.settings.rag, solr=solr.settings.solr, dependencies=parts)
     assert [row.keys() for row in shown["response"]["docs"]] == [{"title"}] * 3
     narrowed = replace(plain, restrictions=(Restriction("source", "y"),))
-    assert "meaning" not in browsed(narrowed, ANYBODY, settings=solr.settings, dependencies=parts)
+    assert "meaning" not in browsed(
+        narrowed, ANYBODY, rag=solr.settings.rag, solr=solr.settings.solr, dependencies=parts
+    )
 
 
 def test_a_right_that_was_given_counts_after_the_next_run_and_costs_no_vector(solr: TwoCollections) -> None:

@@ -21,7 +21,7 @@ def chosen(
     ask: Ask, *documents: Document, count: Callable[[str], int] = words, language: str = "en", **settings: object
 ) -> Selected:
     chosen_by = settings_with(**settings)
-    return evidence_for(ask, documents, language=language, settings=chosen_by, count=count)
+    return evidence_for(ask, documents, language=language, rag=chosen_by.rag, window=chosen_by.window, count=count)
 
 
 def document(number: int, text: str = SENTENCES) -> Document:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log
 
@@ -11,6 +12,7 @@ from datafari_rag.core.evidence.budget import NO_EVIDENCE, Selected, answering_f
 from datafari_rag.core.evidence.gate import AUTO, FEW, Signals, evidence_of, least_evidence, signals_in
 from datafari_rag.core.evidence.scoring import weigh
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
 from tests.settings import parsed, settings_with
 
 QUESTION = "What is the fare of the island ferry?"
@@ -167,8 +169,12 @@ def test_what_is_neither_a_number_nor_auto_is_refused(text: str) -> None:
     assert settings.rag.evidence_min is None
 
 
+def answered(ask: Ask, documents: Sequence[Document], settings: Settings) -> Selected:
+    return answering_for(ask, documents, language="en", rag=settings.rag, window=settings.window, count=len)
+
+
 def test_a_shut_gate_leaves_all_out_and_says_why() -> None:
-    selected = answering_for(Ask("Who won the cup?"), OTHERS, language="en", settings=WORDLESS, count=len)
+    selected = answered(Ask("Who won the cup?"), OTHERS, WORDLESS)
     assert selected.extracts == () and selected.evidence is not None and selected.evidence < AUTO <= FEW
     assert {one.verdict for one in selected.candidates} == {NO_EVIDENCE}
     assert [one.rank for one in selected.candidates] == [1, 2, 3, 4, 5]
@@ -177,7 +183,7 @@ def test_a_shut_gate_leaves_all_out_and_says_why() -> None:
 def test_an_open_gate_changes_nothing_of_what_is_chosen() -> None:
     documents = (Document("d", TOGETHER, language="en"), *OTHERS)
     gated, free = (
-        answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
+        answered(Ask(QUESTION), documents, settings)
         for settings in (WORDLESS, settings_with(WORDLESS, rag_evidence_min=0.0))
     )
     assert gated.extracts == free.extracts and gated.candidates == free.candidates
@@ -192,10 +198,7 @@ def test_a_reranker_that_turns_the_order_round_takes_no_evidence_away(is_pooled:
         for place, one in enumerate(documents)
     ]
     settings = settings_with(WORDLESS, rag_max_files=1)
-    plain, after = (
-        answering_for(Ask(QUESTION), found, language="en", settings=settings, count=len)
-        for found in (documents, turned)
-    )
+    plain, after = (answered(Ask(QUESTION), found, settings) for found in (documents, turned))
     assert after.evidence == plain.evidence and after.evidence is not None and after.evidence > FEW
     assert [one.document.id for one in after.extracts] == [documents[-1].id], "the order is the reranker's"
 
@@ -205,7 +208,7 @@ def test_just_as_much_evidence_as_is_wanted_is_enough() -> None:
 
     def selected(least: float) -> Selected:
         settings = settings_with(WORDLESS, rag_evidence_min=least)
-        return answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
+        return answered(Ask(QUESTION), documents, settings)
 
     there = selected(0.0001).evidence or 0.0
     enough, short = selected(there), selected(there + 0.0001)

@@ -7,7 +7,7 @@ import pytest
 
 from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for, searches_for
-from datafari_rag.core.settings.table import SearchChoice, Settings
+from datafari_rag.core.settings.table import Settings
 from tests.settings import settings_with
 
 ASK = Ask("Where is the harbour master's office?")
@@ -36,10 +36,9 @@ def test_the_language_asked_for_is_the_answers_alone() -> None:
 
 def test_searches_hold_what_the_settings_say() -> None:
     settings = settings_with(rag_solr_field="highlighting", rag_hl_fragsize=500)
-    settings = settings_with(settings, rag_search=SearchChoice(min_score=1.5))
     search = next(searches_for(ASK, language="en", rag=settings.rag))
 
-    assert (search.content, search.fragment_chars, search.min_score) == ("highlighting", 500, 1.5)
+    assert (search.content, search.fragment_chars, search.min_score) == ("highlighting", 500, 0.0)
     assert search.question == ASK.question
     assert search.rows >= settings.rag.max_files
 

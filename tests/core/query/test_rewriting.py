@@ -58,4 +58,5 @@ BUDGETED = Ask("it?", history=TALK.history, token_budget=TokenBudget(1, 1, 1))
     ],
 )
 def test_a_model_words_the_search_of_a_conversation(ask: Ask, changes: dict[str, Any], expected: bool) -> None:
-    assert is_rewritten(ask, settings_with(**changes)) is expected
+    settings = settings_with(**changes)
+    assert is_rewritten(ask, settings.rag, settings.chat) is expected

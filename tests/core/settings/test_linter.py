@@ -198,4 +198,4 @@ def test_a_base_address_and_a_model_without_a_name_are_told() -> None:
 
 def test_a_model_that_is_known_to_think_has_room_kept_for_it() -> None:
     plain, thinking = (linted(("rag.api.endpoint", "http://a/v1"), ("rag.model", name))[0] for name in ("m", "qwen3"))
-    assert (plain.answer_tokens, thinking.answer_tokens) == (250, 250 + 4096)
+    assert (plain.window.answer, thinking.window.answer) == (250, 250 + 4096)

@@ -22,7 +22,7 @@ from datafari_rag.core.settings.table import (
 )
 from tests.settings import settings_with
 
-VALUES, LINES = 90, 1_646
+VALUES, LINES = 90, 1_627
 
 one_by_one = pytest.mark.parametrize("row", ROWS, ids=[row.key for row in ROWS])
 

@@ -235,7 +235,7 @@ def test_good_values_are_taken_beside_bad_ones() -> None:
 
 def test_without_a_length_a_quarter_of_the_window_is_kept_for_the_answer() -> None:
     settings, problems = parsed({"rag.maxTokens": "", "rag.temperature": "", "llm.context.window": "8000"})
-    assert (settings.rag.max_tokens, settings.rag.temperature, settings.answer_tokens) == (None, None, 2000)
+    assert (settings.rag.max_tokens, settings.rag.temperature, settings.window.answer) == (None, None, 2000)
     assert (Settings().rag.max_tokens, Settings().rag.temperature, problems) == (250, 0.7, ())
 
 

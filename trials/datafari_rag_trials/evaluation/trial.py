@@ -118,7 +118,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
     retriever = retriever_for(settings)
     dependencies = Dependencies(
         retriever=retriever,
-        meaning=meaning_for(settings, retriever),
+        meaning=None if settings.retrieval.method == "bm25" else meaning_for(settings, retriever),
         reranker=EndpointReranker(settings, time.monotonic) if settings.rerank.endpoint else None,
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
         counter=EstimatedTokens(),
