@@ -14,7 +14,6 @@ import signal
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
 from hmac import compare_digest
 from typing import Annotated, Any
 
@@ -37,7 +36,7 @@ from datafari_rag.core.errors import (
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.model.prompt import Prompt, instructions_for
 from datafari_rag.core.text.language import detect
-from datafari_rag.ports import Ending, Model
+from datafari_rag.ports import Model, reply_in
 from datafari_rag.protocols.records import read
 
 log = logging.getLogger(__name__)
@@ -193,16 +192,12 @@ def _answered(environ: Environ, model: Model, prompt_for: PromptFor, token: str)
         body = json.loads(environ["wsgi.input"].read(int(length)))
     except (ValueError, RecursionError) as error:
         raise BadRequest("The body is not JSON.") from error
-    texts: list[str] = []
-    with closing(model.generate(prompt_for(body, secrets.token_hex(8)), is_streamed=False)) as pieces:
-        for piece in pieces:
-            if not isinstance(piece, Ending):
-                texts.append(piece.text)
-            elif piece.failure is not None:
-                raise piece.failure
-    if not "".join(texts).strip():
+    text, ending = reply_in(model.generate(prompt_for(body, secrets.token_hex(8)), is_streamed=False))
+    if ending.failure is not None:
+        raise ending.failure
+    if not text.strip():
         raise NoAnswer
-    return {"output": "".join(texts), "metadata": {"run_id": str(uuid.uuid4()), "feedback_tokens": []}}
+    return {"output": text, "metadata": {"run_id": str(uuid.uuid4()), "feedback_tokens": []}}
 
 
 def serve(app: Application, port: int, *, host: str, on_ready: Callable[[int], object]) -> None:

@@ -7,12 +7,13 @@ Ports use core values and raise core errors: no foreign exception, no library's 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter, Revocation
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import RagError
+from datafari_rag.core.errors import ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.meaning.near_search import NearSearch, ParentPage, ParentText, PieceVector, StoredPassage
@@ -330,6 +331,17 @@ class Model(Protocol):
         *is_streamed* asks the model's server for a stream; else one piece holds the whole answer.
         """
         ...
+
+
+def reply_in(pieces: Generator[TextChunk | Ending, None, None]) -> tuple[str, Ending]:
+    """Return the whole text of a model's *pieces*, and their ending; they are closed then."""
+    texts: list[str] = []
+    with closing(pieces):
+        for piece in pieces:
+            if isinstance(piece, Ending):
+                return "".join(texts), piece
+            texts.append(piece.text)
+    return "".join(texts), Ending(None, ModelUnavailable(log="the model ended without an ending"))
 
 
 class UsageStore(Protocol):

@@ -34,7 +34,7 @@ from datafari_rag.core.search_request import Search, SearchResult, Step
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import ChatSettings, LlmSettings, RagSettings
 from datafari_rag.core.steps import LEAST_TOKENS, MAX_TOKENS, Lead, lead_from, plan_prompt, pooled, queries_in
-from datafari_rag.ports import Ending, Model
+from datafari_rag.ports import Ending, Model, reply_in
 from datafari_rag.retrieval import Dependencies, Searched, read_in_parts, searched, searched_in
 
 log = logging.getLogger(__name__)
@@ -270,15 +270,10 @@ def rewritten(
         return ask
     prompt = query_prompt_for(ask, model=rag.model, nonce=dependencies.new_nonce(), language=language)
     prompt = sendable(prompt, rag, llm, dependencies.counter.count)
-    words: list[str] = []
-    with closing(dependencies.model.generate(prompt, is_streamed=False)) as said_by_model:
-        for piece in said_by_model:
-            if isinstance(piece, Ending):
-                # What answers in place of a failed model words no search.
-                is_usable = piece.failure is None and piece.facts.name != BUILTIN_MODEL
-                return with_query(ask, "".join(words), language) if is_usable else ask
-            words.append(piece.text)
-    return ask
+    text, ending = reply_in(dependencies.model.generate(prompt, is_streamed=False))
+    # What answers in place of a failed model words no search.
+    is_usable = ending.failure is None and ending.facts.name != BUILTIN_MODEL
+    return with_query(ask, text, language) if is_usable else ask
 
 
 def stepped(

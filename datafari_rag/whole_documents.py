@@ -19,7 +19,7 @@ from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.reasoning_steps import ranked
 from datafari_rag.core.ask import Ask, DocumentWork, WorkKind
 from datafari_rag.core.documents import Citation, Document, Extract, Passage, stored_span
-from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
+from datafari_rag.core.errors import NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
 from datafari_rag.core.events import (
     EMPTY,
     NOT_FOUND,
@@ -66,7 +66,7 @@ from datafari_rag.core.whole import (
     words_at,
 )
 from datafari_rag.pipeline import Dependencies, fetch, proof_units, sources_for, speak
-from datafari_rag.ports import Ending
+from datafari_rag.ports import reply_in
 
 GENERATION = "generation"
 """The step in which the model writes."""
@@ -435,19 +435,11 @@ class WorkRun:
 
     def model_text(self, prompt: Prompt) -> ModelText:
         """Return what the model writes to *prompt*. Raises: ModelError."""
-        texts: list[str] = []
-        ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
         # A stream, so that an abandoned work closes the connection at the next word.
-        with closing(self.dependencies.model.generate(prompt, is_streamed=True)) as pieces:
-            for piece in pieces:
-                if isinstance(piece, Ending):
-                    ending = piece
-                    break
-                texts.append(piece.text)
+        written, ending = reply_in(self.dependencies.model.generate(prompt, is_streamed=True))
         if ending.failure is not None:
             raise ending.failure
-        text = self.filtered("".join(texts))
-        return ModelText(text, ending.finish_reason or "stop", ending.facts)
+        return ModelText(self.filtered(written), ending.finish_reason or "stop", ending.facts)
 
 
 MOST_FOUND = 10

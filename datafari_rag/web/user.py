@@ -98,37 +98,22 @@ TOKEN_HEADER = "x-csrf-token"  # noqa: S105 - the header's name, for scripts
 class UserSigning:
     """Signs texts for one purpose and one user (`core.answer.conversations.Signing`)."""
 
-    def __init__(self, serializer: URLSafeTimedSerializer) -> None:
-        """Sign with *serializer*."""
-        self._serializer = serializer
-
-    def signed(self, text: str) -> str:
-        """Return *text* with a signature and the time."""
-        return str(self._serializer.dumps(text))
-
-    def opened(self, signed: str, *, max_age_s: int | None = None) -> str | None:
-        """Return the text that was signed so, at most *max_age_s* ago where that is given, else None."""
-        try:
-            text = self._serializer.loads(signed, max_age=max_age_s)
-        except (BadData, UnicodeError):
-            return None
-        return text if isinstance(text, str) else None
-
-
-class LazySigning:
-    """A `UserSigning` that is made when it is first used: what it is made of may cost a look-up."""
-
-    def __init__(self, make: Callable[[], UserSigning]) -> None:
-        """Make nothing yet."""
+    def __init__(self, make: Callable[[], URLSafeTimedSerializer]) -> None:
+        """Sign with what *make* returns when it is needed: what it is made of may cost a look-up, and may raise."""
         self._make = make
 
     def signed(self, text: str) -> str:
-        """Return *text* as `UserSigning` does. Raises: what making it raises."""
-        return self._make().signed(text)
+        """Return *text* with a signature and the time."""
+        return str(self._make().dumps(text))
 
-    def opened(self, signed: str) -> str | None:
-        """Return the text as `UserSigning` does. Raises: what making it raises."""
-        return self._make().opened(signed)
+    def opened(self, signed: str, *, max_age_s: int | None = None) -> str | None:
+        """Return the text that was signed so, at most *max_age_s* ago where that is given, else None."""
+        serializer = self._make()
+        try:
+            text = serializer.loads(signed, max_age=max_age_s)
+        except (BadData, UnicodeError):
+            return None
+        return text if isinstance(text, str) else None
 
 
 class Signer:
@@ -140,21 +125,26 @@ class Signer:
 
     def signed(self, purpose: str, text: str) -> str:
         """Return *text* with a signature for *purpose* and the time."""
-        return UserSigning(self._for(purpose)).signed(text)
+        return self.for_user(purpose, None).signed(text)
 
     def opened(self, purpose: str, signed: str | None, *, max_age_s: int) -> str | None:
         """Return the text that was signed for *purpose* at most *max_age_s* ago, else None."""
-        return UserSigning(self._for(purpose)).opened(signed or "", max_age_s=max_age_s)
+        return self.for_user(purpose, None).opened(signed or "", max_age_s=max_age_s)
 
     def digest(self, purpose: str, data: bytes) -> str:
         """Return a word for *data* that only this service can make, so that it cannot be guessed."""
         return hmac.new(f"{purpose} {self._secret}".encode(), data, hashlib.sha256).hexdigest()
 
-    def for_user(self, purpose: str, user_name: str | None) -> UserSigning:
+    def for_user(self, purpose: str | Callable[[], str], user_name: str | None) -> UserSigning:
         """Return what signs for *purpose* and one user, None the anonymous: no text of another user opens."""
-        if user_name is None:
-            return UserSigning(self._for(purpose))
-        return UserSigning(self._for(f"{purpose} {self.digest('user', user_name.encode('utf-8', 'surrogatepass'))}"))
+
+        def make() -> URLSafeTimedSerializer:
+            salt = f"datafari-rag {purpose if isinstance(purpose, str) else purpose()}"
+            if user_name is not None:
+                salt += f" {self.digest('user', user_name.encode('utf-8', 'surrogatepass'))}"
+            return URLSafeTimedSerializer(self._secret, salt=salt)
+
+        return UserSigning(make)
 
     def form_token(self, user_name: str) -> str:
         """Return the token that a form of this user carries."""
@@ -170,6 +160,3 @@ class Signer:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return False
         return self.opened("form", token, max_age_s=FORM_LIFE_S) == user_name
-
-    def _for(self, purpose: str) -> URLSafeTimedSerializer:
-        return URLSafeTimedSerializer(self._secret, salt=f"datafari-rag {purpose}")

@@ -34,7 +34,6 @@ def answer(reader: Surfer) -> None:
     reader.open()
     reader.be("alice")
     reader.ask(COPY)
-    reader.page.wait_for_selector(".proposals")
 
 
 def passage(reader: Surfer) -> None:

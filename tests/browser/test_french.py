@@ -49,7 +49,6 @@ def texts(page: Page) -> set[str]:
 
 def thumbs(reader: Surfer) -> None:
     STATES["an answer with how it was made"](reader)
-    reader.page.wait_for_selector(".proposals")
     reader.page.locator(".thumbs button").nth(1).click()
 
 

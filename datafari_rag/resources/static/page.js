@@ -8,7 +8,6 @@ import { Earlier } from "./earlier.js";
 import { counted, element, filled, own, ROOT } from "./element.js";
 import { openPassage } from "./passage.js";
 import { straight } from "./prose.js";
-import { proposalsOf } from "./proposals.js";
 import { thumbsOf } from "./thumbs.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
@@ -38,8 +37,6 @@ const forget = byId("forget");
 /** @type {AbortController | null} */
 let running = null;
 const basket = new Basket(setup, byId("found"), { say, speak, failed, settle, open: opened, ask: askThese, emptied });
-/** When the results below the answer are there, or cannot be. @type {Promise<unknown>} */
-let shown = Promise.resolve();
 
 /** @param {URLSearchParams} wanted */
 const addressOf = (wanted) => JSON.stringify([...["q", "fq", "format", "effort", "lang"].map((name) => wanted.getAll(name)), basket.ids()]);
@@ -121,7 +118,6 @@ async function grow(card, question, place, signal) {
       speak(answer.content.message, told, true);
       card.finish(answer);
       talk.put({ question, answer }, place);
-      propose(card, place);
       const cited = new Set(answer.content.citations.map((one) => one.document_id).filter(Boolean)).size;
       const used = answer.content.documents.length;
       say(`${words.done}. ${filled(counted(words.used, used), { used, cited })}`);
@@ -130,23 +126,6 @@ async function grow(card, question, place, signal) {
       told = speak(answer.content.message, told);
     }
   }
-}
-
-/** Adds what could be asked next, once the results are known; the model's own proposals come first where it made some. */
-/** @param {Card} card @param {number} place */
-async function propose(card, place) {
-  const turn = talk.turns[place];
-  if (!turn || turn.answer.followups?.length) return;
-  await shown;
-  if (talk.turns[place] !== turn) return;
-  const { documents, citations } = turn.answer.content;
-  const cited = citations.map((one) => one.document_id);
-  const links = /** @type {HTMLAnchorElement[]} */ ([...byId("found").querySelectorAll(".hits h3 a")]);
-  const found = links.map((link) => ({ id: new URL(link.href).searchParams.get("id"), title: link.textContent ?? "" }));
-  const asked = talk.turns.slice(0, place + 1).map((one) => one.question);
-  turn.answer.followups = proposalsOf(asked, documents, cited, found, words);
-  talk.keep();
-  card.propose(turn.answer.followups);
 }
 
 const SENTENCE_END = /[.!?…؟]["”»’)\]]*(?=\s)|[。！？]|\n/gu;
@@ -260,7 +239,7 @@ function show(isNew) {
   }
   document.title = `${straight(question)} · datafari_rag`;
   box.value = question;
-  shown = showFound(wanted);
+  showFound(wanted);
   answers.replaceChildren();
   if (!isNew && talk.recall(addressOf(wanted)) && isRestored()) return;
   answers.replaceChildren();
@@ -360,7 +339,6 @@ if (app.dataset.answer && !basket.ids()) {
   else {
     card.finish(made);
     talk.put({ question, answer: made }, 0);
-    propose(card, 0);
   }
   settle();
   basket.offer();

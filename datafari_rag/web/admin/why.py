@@ -9,12 +9,12 @@ read, and no more: what ranks before it for them may be hidden from the administ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from flask import Response
 
 from datafari_rag.core.access import User
-from datafari_rag.core.ask import MAX_ID_CHARS, MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.ask import MAX_ID_CHARS, MAX_QUESTION_CHARS, Ask, Effort
 from datafari_rag.core.documents import Candidate
 from datafari_rag.core.errors import BadRequest, NoQuery, NotAllowed, QueryTooLong
 from datafari_rag.core.events import Stopwatch
@@ -35,7 +35,8 @@ REASONS: Mapping[str, str] = {
     "not found": "There is no such document, or your own rights hide it.",
     "not readable": "This user may not read it.",
     "no match": "No search for this question finds it.",
-    "beyond": f"A search finds it behind the best {CANDIDATES}, or rag.maxFiles, that are looked at.",
+    "beyond": "Other documents have more of the words, or come before it among the best "
+    f"{CANDIDATES}, or rag.maxFiles, that are looked at.",
     "rank": "Other documents answer better, and rag.maxFiles leaves no place for it.",
     "no evidence": "The documents that were found hold too little of the question (rag.evidence.min).",
     "duplicate": "A better document has the same text.",
@@ -84,7 +85,8 @@ def verdict_on(document_id: str, question: str, user: User, turn: Turn) -> Verdi
     if other is not None and fetch(document_id, field, other, settings=settings, dependencies=dependencies) is None:
         return Verdict("not readable")
     # A plan of the model's would be another one with each call.
-    ask = Ask(question, effort="minimal" if settings.rag.effort == "low" else None)
+    effort: Effort | None = "minimal" if settings.rag.effort == "low" else None
+    ask = Ask(question, effort=effort)
     prepared = prepare(ask, user, settings=settings, dependencies=dependencies, stopwatch=Stopwatch(dependencies.clock))
     mine = [each for each in prepared.candidates if each.document_id == document_id]
     if mine:
@@ -92,8 +94,8 @@ def verdict_on(document_id: str, question: str, user: User, turn: Turn) -> Verdi
         if verdict == "chosen" and all(each.document.id != document_id for each in prepared.sources.extracts):
             verdict = "budget"
         return Verdict(verdict, mine[0].rank, len({each.document_id for each in prepared.candidates}))
-    narrowed = replace(ask, documents=(document_id,))
-    found = found_for(narrowed, user, settings=settings, dependencies=dependencies)
+    alone = Ask(question, effort=effort, documents=(document_id,))
+    found = found_for(alone, user, settings=settings, dependencies=dependencies)
     return Verdict("beyond" if found.documents else "no match")
 
 

@@ -46,7 +46,6 @@ from datafari_rag.web.responses import (
     json_response,
 )
 from datafari_rag.web.turn import Turn, internal
-from datafari_rag.web.user import LazySigning
 from datafari_rag.whole_documents import worked
 
 log = logging.getLogger(__name__)
@@ -79,7 +78,7 @@ def parsed(turn: Turn) -> Ask | PassThrough:
         turn.incoming,
         count_tokens=turn.snapshot.dependencies.counter.count,
         # With other rights, earlier turns under the old ones are not recalled.
-        signing=LazySigning(lambda: signer.for_user(f"session state {rights.fingerprint()}", turn.user_name)),
+        signing=signer.for_user(lambda: f"session state {rights.fingerprint()}", turn.user_name),
         memory=talk_of(rights, turn.snapshot, turn.now_s),
     )
     read = turn.row.dialect.parse(turn.incoming, turn.settings)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Protocol
 
 from flask import Request, Response
+from werkzeug.datastructures import Headers
 
 from datafari_rag.core.identity import authority_of, is_same
 from datafari_rag.core.settings.table import ServerSettings
@@ -36,14 +36,6 @@ FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 """What the forms of pages send."""
 
 
-class ResponseHeaders(Protocol):
-    """Headers of a response, as Flask and plain dicts have them."""
-
-    def setdefault(self, key: str, value: str, /) -> object:
-        """Set *key* unless it is there."""
-        ...
-
-
 def is_preflight(request: Request) -> bool:
     """Say whether a browser sent *request* to learn whether it may send another one."""
     return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
@@ -62,7 +54,7 @@ def preflight(request: Request, server: ServerSettings, *, methods: frozenset[st
     return response
 
 
-def allow(request: Request, headers: ResponseHeaders, server: ServerSettings, *, is_open: bool) -> None:
+def allow(request: Request, headers: Headers, server: ServerSettings, *, is_open: bool) -> None:
     """Add to *headers* that the page which sent *request* may read the answer, where that is so."""
     if not server.cors_origins or not is_open:
         return

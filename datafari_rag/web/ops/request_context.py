@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Protocol
+
+from werkzeug.datastructures import Headers
 
 _IDS = "(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 # Version 00 is exactly these; a later one may have more behind them; ff is none (W3C Trace Context, 3.2.2).
@@ -32,20 +33,12 @@ class CurrentRequest:
     """Who sent it, for what one caller may have at the same time; empty until it is known."""
 
 
-class RequestHeaders(Protocol):
-    """Headers of a request, as Flask and plain dicts have them."""
-
-    def get(self, key: str, default: str, /) -> str:
-        """Return the value of *key*, else *default*."""
-        ...
-
-
 NO_REQUEST = CurrentRequest()
 
 _PRESENT: ContextVar[CurrentRequest] = ContextVar("datafari_rag_present", default=NO_REQUEST)
 
 
-def begin(request_id: str, headers: RequestHeaders) -> None:
+def begin(request_id: str, headers: Headers | Mapping[str, str]) -> None:
     """Say that the request *request_id* with *headers* is answered from here on, in this thread or greenlet."""
     parent, state = headers.get("traceparent", ""), headers.get("tracestate", "")
     if not _TRACEPARENT.fullmatch(parent):

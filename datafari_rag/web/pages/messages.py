@@ -226,7 +226,6 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "calls": [_("1 request"), _("{tries} requests")],
         "substitute": _("a fallback, because the usual model did not answer"),
         "followups": _("You could ask next"),
-        "next_about": _("What does “{title}” say about this?"),
         "you_asked": _("You asked"),
         "helpful": _("Was this helpful?"),
         "yes": _("Yes"),
