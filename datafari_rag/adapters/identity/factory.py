@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
@@ -92,16 +92,6 @@ class HeaderIdentity:
     trusted: tuple[Network, ...]
     domain: str = ""
 
-    @classmethod
-    def of(cls, header: str, proxies: Sequence[str], domain: str = "") -> HeaderIdentity:
-        """
-        Return the identity for the networks that *proxies* write.
-
-        Raises:
-            ValueError: one of them is no network.
-        """
-        return cls(header, networks(proxies), domain)
-
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
         Return the mapped name of the header; anonymous if it is absent, blank, or sent by a peer that is not trusted.
@@ -139,7 +129,7 @@ def token_identity_for_agents(settings: Settings) -> Identity | None:
 
 
 def _header_identity(security: SecuritySettings) -> Identity:
-    return HeaderIdentity.of(security.header, security.trusted_proxies, security.domain)
+    return HeaderIdentity(security.header, networks(security.trusted_proxies), security.domain)
 
 
 ALGORITHMS = (

@@ -107,10 +107,6 @@ class Tracing:
         self._provider.add_span_processor(processor or BatchSpanProcessor(_Exporter()))
         self._tracer, self._carry = self._provider.get_tracer(NAME), carry
 
-    def flush(self) -> None:
-        """Send what is held now."""
-        self._provider.force_flush()
-
     def wrapped(self, app: Wsgi) -> Wsgi:
         """Return *app* with a span for each request, as part of the caller's trace where it names one."""
 

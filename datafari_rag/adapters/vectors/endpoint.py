@@ -30,24 +30,27 @@ MAX_HEAD_BYTES = 65_536
 MAX_TEXT_CHARS = 32_000
 """Longest text that is sent; no model of today reads more, and a question may be anything."""
 
+BATCH = 32
+"""Most texts that text-embeddings-inference takes in one request unless it is told otherwise."""
+
+RETRIES = 2
+
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
     """
-    How an endpoint is used; *prefixes* by purpose, *dimensions* None for whatever it gives.
+    How an endpoint is used: *prefixes* of texts, and the longest wait, by purpose.
 
-    *batch* is the most texts that text-embeddings-inference takes in one request unless it is told otherwise.
+    The vector of a question takes milliseconds, and words alone are searched without it; while documents are indexed,
+    only a dead server has to be noticed.
     """
 
     model: str = ""
     token: str = field(default="", repr=False)
-    dimensions: int | None = None
     prefixes: Mapping[Purpose, str] = field(default_factory=dict)
     languages: frozenset[str] = frozenset()
-    batch: int = 32
-    retries: int = 2
     limits_s: Mapping[Purpose, float] = field(default_factory=lambda: {"query": 1.0, "passage": 60.0})
     tls: Tls = PLAIN_TLS
 
@@ -64,23 +67,23 @@ class EndpointEmbedder:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Remember where the endpoint is; nothing is opened yet."""
-        self._url = url
-        self._options = options
+        self._url, self._options = url, options
         self._clock, self._sleep = clock, sleep
-        self._dimensions = options.dimensions
+        self._dimensions: int | None = None
 
     @property
     def model(self) -> EmbeddingModel:
         """What is known of the model; its dimensions after the first vector."""
         name = self._options.model or "the endpoint's model"
-        key = json.dumps([self._options.model, self._options.prefixes.get("passage", ""), self._options.dimensions])
+        # Of this form since vectors are stored with it.
+        key = json.dumps([self._options.model, self._options.prefixes.get("passage", ""), None])
         return EmbeddingModel(name, key, self._dimensions, self._options.languages)
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingError."""
         vectors: list[Vector] = []
-        for start in range(0, len(texts), self._options.batch):
-            vectors += self._batch(texts[start : start + self._options.batch], purpose)
+        for start in range(0, len(texts), BATCH):
+            vectors += self._batch(texts[start : start + BATCH], purpose)
         return vectors
 
     def _batch(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
@@ -92,15 +95,13 @@ class EndpointEmbedder:
         }
         if self._options.model:
             body["model"] = self._options.model
-        if self._options.dimensions is not None:
-            body["dimensions"] = self._options.dimensions
-        for number in range(1, self._options.retries + 2):
+        for number in range(1, RETRIES + 2):
             try:
                 vectors = self._requested(body, len(texts), deadline)
                 break
             except EmbeddingError as error:
                 wait_s = retry_wait_s(error, number, left_s=deadline - self._clock())
-                if wait_s is None or number > self._options.retries:
+                if wait_s is None or number > RETRIES:
                     raise
                 self._sleep(wait_s)
         self._dimensions = len(vectors[0])

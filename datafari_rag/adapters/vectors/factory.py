@@ -13,6 +13,7 @@ from pathlib import Path
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.settings.addresses import ONNX
@@ -48,12 +49,6 @@ class RememberingEmbedder:
 
 log = logging.getLogger(__name__)
 
-QUERY_TIMEOUT_S = 1.0
-"""Longest wait for the vector of a question, which takes milliseconds; after that, words alone are searched."""
-
-INDEX_TIMEOUT_S = 60.0
-"""Longest wait for the vectors of one batch during indexing, where only a dead server has to be noticed."""
-
 NEEDS_EXTRA = f"Search by meaning needs the extra `vectors`: {command_for('vectors')}"
 
 
@@ -63,7 +58,6 @@ def embedder_for(settings: Settings) -> Embedder | None:
 
     Raises:
         EmbeddingsUnavailable: the folder of a local model cannot be used, or its libraries are not installed.
-        EmbeddingsGarbled: a local model has other dimensions than the settings want.
     """
     embeddings = settings.embeddings
     if not embeddings.endpoint:
@@ -76,16 +70,12 @@ def embedder_for(settings: Settings) -> Embedder | None:
         folder = Path(embeddings.endpoint.removeprefix(ONNX))
         family = family_of(folder.name)
         return RememberingEmbedder(OnnxEmbedder(folder, family.prefixes, family.languages))
-    # Imported here: its client takes memory of each worker that needs it for nothing else.
-    from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
-
     family = family_of(embeddings.options_model)
     options = EndpointOptions(
         model=embeddings.options_model,
         token=embeddings.token,
         prefixes=family.prefixes,
         languages=family.languages,
-        limits_s={"query": QUERY_TIMEOUT_S, "passage": INDEX_TIMEOUT_S},
         tls=settings.tls.embeddings,
     )
     return RememberingEmbedder(EndpointEmbedder(embeddings.endpoint, options))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.adapters.identity.factory import DemoIdentity, HeaderIdentity
+from datafari_rag.core.identity import networks
 
 SIGNED = {"good": "alice"}
 
 
 def identified(headers: dict[str, str], peer: str = "127.0.0.1") -> str | None:
-    proved = HeaderIdentity.of("X-Remote-User", ("127.0.0.1/32", "10.0.0.0/8"))
+    proved = HeaderIdentity("X-Remote-User", networks(("127.0.0.1/32", "10.0.0.0/8")))
     return DemoIdentity(proved, "who", SIGNED.get).identify(headers, peer).name
 
 

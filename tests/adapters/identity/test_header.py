@@ -6,9 +6,9 @@ import pytest
 
 from datafari_rag.adapters.identity.factory import AnonymousIdentity, HeaderIdentity
 from datafari_rag.core.errors import NotAuthenticated
-from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.core.identity import VerifiedIdentity, networks
 
-LOCAL = HeaderIdentity.of("X-Remote-User", ["127.0.0.1/32", "::1/128"], "example.org")
+LOCAL = HeaderIdentity("X-Remote-User", networks(["127.0.0.1/32", "::1/128"]), "example.org")
 
 CASES = {
     "a trusted peer names the user": ({"X-Remote-User": "ann"}, "127.0.0.1", "ann@example.org"),
@@ -45,7 +45,7 @@ def test_a_trusted_peers_header_that_is_no_name_is_refused(headers: dict[str, st
 
 def test_a_network_that_is_none_is_refused_when_built() -> None:
     with pytest.raises(ValueError, match="localhost"):
-        HeaderIdentity.of("X-Remote-User", ["localhost"])
+        networks(["localhost"])
 
 
 def test_anonymous_reads_nothing() -> None:
