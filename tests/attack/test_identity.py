@@ -72,7 +72,7 @@ NAMES = [
 
 @pytest.mark.parametrize("domain", ["", "example.org"])
 def test_no_domain_in_a_signed_name_becomes_another_user(domain: str, record_property: Record) -> None:
-    rules = TokenRules(algorithms=("HS256",), domain=domain)
+    rules = TokenRules(domain=domain)
     identity = JwtIdentity(rules, secret="a secret of more than thirty-two bytes of text")
     holes = []
     for name in NAMES:

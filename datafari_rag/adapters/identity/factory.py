@@ -132,19 +132,11 @@ def _header_identity(security: SecuritySettings) -> Identity:
     return HeaderIdentity(security.header, networks(security.trusted_proxies), security.domain)
 
 
-ALGORITHMS = (
-    *("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"),
-    *("HS256", "HS384", "HS512"),
-)
-"""Signatures that are believed: each needs a key of its own kind, a shared secret those that begin with HS."""
-
-
 def _jwt_identity(security: SecuritySettings, audiences: tuple[str, ...] = ()) -> Identity:
     # Imported here: the extra `jwt` is only needed by those who use it.
     from datafari_rag.adapters.identity.jwt import JwkSet, JwtIdentity, TokenRules
 
     rules = TokenRules(
-        algorithms=ALGORITHMS,
         issuer=security.jwt_issuer,
         audience=audiences or security.jwt_audience,
         user_claim=security.jwt_claims.user,

@@ -1,7 +1,7 @@
 """
 The user whom a signed token names: `Authorization: Bearer`, or the token alone in other headers; checked by PyJWT.
 
-The settings choose the algorithm, never the token: each allowed one has its own kind of key, `none` has no row, and
+The keys choose the algorithm, never the token: each one has its own kind of key, `none` has no row, and
 references to keys in a token (`jku`, `jwk`, `x5u`) are not read. An invalid token is refused, never treated as
 anonymous.
 """
@@ -145,7 +145,6 @@ class TokenRules:
     the rights come from elsewhere, so that a token with too many groups to list is no failure.
     """
 
-    algorithms: tuple[str, ...] = ("RS256", "ES256")
     issuer: str = ""
     audience: str | tuple[str, ...] = ""
     user_claim: str = "preferred_username"
@@ -159,17 +158,12 @@ class JwtIdentity:
     """Believes tokens signed with the keys of *keys*, or with *secret* (HS256)."""
 
     def __init__(self, rules: TokenRules, *, keys: JwkSet | None = None, secret: str = "") -> None:
-        """
-        Hold the rules and the keys.
-
-        A secret allows HS256 besides the algorithms of the rules. Raises: ValueError: no allowed algorithm has a key.
-        """
+        """Hold the rules and the keys. Raises: ValueError: there are none."""
         self._rules = rules
         self._keys = keys
         self._secret = secret
-        algorithms = (*rules.algorithms, "HS256") if secret else rules.algorithms
         kinds = [*(["oct"] if self._secret else []), *(["RSA", "EC", "OKP"] if self._keys else [])]
-        self._allowed = frozenset(name for name in algorithms if KINDS.get(name) in kinds)
+        self._allowed = frozenset(name for name, kind in KINDS.items() if kind in kinds)
         if not self._allowed:
             raise ValueError("no allowed algorithm has a key")
 
@@ -305,18 +299,9 @@ def _tokens(claims: Mapping[str, Any], path: str | None) -> tuple[str, ...]:
 
 
 KINDS: Mapping[str, str] = {
-    "RS256": "RSA",
-    "RS384": "RSA",
-    "RS512": "RSA",
-    "PS256": "RSA",
-    "PS384": "RSA",
-    "PS512": "RSA",
-    "ES256": "EC",
-    "ES384": "EC",
-    "ES512": "EC",
+    **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
+    **dict.fromkeys(("ES256", "ES384", "ES512"), "EC"),
+    **dict.fromkeys(("HS256", "HS384", "HS512"), "oct"),
     "EdDSA": "OKP",
-    "HS256": "oct",
-    "HS384": "oct",
-    "HS512": "oct",
 }
-"""Every algorithm that a setting may allow, and the kind of key it takes."""
+"""Signatures that are believed, and the kind of key that each needs: a shared secret those that begin with HS."""

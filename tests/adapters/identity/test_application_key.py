@@ -16,9 +16,7 @@ from datafari_rag.core.identity import VerifiedIdentity
 KEYS = ("first-key-of-an-app", "second-key-of-an-app")
 SECRET = "a-secret-that-both-programs-know"
 USER_HEADER = "X-OpenWebUI-User-Jwt"
-RULES = TokenRules(
-    algorithms=("HS256",), issuer="open-webui", user_claim="email", headers=(USER_HEADER,), tokens_claim=None
-)
+RULES = TokenRules(issuer="open-webui", user_claim="email", headers=(USER_HEADER,), tokens_claim=None)
 
 
 def user_token(email: str | None = "alice@example.org", secret: str = SECRET, **more: Any) -> str:
@@ -96,7 +94,6 @@ def test_a_right_key_does_not_heal_a_wrong_token() -> None:
 
 
 BOTH = TokenRules(
-    algorithms=("HS256",),
     user_claim="email",
     headers=("Authorization", USER_HEADER),
     tokens_claim=None,

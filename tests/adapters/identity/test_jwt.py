@@ -78,7 +78,7 @@ def ask(identity: JwtIdentity, text: str) -> VerifiedIdentity:
 
 @pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS256", "ES256", "EdDSA", "HS256"])
 def test_a_good_token_names_its_user_and_his_tokens(key_file: str, algorithm: str) -> None:
-    rules = TokenRules(algorithms=(algorithm,), issuer=RULES.issuer, audience=RULES.audience, domain="example.org")
+    rules = TokenRules(issuer=RULES.issuer, audience=RULES.audience, domain="example.org")
     secret = SECRET if algorithm == "HS256" else ""
     identity = JwtIdentity(rules, keys=JwkSet(key_file), secret=secret)
     assert ask(identity, token(algorithm)) == VerifiedIdentity(name="ann@example.org", claims=("s1", "s2"))
@@ -96,7 +96,7 @@ def test_a_token_without_key_id_finds_its_key(key_file: str) -> None:
 
 
 def test_a_short_secret_does_not_warn_at_each_request() -> None:
-    rules = TokenRules(algorithms=("HS256",))
+    rules = TokenRules()
     forged = base64.urlsafe_b64encode(b'{"alg":"HS256"}').rstrip(b"=") + b"."
     forged += base64.urlsafe_b64encode(json.dumps(claims()).encode()).rstrip(b"=")
     mark = base64.urlsafe_b64encode(hmac.new(b"short", forged, hashlib.sha256).digest()).rstrip(b"=")
@@ -135,7 +135,7 @@ FORGED = {
     "no algorithm": unsigned({}),
     "an algorithm that is a list": unsigned({"alg": ["RS256"]}),
     "the public key as secret": confused(),
-    "an algorithm that is not allowed": token("RS512"),
+    "an algorithm that is not allowed": token("HS256"),
     "the key of another kind": jwt.encode(claims(), EC_KEY, "ES256", headers={"kid": "r1"}),
     "another key under a known id": jwt.encode(claims(), NEW_RSA_KEY, "RS256", headers={"kid": "r1"}),
     "an unknown key id": token(headers={"kid": "r9"}),
@@ -228,13 +228,9 @@ def test_groups_that_the_token_leaves_out_are_a_failure_and_not_none(changes: di
         ask(JwtIdentity(TokenRules(), secret=SECRET), token("HS256", groups=None, **changes))
 
 
-@pytest.mark.parametrize(
-    ("rules", "secret"),
-    [(TokenRules(), ""), (TokenRules(algorithms=("HS256",)), ""), (TokenRules(algorithms=("none",)), "")],
-)
-def test_rules_without_a_key_refuse_to_be_built(rules: TokenRules, secret: str) -> None:
+def test_rules_without_a_key_refuse_to_be_built() -> None:
     with pytest.raises(ValueError, match="no allowed algorithm"):
-        JwtIdentity(rules, secret=secret)
+        JwtIdentity(TokenRules())
 
 
 @pytest.fixture
