@@ -179,7 +179,9 @@ class Runtime:
             clock=machine.monotonic,
             endpoint=host_of(settings.rag.api_endpoint),
             offload=self._aside,
-            reranker=EndpointReranker(settings, machine.monotonic) if settings.rerank.endpoint else None,
+            reranker=EndpointReranker(settings.rerank, settings.tls.rerank, machine.monotonic)
+            if settings.rerank.endpoint
+            else None,
             draw_page=self._draw_page,
         )
         # What was revoked in this process stays so, whatever else the file says.

@@ -44,13 +44,14 @@ from datafari_rag.core.events import (
     ModelFacts,
     Sources,
     Stopwatch,
+    UnsupportedPolicy,
     Waiting,
     taken_until,
 )
 from datafari_rag.core.evidence.answer import perhaps
 from datafari_rag.core.evidence.budget import Selected, answering_for
 from datafari_rag.core.evidence.gate import FEW
-from datafari_rag.core.model.prompt import Prompt, fitted
+from datafari_rag.core.model.prompt import Prompt, Window, fitted
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, planned, prompt_for, question_language_for
 from datafari_rag.core.search_request import Browse, SearchResult
@@ -127,7 +128,14 @@ def answer(
             passages = perhaps(prompt.sought or prompt.question, prompt.extracts, language=prompt.language)
             events: Generator[AnswerEvent, None, None] = _unproved(passages, prompt.extracts)
         else:
-            events = speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+            events = speak(
+                ask,
+                prompt,
+                rag=settings.rag,
+                policy=settings.answer.unsupported,
+                dependencies=dependencies,
+                stopwatch=stopwatch,
+            )
         began_s = dependencies.clock()
         with closing(events):
             for event in events:
@@ -157,7 +165,14 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
     prompt = bare_prompt_for(ask, model=settings.rag.model, nonce=dependencies.new_nonce())
     try:
         yield Sources(())
-        yield from speak(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        yield from speak(
+            ask,
+            prompt,
+            rag=settings.rag,
+            policy=settings.answer.unsupported,
+            dependencies=dependencies,
+            stopwatch=stopwatch,
+        )
     except RagError as error:
         yield Failed(error)
 
@@ -179,7 +194,7 @@ def fetch(
     field: str,
     user: User,
     *,
-    settings: Settings,
+    security: SecuritySettings,
     dependencies: Dependencies,
     index: str | None = None,
 ) -> Document | None:
@@ -189,7 +204,7 @@ def fetch(
     Without *index* the first index that has it counts, that of `solr.url` first. Raises: SearchError, NotAuthenticated.
     """
     retriever = dependencies.retriever if index is None else dependencies.indexes.get(index)
-    return None if retriever is None else retriever.fetch(document_id, field, _access(user, settings.security))
+    return None if retriever is None else retriever.fetch(document_id, field, _access(user, security))
 
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
@@ -235,7 +250,14 @@ def prepare(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenc
     reply, tried = result.result, result.tried
     ask = ask if result.last is None else replace(ask, search_text=result.last.question)
     stopwatch.lap("search")
-    selected = _selected(ask, reply.documents, language=asked_in, settings=settings, dependencies=dependencies)
+    selected = _selected(
+        ask,
+        reply.documents,
+        language=asked_in,
+        rag=settings.rag,
+        window=settings.window,
+        dependencies=dependencies,
+    )
     stopwatch.lap("passages")
     prompt, failure = None, None
     if selected.extracts:
@@ -314,16 +336,21 @@ def _fitted(prompt: Prompt, llm: LlmSettings, dependencies: Dependencies) -> Pro
 
 
 def _selected(
-    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, dependencies: Dependencies
+    ask: Ask,
+    documents: Sequence[Document],
+    *,
+    language: str,
+    rag: RagSettings,
+    window: Window,
+    dependencies: Dependencies,
 ) -> Selected:
     """Choose the passages; long texts in a worker thread, so that other answers continue."""
     texts = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
     chars = sum(map(len, texts)) + sum(len(document.text) for document in documents)
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
     count = dependencies.counter.count
-    window = settings.window
     window = replace(window, reserved=max(window.reserved, count(dependencies.instructions)))
-    choose = partial(answering_for, ask, documents, language=language, rag=settings.rag, window=window, count=count)
+    choose = partial(answering_for, ask, documents, language=language, rag=rag, window=window, count=count)
     return dependencies.offload(choose, chars)
 
 
@@ -335,10 +362,16 @@ def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
 
 
 def speak(
-    ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
+    ask: Ask,
+    prompt: Prompt,
+    *,
+    rag: RagSettings,
+    policy: UnsupportedPolicy,
+    dependencies: Dependencies,
+    stopwatch: Stopwatch,
 ) -> Generator[AnswerEvent, None, None]:
     """Yield the model's words without what would make a link, and without follow-up marks, then how it ended."""
-    output = ProvedOutput(prompt, OutputFilter(wants_followups=ask.wants_followups), settings.answer.unsupported)
+    output = ProvedOutput(prompt, OutputFilter(wants_followups=ask.wants_followups), policy)
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     facts: ModelFacts | None = None
     with closing(dependencies.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
@@ -357,13 +390,13 @@ def speak(
             if text:
                 yield Delta(text, facts)
     if ending.failure is not None:
-        log_model(ending, len(output.text), settings.rag)
+        log_model(ending, len(output.text), rag)
         yield Failed(ending.failure, ending.facts)
         return
     stopwatch.lap("model")
     units = proof_units(len(output.text) + output.waiting_chars, prompt.extracts)
     rest = dependencies.offload(output.end, units)
-    log_model(ending, len(output.text), settings.rag)
+    log_model(ending, len(output.text), rag)
     if rest:
         yield Delta(rest, ending.facts)
     if output.is_blank:

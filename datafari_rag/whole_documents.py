@@ -286,7 +286,14 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         instructions = whole.instructed_in(whole.SYNTHESIS, run.ask.language, of)
         question = run.ask.question or whole.TOGETHER
         prompt = run.prompt(question, extracts, instructions=instructions, language=language)
-        events = speak(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
+        events = speak(
+            run.ask,
+            prompt,
+            rag=run.settings.rag,
+            policy=run.settings.answer.unsupported,
+            dependencies=run.dependencies,
+            stopwatch=stopwatch,
+        )
         with closing(events):
             yield from (event for event in events if not isinstance(event, Waiting))
     else:
@@ -388,7 +395,7 @@ class WorkRun:
     def read(self, document_id: str) -> Document | None:
         """Return one document as this user may see it, else None. Raises: SearchError, NotAuthenticated."""
         field = STORED[self.settings.rag.solr_field]
-        return fetch(document_id, field, self.user, settings=self.settings, dependencies=self.dependencies)
+        return fetch(document_id, field, self.user, security=self.settings.security, dependencies=self.dependencies)
 
     def weighed(self, document: Document, language: str) -> WeighedText:
         """Return the sentences of *document* weighed, worked through aside when it is long."""

@@ -285,8 +285,8 @@ def test_plain_search_and_opening_run_under_the_same_filter() -> None:
     browse(Browse("x"), ANN, settings=Settings(), dependencies=dependencies)
 
     assert retriever.browsed[0][1].tokens == ("s1",)
-    assert fetch("doc-2", "exactContent", ANN, settings=Settings(), dependencies=dependencies) == FLIGHT
-    assert fetch("doc-9", "exactContent", ANN, settings=Settings(), dependencies=dependencies) is None
+    assert fetch("doc-2", "exactContent", ANN, security=Settings().security, dependencies=dependencies) == FLIGHT
+    assert fetch("doc-9", "exactContent", ANN, security=Settings().security, dependencies=dependencies) is None
 
 
 def test_a_document_of_a_megabyte_stays_within_the_settings_characters() -> None:

@@ -12,7 +12,8 @@ from statistics import pstdev
 from datafari_rag.adapters.http import TIMEOUTS, UNREADABLE, Client, Fault, Request
 from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.meaning.spread import PAIRS
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.addresses import Tls
+from datafari_rag.core.settings.table import RerankSettings
 from datafari_rag.core.text.cleaning import encodable
 
 MAX_REPLY_BYTES = 1_000_000
@@ -24,9 +25,9 @@ log = logging.getLogger(__name__)
 class EndpointReranker:
     """A `core.meaning.reranker.Reranker` over HTTP."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, rerank: RerankSettings, tls: Tls, clock: Callable[[], float]) -> None:
         """Remember where the endpoint is; nothing is opened yet."""
-        self._settings, self._options, self._clock = settings, settings.rerank.options, clock
+        self._rerank, self._tls, self._options, self._clock = rerank, tls, rerank.options, clock
         self._scale: tuple[bool, float] | None = None
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float] | RerankFailure:
@@ -68,7 +69,7 @@ class EndpointReranker:
         left_s = deadline - self._clock()
         if left_s <= 0:
             raise _failed(Fault.LATE, "")
-        rerank = self._settings.rerank
+        rerank = self._rerank
         headers = {"Content-Type": "application/json"}
         if rerank.token:
             headers["Authorization"] = f"Bearer {rerank.token}"
@@ -82,7 +83,7 @@ class EndpointReranker:
     @cached_property
     def _client(self) -> Client:
         try:
-            return Client(self._settings.rerank.endpoint, _failed, self._settings.tls.rerank)
+            return Client(self._rerank.endpoint, _failed, self._tls)
         except ValueError as error:
             # One of two sentences of ours.
             raise _failed(Fault.UNSENDABLE, str(error)) from error

@@ -188,7 +188,7 @@ def _reranker(settings: Settings) -> Sequence[Finding]:
         return ()
     subject = "reranker"
     (question, right), (_, wrong) = PAIRS[:2]
-    scores = EndpointReranker(settings, time.monotonic).scores(question, [wrong, right])
+    scores = EndpointReranker(settings.rerank, settings.tls.rerank, time.monotonic).scores(question, [wrong, right])
     if isinstance(scores, RerankFailure):
         return (Finding(subject, "problem", f"{scores.label}: {scores.log}", RERANK_ADVICE),)
     if scores[1] <= scores[0]:
@@ -579,7 +579,7 @@ def reason_for(document_id: str, user: User, settings: Settings, dependencies: D
     def is_seen(tokens: frozenset[str]) -> bool:
         reader = _with(user, tokens)
         return any(
-            fetch(document_id, field, reader, settings=settings, dependencies=dependencies) is not None
+            fetch(document_id, field, reader, security=settings.security, dependencies=dependencies) is not None
             for field in ("exactContent", "preview_content")
         )
 

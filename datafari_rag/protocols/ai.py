@@ -254,7 +254,9 @@ class AiAction:
                 turns += incoming.memory.recalled(conversation, has_own_history=bool(turns))
         elif conversation:
             state = {KEY: conversation}
-        return history_for(turns, question, incoming, settings, state=state, key="conversationId"), stored
+        return history_for(
+            turns, question, incoming, llm=settings.llm, chat=settings.chat, state=state, key="conversationId"
+        ), stored
 
     def _whole(
         self, one: tuple[str, ...], named: tuple[str, ...], restrictions: tuple[Restriction, ...]
@@ -309,11 +311,11 @@ class AiAction:
                     yield dated_event("error", self._error(event.error), context)
                     yield dated_event("stream.completed", {"status": "ERROR"}, context)
 
-    def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
+    def failure(self, error: RagError, rag: RagSettings) -> tuple[int, Json]:
         """Return HTTP status and body of a failure before the stream, or in place of the reply."""
         about_it = self._error(error)
         content = {"message": about_it["message"], "error": about_it}
-        return status_of(error, settings.rag), {"status": "ERROR", "content": content}
+        return status_of(error, rag), {"status": "ERROR", "content": content}
 
     def _first_phases(self, context: ReplyContext) -> Iterator[str]:
         """Yield the phases before anything is found, those of a conversation where there is one."""

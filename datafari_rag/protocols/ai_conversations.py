@@ -18,7 +18,7 @@ from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.dates import iso_at
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings
 from datafari_rag.protocols.ai import status_of
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import NOT_BLANK, about, read
@@ -85,11 +85,11 @@ def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | Non
     return {"status": "OK", "content": content}
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, Json]:
     """Return HTTP status and body of a failure."""
     code = ANONYMOUS_CODE if isinstance(error, NotAuthenticated) else error.code
     content = {"code": code, "label": error.label, "reason": error.reason}
-    return status_of(error, settings.rag), {"status": "ERROR", "content": content}
+    return status_of(error, rag), {"status": "ERROR", "content": content}
 
 
 def _messages(turn: StoredTurn, opened: OpenedConversation | None, root: str) -> Iterator[Json]:

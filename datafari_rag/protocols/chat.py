@@ -35,7 +35,7 @@ from datafari_rag.core.model.prompt import Window, checked
 from datafari_rag.core.query.plan import within
 from datafari_rag.core.search_request import CATEGORY_FIELD
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import ChatSettings, Settings
+from datafari_rag.core.settings.table import ChatSettings, LlmSettings, OpenaiSettings, RagSettings, Settings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
@@ -223,7 +223,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     record = read(ChatRequest, body, is_deep=True)
     *turns, question = _turns_in(record.messages)
     state, key = _state_in(body, settings.chat)
-    history = history_for(turns, question.text, incoming, settings, state=state, key=key)
+    history = history_for(turns, question.text, incoming, llm=settings.llm, chat=settings.chat, state=state, key=key)
     sent = (record.context or ChatContext()).overrides or {}
     wanted, sentences = _wanted(sent, settings)
     if any(turn.role == "system" for turn in turns):
@@ -292,8 +292,9 @@ def history_for(
     turns: Sequence[ChatMessage],
     question: str,
     incoming: Incoming,
-    settings: Settings,
     *,
+    llm: LlmSettings,
+    chat: ChatSettings,
     state: object = None,
     key: str = STATE_KEYS[0],
 ) -> tuple[ChatMessage, ...]:
@@ -307,12 +308,12 @@ def history_for(
         ContextTooLong: the question alone is larger than the model's window.
     """
     said: Sequence[ChatMessage] = [turn for turn in turns if turn.role != "system"]
-    if settings.chat.memory_enabled and conversations.is_ours(state):
-        limits = memory_limits(settings.chat)
+    if chat.memory_enabled and conversations.is_ours(state):
+        limits = memory_limits(chat)
         remembered = conversations.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
         said = said or remembered
-    left = checked(incoming.count_tokens(question), Window(settings.llm.context_window))
-    budget = min(settings.chat.limits.history_tokens, left // HISTORY_SHARE)
+    left = checked(incoming.count_tokens(question), Window(llm.context_window))
+    budget = min(chat.limits.history_tokens, left // HISTORY_SHARE)
     return within(said, budget_tokens=budget, count=incoming.count_tokens)
 
 
@@ -331,14 +332,14 @@ def _wanted(sent: Mapping[str, object], settings: Settings) -> tuple[Overrides, 
     for name in ("include_category", "exclude_category"):
         text_at(f"{_PATH}.{name}", getattr(record, name) or "")
     names = [name for name in SENTENCES if sent.get(name) is not None]
-    return record, {name: _sentence(name, sent[name], settings) for name in names}
+    return record, {name: _sentence(name, sent[name], settings.rag) for name in names}
 
 
-def _sentence(name: str, value: object, settings: Settings) -> str:
+def _sentence(name: str, value: object, rag: RagSettings) -> str:
     """Return what is said of an override: "In use" only of what reaches the search or the model."""
     if name not in IGNORED and (value is False or value == ""):
         return "Not requested."
-    rag, is_openai = settings.rag, settings.rag.template == "openai"
+    is_openai = rag.template == "openai"
     if name in _OF_MODEL and rag.api_endpoint == BUILTIN_MODEL:
         return "Not in use here: the built-in model quotes sentences from the documents."
     if name in ("suggest_followup_questions", "language") and not (is_openai or rag.add_instructions):
@@ -369,7 +370,7 @@ class ChatProtocol:
             raise BadRequest("stream must be true or false.", field="stream")
         return ask_of(incoming, settings, is_streamed=bool(is_streamed))
 
-    def softened(self, ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
+    def softened(self, ask: Ask, rag: RagSettings, openai: OpenaiSettings) -> tuple[type[RagError], ...]:
         """Return the failures that are answers here (contract §4)."""
         return NoDocuments, NoAnswer
 
@@ -412,7 +413,7 @@ class ChatProtocol:
                         ended = {"finish_reason": event.finish_reason, **ended, **_filtered(event.facts)}
                         yield self._line({}, context, **ended) | _copied(event.facts)
                 case _:  # Failed
-                    yield self.failure(event.error, context.settings)[1]
+                    yield self.failure(event.error, context.settings.rag)[1]
 
     def _line(self, delta: Json, reply_context: ReplyContext, /, **beside: object) -> Json:
         """Return a line with *delta* and what is *beside* it: bare, or as the one choice of a chunk."""
@@ -424,7 +425,7 @@ class ChatProtocol:
             "system_fingerprint": reply_context.facts.extras.get("system_fingerprint"),
         }
 
-    def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
+    def failure(self, error: RagError, rag: RagSettings) -> tuple[int, Json]:
         """Return the HTTP status, and the error as text or as an object with code and message."""
         about = {"code": error.label, "message": error.reason} if self.is_published else error.reason
         return status_of(error), {"error": about}

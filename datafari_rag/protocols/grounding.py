@@ -20,7 +20,7 @@ from datafari_rag.core.proof.checking import CheckedSentence, TextCheck
 from datafari_rag.core.proof.judging import NEAR, QUOTED, UNSUPPORTED, VERIFIED
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings
 from datafari_rag.protocols.chat_reply_parts import Json
 from datafari_rag.protocols.records import NOT_BLANK, DocumentId, about, distinct, read
 from datafari_rag.protocols.request import Incoming
@@ -193,7 +193,7 @@ def status_of(sentence: CheckedSentence, task: GroundingTask) -> str | None:
     return UNSUPPORTED if strength is not None and strength < task.threshold else sentence.status
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, Json]:
     """Return an error as Google's services have it, with our label; the code is the HTTP status."""
     status = _STATUSES.get(error.code, "INVALID_ARGUMENT" if error.code < 500 else "UNAVAILABLE")
     named = {} if error.field is None else {"field": error.field}

@@ -18,7 +18,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.select_parameters import merged, read
-from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.settings.table import RagSettings, Settings, fields_of
 from datafari_rag.protocols.chat_reply_parts import dated_event, partial, proofs, thought
 from datafari_rag.protocols.records import text_at
 from datafari_rag.protocols.request import Incoming, ReplyContext
@@ -105,9 +105,9 @@ def written(event: Event, sources: Sources, context: ReplyContext) -> Iterator[t
             yield "stream.completed", {"status": "ERROR"}
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, dict[str, object]]:
     """Return the envelope of a failure, nested as RagAPI's example has it; HTTP 200 unless `rag.reply` says."""
-    status = error.code if settings.rag.reply_http_errors else 200
+    status = error.code if rag.reply_http_errors else 200
     return status, {"status": "ERROR", "content": {"error": _error(error)}}
 
 

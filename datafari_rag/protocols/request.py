@@ -10,7 +10,7 @@ from datafari_rag.core.answer.conversations import NO_SIGNING, Signing
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.errors import NotAllowed, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Finished, KeptTurn, ModelFacts
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings, Settings
 from datafari_rag.core.text.sizes import estimate
 
 Params = Mapping[str, tuple[str, ...]]
@@ -102,7 +102,7 @@ class Task:
     answer: str
 
 
-Failure = Callable[[RagError, Settings], tuple[int, Mapping[str, object]]]
+Failure = Callable[[RagError, RagSettings], tuple[int, Mapping[str, object]]]
 
 
 class Questionless:

@@ -19,7 +19,7 @@ from datafari_rag.core.events import Sources
 from datafari_rag.core.proof.labels import file_name, title_of
 from datafari_rag.core.proof.links import target_of
 from datafari_rag.core.query.filter_queries import facets_of
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings, Settings
 from datafari_rag.protocols.chat_reply_parts import Json, partial
 from datafari_rag.protocols.mcp.tools import Filters, restrictions_of
 from datafari_rag.protocols.openai.renderings import nodes_of
@@ -96,7 +96,7 @@ def reply(record: RetrieveRequest, sources: Sources, settings: Settings, *, is_a
     return {"passages": fitting, "foundBy": sources.found_by, "language": sources.language, **partial(sources)}
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, Json]:
     """Return an error with its code as HTTP status."""
     named = {} if error.field is None else {"field": error.field}
     return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label, **named}}

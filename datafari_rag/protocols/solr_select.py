@@ -12,7 +12,7 @@ from datafari_rag.core.proof.links import is_target, target_of
 from datafari_rag.core.query.plan import ReplyRoom
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.search_request import Browse, Fields
-from datafari_rag.core.settings.table import Settings, SolrSettings, fields_of
+from datafari_rag.core.settings.table import RagSettings, Settings, SolrSettings, fields_of
 from datafari_rag.core.text.cleaning import is_unicode, without_invisible
 from datafari_rag.core.text.language import detect
 from datafari_rag.protocols.request import Incoming
@@ -85,6 +85,6 @@ def _each(value: object, change: Callable[[str], str]) -> object:
     return [change(text) if isinstance(text, str) else text for text in value] if isinstance(value, list) else value
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, dict[str, object]]:
     """Return `{"error": {"code", "msg"}}` with the code as HTTP status."""
     return error.code, {"error": {"code": error.code, "msg": error.reason}}

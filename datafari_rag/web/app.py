@@ -154,7 +154,7 @@ def admit(request: Request, turn: Turn, gate: Gate) -> None:
     if query.count("&") >= MAX_PAIRS:
         raise TooManyValues.of("the query", MAX_PAIRS)
     if request.url_rule is not None and gate.is_counted and not cors.is_preflight(request):
-        turn.worker.limits.check_address(settings, turn.incoming.headers, turn.peer)
+        turn.worker.limits.check_address(settings.server, settings.security, turn.incoming.headers, turn.peer)
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("This service does not accept compressed bodies.")
     limits = [settings.server.limits.body_bytes]

@@ -14,7 +14,7 @@ from flask import Response
 from datafari_rag.core.errors import InvalidSignIn, NotAuthenticated, RagError
 from datafari_rag.core.events import ModelFacts, Support
 from datafari_rag.core.model.replies import header_value
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings
 
 Encode = Callable[[Mapping[str, object]], bytes]
 
@@ -36,7 +36,7 @@ def size_of(value: object) -> int:
     return len(plain({"": value}))
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, dict[str, object]]:
     """
     Return `{"error": {"code", "label", "reason"}}` with the code as HTTP status (contract §2).
 

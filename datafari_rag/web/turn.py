@@ -25,7 +25,7 @@ from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Failed, Finis
 from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import OpenaiSettings, RagSettings, Settings
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import Incoming, PassThrough, Questionless, ReplyContext, Task
 from datafari_rag.web.ops import request_context
@@ -54,7 +54,7 @@ class Dialect(Protocol):
     def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task: ...  # noqa: D102 # protocols/__init__ says it
     def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]: ...  # noqa: D102 # as above
     def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]: ...  # noqa: D102 # as above
-    def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]: ...  # noqa: D102 # as above
+    def failure(self, error: RagError, rag: RagSettings) -> tuple[int, Mapping[str, object]]: ...  # noqa: D102 # as above
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class DialectRoute:
     encoding: Encoding
     accepts: Callable[[Incoming], bool] | None = None
     """Whether this row serves a request to a path that several rows share; None takes all."""
-    softened: Callable[[Ask, Settings], tuple[type[RagError], ...]] | None = None
+    softened: Callable[[Ask, RagSettings, OpenaiSettings], tuple[type[RagError], ...]] | None = None
     """How this dialect writes some failures as answers; None writes all as failures."""
     relay: Callable[[Turn, PassThrough], Response] | None = None
     """How a request is answered that goes to the model as it came; None where no dialect asks for that."""
-    fallback: Callable[[Incoming, Settings], PassThrough | None] | None = None
+    fallback: Callable[[Incoming, RagSettings, OpenaiSettings], PassThrough | None] | None = None
     """What is passed through when no document was found; None is nothing."""
     begins_at_once: bool = False
     """Whether a stream begins before anything is known: its failures are events then, and no HTTP status."""
@@ -269,7 +269,7 @@ class Turn:
         share = None if good.support is None else good.support.share
         took_ms = total_ms if is_good else None
         ended = FinishedRequest(row.name, outcome, self.facts, good.timings_ms, took_ms, share, self.reranking)
-        self.worker.metrics.count(ended, self.settings)
+        self.worker.metrics.count(ended, self.settings.rag, self.settings.llm)
         self.worker.metrics.freshness.note_documents(self.extracts, now_s=self.now_s)
         if row.is_question and self.task is None and self.is_admitted and self.snapshot.audit is not None:
             usage = self.facts.extras.get("usage")
@@ -314,7 +314,7 @@ class Turn:
         row = self.row
         if row.page is not None and not wants_json():
             return with_error_headers(error, row.page(self, error))
-        status, said = row.dialect.failure(error, self.settings)
+        status, said = row.dialect.failure(error, self.settings.rag)
         status = error.code if not self.is_read and error.code in OF_HTTP else status
         return with_error_headers(error, json_response(row.encoding.whole(said), status))
 

@@ -50,7 +50,7 @@ def reranker_at(
         rerank_options=RerankOptions(model, timeout_s),
         tls=TlsByServer(rerank=tls),
     )
-    return EndpointReranker(settings, clock or time.monotonic)
+    return EndpointReranker(settings.rerank, settings.tls.rerank, clock or time.monotonic)
 
 
 def asked_of(answer: Callable[[Asked], Reply], **options: Any) -> tuple[Any, list[Asked]]:

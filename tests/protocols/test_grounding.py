@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_refused_and_named(body: object, error: type[RagErr
     ],
 )
 def test_an_error_has_googles_shape(error: RagError, status: str) -> None:
-    code, body = failure(error, Settings())
+    code, body = failure(error, Settings().rag)
     told: Any = json.loads(json.dumps(body))["error"]
     assert (code, told["code"], told["status"], told["label"]) == (error.code, error.code, status, error.label)
     assert told.get("field") == error.field

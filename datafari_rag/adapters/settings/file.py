@@ -24,7 +24,7 @@ import javaproperties
 from datafari_rag.core.access import BadUsers, users_in
 from datafari_rag.core.settings.checks import Row
 from datafari_rag.core.settings.parsing import ALIASES, Entry, Problem, bad_value, lint
-from datafari_rag.core.settings.table import BY_KEY, Settings
+from datafari_rag.core.settings.table import BY_KEY, AuditSettings, ChatSettings, SecuritySettings, Settings
 
 INSTRUCTIONS = "rag-instructions.txt"
 
@@ -139,7 +139,10 @@ def snapshot_of(
     settings, problems = lint(used, resolve=source.resolve, folder=str(source.folder))
     instructions, failures = source.instructions()
     lines = {entry.key: entry.line for entry in entries}
-    places = (Problem(key, f"{key}: {why}", line=lines.get(key, 0)) for key, why in unusable(settings))
+    places = (
+        Problem(key, f"{key}: {why}", line=lines.get(key, 0))
+        for key, why in unusable(settings.audit, settings.chat, settings.security)
+    )
     told = sorted((*problems, *source.too_open(entries, name), *places, *failures), key=lambda one: one.line)
     written = {ALIASES.get(entry.key, entry.key): entry.value for entry in used}
     return SettingsSnapshot(settings, tuple(told), instructions, name, source.watched, written)
@@ -309,12 +312,11 @@ class SettingsFile:
         return snapshot_of(self.path, environ=self._environ, overrides=self._overrides)
 
 
-def unusable(settings: Settings) -> Iterator[tuple[str, str]]:
+def unusable(audit: AuditSettings, chat: ChatSettings, security: SecuritySettings) -> Iterator[tuple[str, str]]:
     """Yield the key and one sentence for each file or folder that cannot be written or read as it has to be."""
-    for key, folder in (("audit.folder", settings.audit.folder), ("chat.store.folder", settings.chat.store_folder)):
+    for key, folder in (("audit.folder", audit.folder), ("chat.store.folder", chat.store_folder)):
         if folder and not is_writable_folder(Path(folder)):
             yield key, f"This account cannot write to the folder {folder}."
-    security = settings.security
     if security.mode == "tokens" and security.tokens == "file" and (path := security.tokens_file):
         try:
             users_in(Path(path).read_bytes())

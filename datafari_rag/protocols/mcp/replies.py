@@ -20,7 +20,7 @@ from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources,
 from datafari_rag.core.proof.checking import CheckedSentence
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import target_of
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import RagSettings, Settings
 from datafari_rag.core.text.sizes import cut_at, longest_prefix
 from datafari_rag.protocols.chat_reply_parts import Json, citation, of_work, partial, proofs
 from datafari_rag.protocols.mcp.messages import (
@@ -242,7 +242,7 @@ class AnswerCall:
                     return
             yield progress("" if token is None else token, count, message)
 
-    def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
+    def failure(self, error: RagError, rag: RagSettings) -> tuple[int, Json]:
         """Return HTTP status and body of a failure, before or instead of the result."""
         return failed(error, self.request)
 

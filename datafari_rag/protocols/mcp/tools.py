@@ -140,7 +140,9 @@ class AnswerArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noq
         return Ask(
             question=text_at("question", self.question),
             accept_language=incoming.headers.get("accept-language"),
-            history=history_for([ChatMessage(*turn) for turn in said], self.question, incoming, settings),
+            history=history_for(
+                [ChatMessage(*turn) for turn in said], self.question, incoming, llm=settings.llm, chat=settings.chat
+            ),
             effort=effort,
             ignored=unread,
             is_streamed=is_streamed,

@@ -32,7 +32,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import OpenaiSettings, RagSettings, Settings
 from datafari_rag.protocols.chat import MAX_MESSAGES, SearchSteps, body_of, read_steps
 from datafari_rag.protocols.chat_reply_parts import Json, completion_head, proofs
 from datafari_rag.protocols.openai.renderings import failure as failure
@@ -241,11 +241,11 @@ def asked(
     )
 
 
-def unheeded(names: Iterable[str], settings: Settings) -> tuple[str, ...]:
+def unheeded(names: Iterable[str], rag: RagSettings) -> tuple[str, ...]:
     """Return which of the parameters *names* the model does not take: the built-in one takes none of them."""
-    if settings.rag.api_endpoint == BUILTIN_MODEL:
+    if rag.api_endpoint == BUILTIN_MODEL:
         return tuple(names)
-    is_openai = settings.rag.template == "openai"
+    is_openai = rag.template == "openai"
     return () if is_openai else tuple(name for name in names if name not in (*_OF_EVERY_MODEL, "max_output_tokens"))
 
 
@@ -383,17 +383,17 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
         raise NoSuchIndex(f"No such index: '{index[:_MAX_SHOWN]}' exists.", field="index_name")
     ours = our_model(routed.model, settings.openai)
     if index is None and ours is None:
-        return _passed(body, settings)
+        return _passed(body, settings.rag, settings.openai)
     _check_n(body.get("n"))
     messages = _messages_of(body)
     left_out = (*(name for name in TOOLS if body.get(name)), *_unread_in(messages))
     if ours is None and left_out:
-        return _passed(body, settings)
+        return _passed(body, settings.rag, settings.openai)
     # The other name is not even looked at where max_tokens is there.
     doubled = {"max_completion_tokens": None} if body.get("max_tokens") is not None else {}
     record = read_steps(CompletionRequest, {**body, **doubled})
     sent = [name for name in (*_OF_EVERY_MODEL, *SENT_ON) if body.get(name) is not None]
-    unread = unheeded((name for name in sent if name != "stream_options"), settings)
+    unread = unheeded((name for name in sent if name != "stream_options"), settings.rag)
     noted = (*left_out, *unknown_names(CompletionRequest, body)[:_MAX_NOTED], *unread)
     is_plain = ours is not None and index is None and routed.context_token_ratio is None
     return asked(
@@ -411,17 +411,17 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
     )
 
 
-def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
+def fallback(incoming: Incoming, rag: RagSettings, openai: OpenaiSettings) -> PassThrough | None:
     """Return the client's own request when nothing relevant was found, None when that must not be passed through."""
     body = body_of(incoming)
     # Without the documents that were named, an answer would be made from none of them.
     is_named = body.get("documents") is not None
-    if is_named or our_model(body.get("model"), settings.openai) is not None or not may_pass_through(settings):
+    if is_named or our_model(body.get("model"), openai) is not None or not may_pass_through(rag, openai):
         return None
     return _pass_through(body)
 
 
-def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
+def softened(ask: Ask, rag: RagSettings, openai: OpenaiSettings) -> tuple[type[RagError], ...]:
     """
     Return the failures that are answers here.
 
@@ -429,7 +429,7 @@ def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
     """
     if _style_of(ask).model is not None:
         return NoDocuments, NoAnswer
-    return () if may_pass_through(settings) and ask.documents is None else (NoDocuments,)
+    return () if may_pass_through(rag, openai) and ask.documents is None else (NoDocuments,)
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
@@ -478,7 +478,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 if "usage" in common:
                     yield {**common, "usage": event.facts.extras.get("usage")}
             case _:  # Failed
-                yield failure(event.error, context.settings)[1]
+                yield failure(event.error, context.settings.rag)[1]
 
 
 def _nested(finished: Finished, base: str) -> list[Json]:
@@ -499,10 +499,10 @@ def relayed_chunk(chunk: Mapping[str, object]) -> Mapping[str, object]:
     return relayed(chunk) if is_last else chunk
 
 
-def _passed(body: Mapping[str, object], settings: Settings) -> PassThrough:
-    if not may_pass_through(settings):
+def _passed(body: Mapping[str, object], rag: RagSettings, openai: OpenaiSettings) -> PassThrough:
+    if not may_pass_through(rag, openai):
         name = body.get("model")
-        if isinstance(name, str) and name and name not in upstream_names(settings) and not body.get("index_name"):
+        if isinstance(name, str) and name and name not in upstream_names(rag) and not body.get("index_name"):
             raise NoSuchModel.named(name)
         raise NotAllowed(_NOT_PASSED)
     return _pass_through(body)

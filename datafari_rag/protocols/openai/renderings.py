@@ -15,7 +15,7 @@ from datafari_rag.core.errors import ContextTooLong, NoSuchModel, RagError, Refu
 from datafari_rag.core.proof.labels import title_of
 from datafari_rag.core.proof.links import document_link, passage_link, target_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import OpenaiSettings, Settings
+from datafari_rag.core.settings.table import OpenaiSettings, RagSettings
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.language import sentence_in
 from datafari_rag.protocols.chat_reply_parts import Json, status_of
@@ -173,43 +173,43 @@ def our_model(name: object, openai: OpenaiSettings) -> OurModel | None:
     return OurModel(name, index)
 
 
-def may_pass_through(settings: Settings) -> bool:
+def may_pass_through(rag: RagSettings, openai: OpenaiSettings) -> bool:
     """Say whether requests may go to the model as they came; some models cannot be called that way."""
-    is_openai = settings.rag.template == "openai" and settings.rag.api_endpoint != BUILTIN_MODEL
-    return settings.openai.client_passthrough and is_openai
+    is_openai = rag.template == "openai" and rag.api_endpoint != BUILTIN_MODEL
+    return openai.client_passthrough and is_openai
 
 
-def upstream_names(settings: Settings) -> tuple[str, ...]:
+def upstream_names(rag: RagSettings) -> tuple[str, ...]:
     """Return the names that are known of the model's own server."""
-    return (settings.rag.model,) if settings.rag.model else ()
+    return (rag.model,) if rag.model else ()
 
 
-def listed(settings: Settings, *, created_s: int) -> Json:
+def listed(rag: RagSettings, openai: OpenaiSettings, *, created_s: int) -> Json:
     """Return the models that may be requested, and the names of the indexes."""
-    data = [_described(name, created_s) for name in dict.fromkeys(_names(settings))]
-    return {"object": "list", "data": data, "indexes": list(settings.openai.indexes)}
+    data = [_described(name, created_s) for name in dict.fromkeys(_names(rag, openai))]
+    return {"object": "list", "data": data, "indexes": list(openai.indexes)}
 
 
-def model_row(name: str, settings: Settings, *, created_s: int) -> Json:
+def model_row(name: str, rag: RagSettings, openai: OpenaiSettings, *, created_s: int) -> Json:
     """Return one model. Raises: NoSuchModel, where the list does not have it."""
-    if our_model(name, settings.openai) is None and name not in _names(settings):
+    if our_model(name, openai) is None and name not in _names(rag, openai):
         raise NoSuchModel.named(name)
     return _described(name, created_s)
 
 
-def _names(settings: Settings) -> Iterator[str]:
+def _names(rag: RagSettings, openai: OpenaiSettings) -> Iterator[str]:
     yield OUR_MODEL
-    main = next((name for name, address in settings.openai.indexes.items() if not address), None)
-    yield from (f"{OUR_MODEL}/{name}" for name in settings.openai.indexes if name != main)
-    if may_pass_through(settings):
-        yield from upstream_names(settings)
+    main = next((name for name, address in openai.indexes.items() if not address), None)
+    yield from (f"{OUR_MODEL}/{name}" for name in openai.indexes if name != main)
+    if may_pass_through(rag, openai):
+        yield from upstream_names(rag)
 
 
 def _described(name: str, created_s: int) -> Json:
     return {"id": name, "object": "model", "created": created_s, "owned_by": "datafari_rag"}
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, Json]:
     """Return the HTTP status and the error as OpenAI's clients read it; the model's own words where it refused."""
     if isinstance(error, RefusedByModel):
         refusal = error.refusal

@@ -22,7 +22,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoAnswer, NoDocuments, NoSuchModel, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.proof.labels import title_of
-from datafari_rag.core.settings.table import ChatSettings, Settings
+from datafari_rag.core.settings.table import ChatSettings, OpenaiSettings, RagSettings, Settings
 from datafari_rag.protocols.chat import MAX_MESSAGES, body_of, read_steps
 from datafari_rag.protocols.chat_reply_parts import Json, memory_limits, proofs
 from datafari_rag.protocols.openai.chat_completions import (
@@ -257,7 +257,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         "top_p": record.top_p,
         "text.format": form,
     }
-    unread = unheeded((name for name, value in sent.items() if value is not None), settings)
+    unread = unheeded((name for name, value in sent.items() if value is not None), settings.rag)
     sampling = {"top_p": body.get("top_p"), "response_format": form}
     named = (name for name in body if name in WITHOUT_EFFECT)
     of_text = (f"text.{name}" for name in unknown_names(ResponseText, body.get("text")))
@@ -275,7 +275,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     )
 
 
-def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
+def softened(ask: Ask, rag: RagSettings, openai: OpenaiSettings) -> tuple[type[RagError], ...]:
     """Return the failures that are answers here (contract §4)."""
     return NoDocuments, NoAnswer
 

@@ -79,10 +79,13 @@ def verdict_on(document_id: str, question: str, user: User, turn: Turn) -> Verdi
     """Return why the answer to *question* is made of the document, or is not, as *user* sees it. Raises: RagError."""
     settings, dependencies = turn.settings, turn.snapshot.dependencies
     field = STORED[settings.rag.solr_field]
-    if fetch(document_id, field, user, settings=settings, dependencies=dependencies) is None:
+    if fetch(document_id, field, user, security=settings.security, dependencies=dependencies) is None:
         return Verdict("not found")
     other = _named_user(turn)
-    if other is not None and fetch(document_id, field, other, settings=settings, dependencies=dependencies) is None:
+    if (
+        other is not None
+        and fetch(document_id, field, other, security=settings.security, dependencies=dependencies) is None
+    ):
         return Verdict("not readable")
     # A plan of the model's would be another one with each call.
     effort: Effort | None = "minimal" if settings.rag.effort == "low" else None

@@ -62,7 +62,8 @@ def answer_of(turn: Turn) -> Response:
         try:
             return _streamed(turn, read) if read.is_streamed else _whole(turn, read)
         except NoDocuments:
-            passed = row.fallback(turn.incoming, turn.settings) if row.fallback is not None else None
+            settings, fallback = turn.settings, row.fallback
+            passed = None if fallback is None else fallback(turn.incoming, settings.rag, settings.openai)
             if passed is None:
                 raise
             read = passed
@@ -119,7 +120,11 @@ def events_of(turn: Turn, ask: Ask) -> Generator[Event, None, None]:
     held back until the first words. A defect becomes a failure with an id, so that no stream ends without saying why.
     """
     limits, row, memory = turn.settings.server.limits, turn.row, turn.incoming.memory
-    softened = row.softened(ask, turn.settings) if row.softened is not None and turn.task is None else ()
+    softened = (
+        row.softened(ask, turn.settings.rag, turn.settings.openai)
+        if row.softened is not None and turn.task is None
+        else ()
+    )
     held, is_held, has_words = list[Event](), bool(softened), False
     try:
         with ExitStack() as place, closing(_source(turn, ask)) as source:

@@ -86,7 +86,7 @@ def _read(turn: Turn) -> tuple[Document, Span]:
         # Snippets are stored nowhere: what they were cut from is opened.
         STORED["highlighting"] if field == HIGHLIGHTING else field,
         turn.user(),
-        settings=snapshot.settings,
+        security=snapshot.settings.security,
         dependencies=snapshot.dependencies,
         index=incoming.param("index"),
     )

@@ -66,7 +66,7 @@ def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> 
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
     field = STORED[settings.rag.solr_field]
-    by_id = {name: fetch(name, field, user, settings=settings, dependencies=dependencies) for name in ids}
+    by_id = {name: fetch(name, field, user, security=settings.security, dependencies=dependencies) for name in ids}
     missing = [name for name, document in by_id.items() if document is None]
     return [document for document in by_id.values() if document is not None], missing
 

@@ -90,7 +90,9 @@ def _search(call: Call) -> Json:
 def _fetch(call: Call) -> Json:
     turn, wanted = call.turn, call.message.arguments(FetchArguments)
     field = wanted.field or STORED[turn.settings.rag.solr_field]
-    document = fetch(wanted.id, field, turn.user(), settings=turn.settings, dependencies=turn.snapshot.dependencies)
+    document = fetch(
+        wanted.id, field, turn.user(), security=turn.settings.security, dependencies=turn.snapshot.dependencies
+    )
     if document is None:
         # One sentence for what is not there and for what is not theirs, without the id.
         raise NotFound("There is no document with this id.")

@@ -28,7 +28,11 @@ def models(turn: Turn) -> Response:
     if not is_known and settings.security.anonymous == "refuse":
         raise NotAuthenticated
     name, now_s = (request.view_args or {}).get("name"), int(turn.now_s)
-    body = listed(settings, created_s=now_s) if name is None else model_row(name, settings, created_s=now_s)
+    body = (
+        listed(settings.rag, settings.openai, created_s=now_s)
+        if name is None
+        else model_row(name, settings.rag, settings.openai, created_s=now_s)
+    )
     return json_response(plain(body))
 
 
@@ -63,7 +67,7 @@ def relay(turn: Turn, passed: PassThrough) -> Response:
         response = stream(
             turn,
             _lines(turn, chain((first,), chunks)),
-            broken=lambda error: [failure(error, turn.settings)[1]],
+            broken=lambda error: [failure(error, turn.settings.rag)[1]],
             close=chunks.close,
         )
     else:
@@ -83,4 +87,4 @@ def _lines(turn: Turn, chunks: Iterator[RelayedChunk]) -> Iterator[Mapping[str, 
         turn.facts = chunk.facts
         turn.ending = Finished("") if chunk.failure is None else Failed(chunk.failure)
         if chunk.failure is not None:
-            yield failure(chunk.failure, turn.settings)[1]
+            yield failure(chunk.failure, turn.settings.rag)[1]

@@ -24,7 +24,7 @@ from datafari_rag.core.errors import AuthorityError, ModelError, RagError, Searc
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import LlmSettings, RagSettings
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
@@ -122,7 +122,7 @@ class Metrics:
         """Call *listener* with dialect and outcome at the end of each answer from now on."""
         self._listeners.append(listener)
 
-    def count(self, ended: FinishedRequest, settings: Settings) -> None:
+    def count(self, ended: FinishedRequest, rag: RagSettings, llm: LlmSettings) -> None:
         """Count one finished answer with its times and tokens, and its model where one was reached."""
         self._answers(ended.dialect, ended.outcome).inc()
         self._on_outcome(ended.outcome)
@@ -139,7 +139,7 @@ class Metrics:
         facts = ended.facts
         if facts.name is None and not ended.outcome.startswith("model"):
             return
-        model = model_label(facts.name or settings.rag.model, settings)
+        model = model_label(facts.name or rag.model, rag, llm)
         self._models(model, ended.outcome).inc()
         self._tries(model).inc(facts.tries)
         usage = facts.extras.get("usage")
@@ -195,11 +195,9 @@ def coarse_s(took_ms: float) -> float:
     return max(1, math.ceil(took_ms / (1000 * STEP_S))) * STEP_S
 
 
-def model_label(name: str, settings: Settings) -> str:
+def model_label(name: str, rag: RagSettings, llm: LlmSettings) -> str:
     """Return the configured name that *name* is or is a version of ("gpt-4o" for "gpt-4o-2024-08-06"), else other."""
-    models = {settings.rag.model, BUILTIN_MODEL, *(address.partition("#")[2] for address in settings.llm.fallback)} - {
-        ""
-    }
+    models = {rag.model, BUILTIN_MODEL, *(address.partition("#")[2] for address in llm.fallback)} - {""}
     fits = [family for family in models if name == family or name.startswith(f"{family}-")]
     return max(fits, key=len, default=OTHER)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from datafari_rag.core.errors import Overloaded, TooManyRequests
 from datafari_rag.core.identity import client_address, counted_address, networks
-from datafari_rag.core.settings.table import SecuritySettings, ServerSettings, Settings
+from datafari_rag.core.settings.table import SecuritySettings, ServerSettings
 
 WINDOW_S = 60.0
 
@@ -105,7 +105,9 @@ class RateLimits:
         """Open nothing yet."""
         self._counters = SharedCounters(folder / "rates" if folder else None, clock=clock)
 
-    def check_address(self, settings: Settings, headers: Mapping[str, str], peer: str) -> None:
+    def check_address(
+        self, server: ServerSettings, security: SecuritySettings, headers: Mapping[str, str], peer: str
+    ) -> None:
         """
         Count one request of the address it came from; behind a trusted proxy that is the proxy's `X-Forwarded-For`.
 
@@ -114,8 +116,8 @@ class RateLimits:
         Raises:
             TooManyRequests: more than `server.rate.client`, with the seconds until the next minute.
         """
-        if settings.server.rate.client > 0:
-            self._hit("address", address_of(settings.security, headers, peer), settings.server.rate.client)
+        if server.rate.client > 0:
+            self._hit("address", address_of(security, headers, peer), server.rate.client)
 
     def check_user(self, server: ServerSettings, name: str | None) -> None:
         """

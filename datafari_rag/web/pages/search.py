@@ -146,7 +146,7 @@ def _answer_and_hits(turn: Turn, reader: PageReader, arguments: Arguments) -> di
         turn.finish(error)
         title, hint = title_and_hint(error.label, reader.translate)
         failure = {"label": error.label, "title": title, "hint": hint, "reason": error.reason}
-        said = orjson.dumps(search_dialect.failure(error, turn.settings)[1]).decode()
+        said = orjson.dumps(search_dialect.failure(error, turn.settings.rag)[1]).decode()
         return {**hits, "failure": failure, "answer_json": said}
     return {**hits, **_answer(turn, search_dialect.content_of(whole, context_of(turn, ask)), whole.finished, reader)}
 

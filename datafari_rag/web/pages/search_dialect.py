@@ -18,7 +18,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, AnswerEvent, Finished, Sources, Waiting
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.select_parameters import read
-from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.settings.table import RagSettings, Settings, fields_of
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.chat import ask_of
 from datafari_rag.protocols.chat_reply_parts import dated_event
@@ -76,6 +76,6 @@ def stream(events: Iterator[AnswerEvent], context: ReplyContext) -> Iterator[dic
             yield dated_event(kind, data, context)
 
 
-def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+def failure(error: RagError, rag: RagSettings) -> tuple[int, dict[str, object]]:
     """Return the failure under its own status."""
     return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label}}

@@ -91,8 +91,8 @@ def test_the_query_names_one_conversation_or_all() -> None:
 )
 def test_a_failure_has_datafaris_shape(error: RagError, status: int, code: int) -> None:
     content = {"code": code, "label": error.label, "reason": error.reason}
-    assert conversations.failure(error, Settings()) == (status, {"status": "ERROR", "content": content})
-    assert conversations.failure(error, settings_with(rag_reply_http_errors=True))[0] == error.code
+    assert conversations.failure(error, Settings().rag) == (status, {"status": "ERROR", "content": content})
+    assert conversations.failure(error, settings_with(rag_reply_http_errors=True).rag)[0] == error.code
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ SETTINGS = Settings()
 def test_a_failure_has_its_label_and_says_what_it_was(
     action: str, error: RagError, status: int, code: str, label: str
 ) -> None:
-    got, body = ACTIONS[action].failure(error, SETTINGS)
+    got, body = ACTIONS[action].failure(error, SETTINGS.rag)
     content = body["content"]
     assert isinstance(content, dict)
     told = content["error"]

@@ -248,7 +248,7 @@ def ours(*messages: object, **more: object) -> dict[str, object]:
 def test_what_the_caller_did_wrong_has_openais_code(body: object, kind: type[RagError], code: str) -> None:
     with pytest.raises(kind) as refused:
         openai.parse(incoming(body), SETTINGS)
-    told: Any = openai.failure(refused.value, SETTINGS)[1]
+    told: Any = openai.failure(refused.value, SETTINGS.rag)[1]
     assert told["error"]["code"] == code
 
 

@@ -125,7 +125,7 @@ def test_it_is_refused_by_its_name(body: dict[str, object], kind: type[RagError]
     with pytest.raises(kind) as refused:
         read(**body)
     assert refused.value.field == field
-    status, _ = responses.failure(refused.value, SETTINGS)
+    status, _ = responses.failure(refused.value, SETTINGS.rag)
     assert status in (400, 404)
 
 

@@ -29,7 +29,7 @@ def refusals(times: int, check: Callable[[], None]) -> int:
 def test_no_limit_refuses_nobody() -> None:
     limits, settings = RateLimits(), Settings()
     assert refusals(1000, lambda: limits.check_user(settings.server, "ann")) == 0
-    assert refusals(1000, lambda: limits.check_address(settings, {}, "192.0.2.1")) == 0
+    assert refusals(1000, lambda: limits.check_address(settings.server, settings.security, {}, "192.0.2.1")) == 0
 
 
 def test_a_user_has_his_own_count_and_the_anonymous_none() -> None:
@@ -55,15 +55,23 @@ def test_a_user_and_an_address_of_one_name_are_two() -> None:
     limits = RateLimits(clock=Clock())
     settings = settings_with(server_rate=RequestRates(user=1, client=1))
     limits.check_user(settings.server, "192.0.2.1")
-    assert refusals(1, lambda: limits.check_address(settings, {}, "192.0.2.1")) == 0
+    assert refusals(1, lambda: limits.check_address(settings.server, settings.security, {}, "192.0.2.1")) == 0
     assert refusals(1, lambda: limits.check_user(settings.server, "192.0.2.1")) == 1
 
 
 def test_behind_a_trusted_proxy_each_client_has_its_count() -> None:
     limits, settings = RateLimits(clock=Clock()), settings_with(server_rate=RequestRates(client=1))
     for client in ("192.0.2.1", "192.0.2.2"):
-        limits.check_address(settings, {"x-forwarded-for": client}, "127.0.0.1")
-    assert refusals(1, lambda: limits.check_address(settings, {"x-forwarded-for": "192.0.2.2"}, "127.0.0.1")) == 1
+        limits.check_address(settings.server, settings.security, {"x-forwarded-for": client}, "127.0.0.1")
+    assert (
+        refusals(
+            1,
+            lambda: limits.check_address(
+                settings.server, settings.security, {"x-forwarded-for": "192.0.2.2"}, "127.0.0.1"
+            ),
+        )
+        == 1
+    )
 
 
 def _count(path: Path, times: int) -> None:
@@ -110,8 +118,8 @@ def test_more_keys_than_slots_never_fail_and_never_count_for_another() -> None:
 )
 def test_an_ipv6_address_is_counted_by_its_network(first: str, second: str, is_one: bool) -> None:
     limits, settings = RateLimits(clock=Clock()), settings_with(server_rate=RequestRates(client=1))
-    limits.check_address(settings, {}, first)
-    assert refusals(1, lambda: limits.check_address(settings, {}, second)) == is_one
+    limits.check_address(settings.server, settings.security, {}, first)
+    assert refusals(1, lambda: limits.check_address(settings.server, settings.security, {}, second)) == is_one
 
 
 def test_the_same_names_are_in_other_slots_after_each_start(tmp_path: Path) -> None:

@@ -119,7 +119,9 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
     dependencies = Dependencies(
         retriever=retriever,
         meaning=None if settings.retrieval.method == "bm25" else meaning_for(settings, retriever),
-        reranker=EndpointReranker(settings, time.monotonic) if settings.rerank.endpoint else None,
+        reranker=EndpointReranker(settings.rerank, settings.tls.rerank, time.monotonic)
+        if settings.rerank.endpoint
+        else None,
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
         counter=EstimatedTokens(),
         instructions=snapshot.instructions,
