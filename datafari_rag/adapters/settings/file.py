@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
@@ -23,7 +23,7 @@ import javaproperties
 
 from datafari_rag.core.access import BadUsers, users_in
 from datafari_rag.core.settings.checks import Row
-from datafari_rag.core.settings.parsing import ALIASES, Entry, Problem, bad_value, lint
+from datafari_rag.core.settings.parsing import ALIASES, Entry, Problem, lint
 from datafari_rag.core.settings.table import BY_KEY, AuditSettings, ChatSettings, SecuritySettings, Settings
 
 INSTRUCTIONS = "rag-instructions.txt"
@@ -131,25 +131,25 @@ def snapshot_of(
     source = Source(Path() if path is None else Path(path).resolve().parent, environ)
     try:
         entries = () if path is None else entries_of(decoded(source.read(Path(path))))
+        instructions = source.instructions()
     except OSError as error:
         why = _UNREADABLE.get(type(error), "the file cannot be read")
-        raise StartRefused((f"{path}: {why}",)) from None
+        raise StartRefused((f"{error.filename}: {why}",)) from None
     used = [entry for entry in entries if entry.key not in overrides]
     used += (Entry(0, key, text) for key, text in overrides.items())
     settings, problems = lint(used, resolve=source.resolve, folder=str(source.folder))
-    instructions, failures = source.instructions()
     lines = {entry.key: entry.line for entry in entries}
     places = (
         Problem(key, f"{key}: {why}", line=lines.get(key, 0))
         for key, why in unusable(settings.audit, settings.chat, settings.security)
     )
-    told = sorted((*problems, *source.too_open(entries, name), *places, *failures), key=lambda one: one.line)
+    told = sorted((*problems, *source.too_open(entries, name), *places), key=lambda one: one.line)
     written = {ALIASES.get(entry.key, entry.key): entry.value for entry in used}
     return SettingsSnapshot(settings, tuple(told), instructions, name, source.watched, written)
 
 
 _UNREADABLE: Mapping[type[OSError], str] = {
-    IsADirectoryError: "this is a folder, a properties file is expected",
+    IsADirectoryError: "this is a folder, a file is expected",
     FileNotFoundError: "there is no such file; name one that exists, or a folder that `demo FOLDER` has served",
 }
 
@@ -163,16 +163,12 @@ class Source:
         self.watched: dict[str, State] = {}
         self._environ = environ
 
-    def instructions(self) -> tuple[str, tuple[Problem, ...]]:
-        """Return the text for the model, the packaged one where there is none beside the file, with what is wrong."""
+    def instructions(self) -> str:
+        """Return the text for the model, the packaged one where none is beside the file. Raises: OSError."""
         try:
-            return decoded(self.read(self.folder / INSTRUCTIONS)).strip(), ()
+            return decoded(self.read(self.folder / INSTRUCTIONS)).strip()
         except FileNotFoundError:
-            return packaged_instructions(), ()
-        except OSError:
-            wanted = "Valid values are paths of text files that can be read."
-            told = bad_value(INSTRUCTIONS, "", expectation=wanted, line=1)
-            return packaged_instructions(), (replace(told, key="rag.addInstructions"),)
+            return packaged_instructions()
 
     def resolve(self, row: Row, text: str) -> str:
         """Return *text* with its references resolved. Raises: ValueError, naming the reference, never a value."""

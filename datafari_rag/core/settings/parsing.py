@@ -135,7 +135,7 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
         try:
             settings = row.put_into(settings, row.read(text, folder))
         except ValueError as error:
-            problems.append(bad_value(key, entry.value, expectation=str(error), line=entry.line))
+            problems.append(_bad_value(key, entry.value, expectation=str(error), line=entry.line))
     for severity, keys, told in (*_contradictions(settings), *_advice(settings)):
         # The first line where a default does not suit what is written elsewhere.
         line = next((last[key].line for key in keys if key in last), 1)
@@ -144,11 +144,10 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
     return settings, tuple(sorted(problems, key=lambda problem: problem.line))
 
 
-def bad_value(key: str, text: str, *, expectation: str, line: int = 0) -> Problem:
+def _bad_value(key: str, text: str, *, expectation: str, line: int) -> Problem:
     """Return the problem of a value that does not fit; a secret's value is not shown."""
-    row = BY_KEY.get(key)
     shown = ""
-    if text and row is not None and not row.check.is_secret:
+    if text and not BY_KEY[key].check.is_secret:
         short = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
         shown = ': "' + without_password(CONTROL.sub("�", short)) + '"'
     hint = ""

@@ -73,9 +73,6 @@ FIELD_NAMES = (
 _OWN = ("model", "messages", "stream")
 """Keys of a request to the model that `llm.body` cannot replace."""
 
-_FIELD = "^[A-Za-z_][A-Za-z0-9_.-]*$"
-_HEADER = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
-
 
 def _body(members: dict[str, Any], folder: str) -> dict[str, Any]:
     needed(not members.keys() & set(_OWN))
@@ -94,7 +91,7 @@ def _places(text: str, folder: str) -> tuple[str, ...]:
 
 Amount = Annotated[int, Meta(ge=0, le=2_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=2_000_000_000)]
-FieldName = Annotated[str, Meta(pattern=_FIELD)]
+FieldName = Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_.-]*$")]
 FieldNames = Annotated[
     Mapping[str, FieldName], json_object(f"with names of fields for some of {', '.join(FIELD_NAMES)}", _fields)
 ]
@@ -103,10 +100,8 @@ Facets = Annotated[tuple[FieldName, ...], items("names of fields")]
 Handler = Annotated[
     str, Meta(pattern="^(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+$"), valid("paths of request handlers such as /select")
 ]
-Header = Annotated[str, Meta(pattern=_HEADER), valid("names of HTTP headers")]
-Headers = Annotated[
-    tuple[Annotated[str, Meta(pattern=_HEADER)], ...], Meta(min_length=1), items("names of HTTP headers")
-]
+Header = Annotated[str, Meta(pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), valid("names of HTTP headers")]
+Headers = Annotated[tuple[Header, ...], Meta(min_length=1), items("names of HTTP headers")]
 Keys = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^[\x21-\x7e]{16,512}$")], ...],
     items("keys of at least 16 characters without spaces", is_secret=True),

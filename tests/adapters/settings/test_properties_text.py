@@ -12,7 +12,6 @@ READ = [
     pytest.param("a=1\\\n  2\\\n  3\nb=4", [(1, "a", "123"), (4, "b", "4")], id="continued lines count"),
     pytest.param("a=1\r\nb=2\rc=3", [(1, "a", "1"), (2, "b", "2"), (3, "c", "3")], id="line ends of all systems"),
     pytest.param("a=caf\\u00e9 \\ud83d\\ude00", [(1, "a", "café 😀")], id="escapes"),
-    pytest.param("a", [(1, "a", "")], id="a key alone"),
     pytest.param("", [], id="nothing"),
 ]
 

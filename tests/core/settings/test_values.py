@@ -10,7 +10,6 @@ from tests.settings import parsed, settings_with
 
 TAKEN = [
     pytest.param("rag.enable.logs", "FALSE", False, id="a flag is read in any case"),
-    pytest.param("rag.operator", "OR", "OR", id="a choice is one of its names"),
     pytest.param("retrieval.method", "rrf", "hybrid", id="Datafari's other methods are hybrid"),
     pytest.param("rag.maxFiles", " 5 ", 5, id="an integer, blanks around it left out"),
     pytest.param("rag.maxFiles", "", 8, id="nothing is the default"),
@@ -30,17 +29,11 @@ TAKEN = [
     pytest.param("security.admins", " b , a,,b", ("b", "a"), id="a list keeps its order and drops doubles"),
     pytest.param("security.admins", "", (), id="a list may be empty"),
     pytest.param("llm.fallback.tokens", "a,,a", ("a", "", "a"), id="a list of places keeps its gaps"),
-    pytest.param("server.api.keys", f"{'k' * 16},{'l' * 16}", ("k" * 16, "l" * 16), id="two keys"),
-    pytest.param("solr.fields", '{"title": "t"}', {"title": "t"}, id="mapped fields"),
-    pytest.param("llm.body", '{"n": 1}', {"n": 1}, id="further keys of a request"),
     pytest.param(
         "tls", '{"llm": {"ca": "a.pem"}}', TlsByServer(llm=Tls(ca_file="/etc/rag/a.pem")), id="files of certificates"
     ),
     pytest.param("server.host", "[::1]", "[::1]", id="an address of IPv6"),
-    pytest.param("server.public_url", "http://h:1/x?y#z", "http://h:1/x?y#z", id="a whole URL"),
     pytest.param("security.jwt.jwks", "https://h/keys", "https://h/keys", id="keys at an address"),
-    pytest.param("security.jwt.jwks", "file:keys.json", "/etc/rag/keys.json", id="keys in a named file"),
-    pytest.param("security.jwt.jwks", "file:///k.json", "/k.json", id="keys by a file URL"),
     pytest.param("security.jwt.jwks", "keys.json", "/etc/rag/keys.json", id="keys beside the file"),
     pytest.param("rag.api.endpoint", "https://<HOST>:1/x", "https://<HOST>:1/x", id="a placeholder is only warned of"),
     pytest.param(
@@ -51,15 +44,12 @@ TAKEN = [
     pytest.param(
         "server.hosts", "LocalHost, a:80,::1,[::1]:80,a:80", ("localhost", "a:80", "[::1]", "[::1]:80"), id="hosts"
     ),
-    pytest.param("server.cors.origins", "*", ("*",), id="any origin"),
     pytest.param(
         "server.cors.origins", "HTTPS://A.example/,http://b:81", ("https://a.example", "http://b:81"), id="two origins"
     ),
-    pytest.param("solr.url", "http://h:8983/solr/c/", "http://h:8983/solr/c", id="a collection"),
     pytest.param("solr.url", "http://a/solr/c, http://b/solr/c", "http://a/solr/c,http://b/solr/c", id="in turn"),
     pytest.param("solr.url", "zookeeper://z1:2181,z2/r#Files", "zookeeper://z1:2181,z2/r#Files", id="SolrCloud"),
     pytest.param("solr.url", "embedded:index", "embedded:/etc/rag/index", id="a relative embedded folder"),
-    pytest.param("openai.indexes", "", {}, id="no index"),
     pytest.param(
         "openai.indexes",
         "default, hr = http://h/solr/hr , law=zookeeper://a:1,b:2/r#law,x",
@@ -94,42 +84,26 @@ BODY = "A JSON object without the keys model, messages, stream is expected."
 
 REFUSED = [
     pytest.param("rag.enable.logs", "yes", FLAGS, id="yes is no flag"),
-    pytest.param("rag.enable.logs", "1", FLAGS, id="nor is one"),
-    pytest.param("rag.operator", "and", 'Valid values are "AND" and "OR".', id="another case"),
     pytest.param("security.mode", "", 'Valid values are "tokens", "plugin" and "none".', id="emptied security"),
     pytest.param("rag.maxFiles", "3.5", "An integer is expected.", id="a fraction is no integer"),
-    pytest.param("rag.maxFiles", "many", "An integer is expected.", id="a word is no integer"),
-    pytest.param("rag.maxTokens", "x", "An integer is expected.", id="nor where it is optional"),
     pytest.param("rag.maxFiles", "٣", "An integer is expected.", id="digits of another script"),
     pytest.param("rag.maxFiles", "1001", "A number between 1 and 1000 is expected.", id="an integer too high"),
     pytest.param("rag.maxFiles", "9" * 5000, "A number between 1 and 1000 is expected.", id="no end of digits"),
     pytest.param("rag.temperature", "0,7", "A number between 0 and 2 is expected.", id="a comma for a point"),
     pytest.param("rag.temperature", "nan", "A number between 0 and 2 is expected.", id="not a number"),
-    pytest.param("rag.temperature", "1e999", "A number between 0 and 2 is expected.", id="an infinite number"),
-    pytest.param("rag.temperature", "-1", "A number between 0 and 2 is expected.", id="a number too low"),
     pytest.param("rag.evidence.min", "automatic", EVIDENCE, id="neither the word nor a number"),
-    pytest.param("rag.evidence.min", "nan", EVIDENCE, id="no number in its place"),
     pytest.param("rag.model", "a\nb", TEXTS, id="a line end"),
-    pytest.param("rag.model", "\ud800", TEXTS, id="half a character"),
     pytest.param("server.secret", "short", "Valid values are texts of at least 16 characters.", id="a short secret"),
     pytest.param("security.header", "X User", "Valid values are names of HTTP headers.", id="a blank in a header"),
-    pytest.param("security.header", "", "Valid values are names of HTTP headers.", id="no header"),
-    pytest.param("security.jwt.claims.user", "", "Valid values are names of claims.", id="no claim"),
     pytest.param(
         "security.jwt.header", "", "Valid values are lists of names of HTTP headers, separated by commas.", id="none"
     ),
     pytest.param("server.api.keys", "short", KEYS, id="a key that can be guessed"),
-    pytest.param("server.api.keys", "k" * 15 + "é", KEYS, id="a key beyond ASCII"),
     pytest.param("solr.handler", "/../x", HANDLERS, id="a step up"),
-    pytest.param("solr.handler", "/a/..", HANDLERS, id="the last one"),
-    pytest.param("solr.handler", "select", HANDLERS, id="no slash"),
     pytest.param("audit.folder", "a\tb", "Valid values are paths of files.", id="a tab in a path"),
-    pytest.param("security.admins", "a\x00", "Valid values are lists of names, separated by commas.", id="NUL"),
-    pytest.param("llm.fallback.tokens", "a\nb", "Valid values are lists, separated by commas.", id="a line end in it"),
     pytest.param(
         "solr.facets", "a b", "Valid values are lists of names of fields, separated by commas.", id="blanks in a field"
     ),
-    pytest.param("server.host", "a b", "Valid values are host names and IP addresses.", id="a blank in a host"),
     *(
         pytest.param("server.public_url", text, "Valid values are http(s) addresses.", id=text)
         for text in ("ftp://h/", "http://", "http://h:99999/", "http://[::1/", "http://h/a b")
@@ -158,9 +132,7 @@ REFUSED = [
         id="no network",
     ),
     pytest.param("server.hosts", "http://a", HOSTS, id="an address is no host"),
-    pytest.param("server.hosts", "a,*", HOSTS, id="a star is no host"),
     pytest.param("server.cors.origins", "https://a/x", ORIGINS, id="a path is no origin"),
-    pytest.param("server.cors.origins", "https://u@a", ORIGINS, id="a user is no origin"),
     pytest.param("server.cors.origins", "*,https://a", ORIGINS, id="any and one"),
     *(
         pytest.param("solr.url", text, SOLR, id=text)
@@ -169,9 +141,7 @@ REFUSED = [
             "http://h/solr/c,ftp://h/solr/c",
         )
     ),
-    pytest.param("openai.indexes", "a,a", INDEXES, id="a name twice"),
     pytest.param("openai.indexes", "a=ftp://h", INDEXES, id="no search engine"),
-    pytest.param("openai.indexes", "a b", INDEXES, id="a blank in a name"),
     *(
         pytest.param("llm.body", text, BODY, id=text[:20])
         for text in ("[]", "{", "x", '{"model": "m"}', '{"messages": []}', '{"stream": true}', "[" * 100_000)
@@ -276,7 +246,6 @@ CONTRADICTIONS = [
 AGREEMENTS = [
     pytest.param(JWT | {"security.jwt.jwks": "k", "security.tokens": "claims"}, id="jwt with keys and claims"),
     pytest.param(JWT | {"security.jwt.secret": "s"}, id="jwt with a secret"),
-    pytest.param(JWT | {"security.jwt.secret": "s", "security.jwt.jwks": "k"}, id="both"),
     pytest.param({"security.tokens": "authority", "security.authority.url": "http://a/x"}, id="an authority"),
     pytest.param(
         {"security.tokens": "authority", "security.mode": "plugin"}, id="the plugin needs no authority in the service"
@@ -285,7 +254,6 @@ AGREEMENTS = [
         pytest.param({"security.identity": "demo", "server.host": host}, id=f"demo users on {host}")
         for host in ("127.0.0.1", "localhost", "[::1]")
     ),
-    pytest.param({"llm.fallback": "http://a/#m", "llm.fallback.tokens": "t"}, id="a fallback"),
 ]
 
 
