@@ -223,7 +223,8 @@ def register(app: Flask, service: Service, signer: Signer | None = None) -> Work
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     limits = RateLimits(Path(shared) if shared else None, clock=service.clock)
     failures = LastFailures(Path(shared) if shared else None, service.clock)
-    metrics = Metrics(failures.note)
+    metrics = Metrics()
+    metrics.listen(lambda dialect, outcome: failures.note(outcome))
     streams = Streams(metrics.set_open_streams)
     worker = WorkerContext(
         service, metrics, limits, streams, service.clock, signer=signer or Signer(), failures=failures

@@ -12,7 +12,7 @@ from datafari_rag.core.messages import translated
 from datafari_rag.core.settings.table import HIDDEN, ROWS, without_password
 from datafari_rag.web.ops.health import parts_of
 from datafari_rag.web.pages.messages import part_names, title_and_hint
-from datafari_rag.web.pages.rendering import Translate, compressed, page, reader_of
+from datafari_rag.web.pages.rendering import Translate, page, reader_of
 from datafari_rag.web.turn import Turn
 
 
@@ -45,7 +45,7 @@ def admin_page(turn: Turn) -> Response:
         "settings": tuple(settings_in(turn.snapshot.written)),
         "state": tuple(state_of(turn, reader.translate)),
     }
-    return compressed(page(turn, reader, "admin.html", values))
+    return page(turn, reader, "admin.html", values)
 
 
 def settings_in(written: Mapping[str, str]) -> Iterator[ShownSetting]:

@@ -64,9 +64,8 @@ class FinishedRequest:
 class Metrics:
     """What one worker counts; with PROMETHEUS_MULTIPROC_DIR set the files there hold all workers' counts."""
 
-    def __init__(self, on_outcome: Callable[[str], None] = lambda outcome: None) -> None:
-        """Make the metrics, all at zero; *on_outcome* is called with each answer's outcome."""
-        self._on_outcome = on_outcome
+    def __init__(self) -> None:
+        """Make the metrics, all at zero."""
         self._listeners: list[Callable[[str, str], None]] = []
         self._registry = registry = CollectorRegistry()
 
@@ -125,7 +124,6 @@ class Metrics:
     def count(self, ended: FinishedRequest, rag: RagSettings, llm: LlmSettings) -> None:
         """Count one finished answer with its times and tokens, and its model where one was reached."""
         self._answers(ended.dialect, ended.outcome).inc()
-        self._on_outcome(ended.outcome)
         for listener in self._listeners:
             listener(ended.dialect, ended.outcome)
         for stage, took_ms in ended.timings_ms:

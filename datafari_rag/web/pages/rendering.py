@@ -186,16 +186,6 @@ def widget_setup(turn: Turn) -> Response:
     return response
 
 
-def compressed(response: Response) -> Response:
-    """Return *response* with a body of fewer bytes, where its reader takes gzip and it is worth it."""
-    response.vary.add("Accept-Encoding")
-    body = response.get_data()
-    if request.accept_encodings["gzip"] > 0 and len(body) >= _TOO_SMALL_BYTES:
-        response.set_data(packed(body))
-        response.headers["Content-Encoding"] = "gzip"
-    return response
-
-
 def packed(body: bytes) -> bytes:
     """Return *body* compressed, with no time in it: the same file is the same bytes each time."""
     return gzip.compress(body, LEVEL, mtime=0)

@@ -56,9 +56,7 @@ def test_nothing_with_a_readers_own_words_is_compressed(path: str) -> None:
     assert "Content-Encoding" not in app_of(line).test_client().get(path, headers=GZIP).headers
 
 
-def test_the_settings_page_is_compressed_and_repeats_nothing_of_its_address(tmp_path: Path) -> None:
-    response = office(tmp_path).get("/admin?saved=zebra4711&ui=zebra4711&x=zebra4711", headers=ANN | GZIP)
-
-    assert response.headers["Content-Encoding"] == "gzip"
-    text = gzip.decompress(response.data).decode()
+def test_the_settings_page_repeats_nothing_of_its_address(tmp_path: Path) -> None:
+    response = office(tmp_path).get("/admin?saved=zebra4711&ui=zebra4711&x=zebra4711", headers=ANN)
+    text = response.get_data(as_text=True)
     assert "rag.temperature" in text and "zebra4711" not in text
