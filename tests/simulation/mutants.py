@@ -72,11 +72,24 @@ def _real(owner: Any, name: str) -> Any:
 
 
 def _remembered_for_ever() -> Any:
-    return lambda self, name, revoked: self._answers[name][1] if name in self._answers else None
+    return _remembered(lambda self, name: self._answers.get(name))
 
 
 def _remembered_for_all() -> Any:
-    return lambda self, name, revoked: next(iter(self._answers.values()), (None, None))[1]
+    return _remembered(lambda self, name: next(iter(self._answers.values()), None))
+
+
+def _remembered(known_by: Callable[[Any, str], Any]) -> Any:
+    real = _real(AuthorityRights, "tokens_of")
+
+    def tokens_of(self: AuthorityRights, name: str, claimed: Any) -> Any:
+        known = known_by(self, name)
+        if known is None:
+            return real(self, name, claimed)
+        self._watch.used(max(0.0, self._clock() - known[1][0]))
+        return known[1][1]
+
+    return tokens_of
 
 
 def _dated_when_it_came() -> Any:
@@ -131,13 +144,30 @@ def _shared_however_old() -> Any:
 
 
 def _lands_only_when_well() -> Any:
-    def fly(self: Flights[Any], key: Any, mine: Any, call: Any) -> Any:
-        mine.value = call()
-        del self._open[key]
-        mine.landed.set()
-        return mine.value
+    real = _real(Flights, "once")
 
-    return fly
+    def once(self: Flights[Any], key: Any, call: Any, **how: Any) -> Any:
+        lost, unset = list[Any](), list[Any]()
+
+        def called() -> Any:
+            try:
+                return call()
+            except BaseException:
+                # Those who wait for it already hold the signal that nobody sets now.
+                lost.append(self._open[key])
+                unset.append(lost[0].landed)
+                lost[0].landed = self._machine.signal()
+                raise
+
+        try:
+            return real(self, key, called, **how)
+        except BaseException:
+            for flight, landed in zip(lost, unset, strict=True):
+                flight.landed = landed
+                self._open.setdefault(key, flight)
+            raise
+
+    return once
 
 
 # Retries, breaker and the chain of models
@@ -216,8 +246,14 @@ def _no_filter() -> Any:
 
 
 def _no_deny() -> Any:
-    real = _real(parameters, "_level_query")
-    return lambda *level: real(*level).partition(" must_not=")[0].rstrip("}") + "}"
+    real = _real(parameters, "filter_params")
+
+    def params(access: Any, schema: Any) -> Any:
+        found = real(access, schema)
+        queries = [query.partition(" must_not=")[0].rstrip("}") + "}" for query in found.get("fq", ())]
+        return {**found, "fq": queries} if queries else found
+
+    return params
 
 
 def _of_the_one_before() -> Any:
@@ -333,22 +369,23 @@ def _not_counted() -> Any:
 
 
 def _bad_file_taken() -> Any:
-    def reject(self: SettingsFile, *why: Any) -> None:
+    def take(self: SettingsFile) -> None:
         self._current = self._read()
+        self._watched = self._current.watched
 
-    return reject
+    return take
 
 
 MUTANTS: dict[str, Mutant] = {
-    "cache: rights are remembered for ever": Mutant(AuthorityRights, "_remembered", _remembered_for_ever, 0),
-    "cache: rights are remembered without the user": Mutant(AuthorityRights, "_remembered", _remembered_for_all, 0),
+    "cache: rights are remembered for ever": Mutant(AuthorityRights, "tokens_of", _remembered_for_ever, 0),
+    "cache: rights are remembered without the user": Mutant(AuthorityRights, "tokens_of", _remembered_for_all, 0),
     "cache: rights are dated by their answer": Mutant(AuthorityRights, "_requested", _dated_when_it_came, 259),
     "cache: a failure counts as no tokens": Mutant(AuthorityRights, "tokens_of", _none_when_it_fails, 34),
     "cache: rights of a dead directory are remembered": Mutant(AuthorityRights, "_requested", _half_is_whole, 0),
     "single flight: one call for all users": Mutant(Flights, "once", _one_flight_for_all, 3),
     "single flight: nothing is shared": Mutant(Flights, "once", _never_shared, 0),
     "single flight: shared however old it is": Mutant(Flights, "once", _shared_however_old, 1559),
-    "single flight: a call that ends badly never lands": Mutant(Flights, "_fly", _lands_only_when_well, 0),
+    "single flight: a call that ends badly never lands": Mutant(Flights, "once", _lands_only_when_well, 0),
     "retries: more than are allowed": Mutant(ModelChain, "_in_turn", _without_end, 3),
     "retries: past the deadline": Mutant(model_chain, "retry_wait_s", _past_the_deadline, 181),
     "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 112),
@@ -358,7 +395,7 @@ MUTANTS: dict[str, Mutant] = {
     "breaker: all requests are probes": Mutant(Breaker, "wait_s", _all_probe, 18),
     "breaker: slow readers count as failures": Mutant(ReadDeadline, "lent", _silent_while_read, 17),
     "filter: none": Mutant(parameters, "filter_params", _no_filter, 0),
-    "filter: deny ignored": Mutant(parameters, "_level_query", _no_deny, 1),
+    "filter: deny ignored": Mutant(parameters, "filter_params", _no_deny, 1),
     "filter: of the request before": Mutant(pipeline, "filter_for", _of_the_one_before, 0),
     "filter: level parent left out": Mutant(parameters, "LEVELS", _without_parents, 0),
     "filter: the anonymous see all": Mutant(pipeline, "filter_for", _anonymous_let_in, 1),
@@ -372,6 +409,6 @@ MUTANTS: dict[str, Mutant] = {
     "streams: a failure is no end": Mutant(pipeline, "speak", _ends_untyped, 2),
     "streams: a failure ends twice": Mutant(pipeline, "speak", _ends_twice, 2),
     "limits: requests of a user are not counted": Mutant(RateLimits, "check_user", _not_counted, 0),
-    "reload: a bad file is taken": Mutant(SettingsFile, "_reject", _bad_file_taken, 7),
+    "reload: a bad file is taken": Mutant(SettingsFile, "_take", _bad_file_taken, 7),
 }
 """What was planted: name → mutant."""
