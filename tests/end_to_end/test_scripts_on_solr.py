@@ -20,7 +20,7 @@ def found_by(collection: Collection, word: str) -> list[str]:
     return [one.id for one in collection.retriever.search(Search(word, step, len(PROBES)), ANYBODY).documents]
 
 
-def test_a_word_in_another_form_of_letters_is_found_in_thirty_languages(solr_collection: Collection) -> None:
+def test_a_word_in_another_form_of_letters_is_found_in_every_language(solr_collection: Collection) -> None:
     solr_collection.load([{"id": name, "exactContent": text.replace("|", "")} for name, (text, _) in PROBES.items()])
 
     asked = [(name, word) for name, (_, words) in PROBES.items() for word in words.split()]

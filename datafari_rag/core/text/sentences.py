@@ -11,27 +11,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import islice, zip_longest
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from datafari_rag.core.text.language import FUNCTION_WORDS, detect, language_codes, listed
+from datafari_rag.core.text.language import Remembered, detect, language_codes, listed
 from datafari_rag.core.text.structure import Span, Table, cells_of, headings_in, tables_in, trimmed, uncovered
 
-_ANYWHERE = frozenset("mr mrs ms dr prof st vs p pp ed eds cf ca".split())  # noqa: SIM905
-"""Abbreviations that texts in any language have: of titles, and of places in books."""
-
-_BEFORE_NUMBERS_LIST = """no nos nr n° art arts fig figs vol sec ch chap cap ext tel tél min max párr s д ст
-    jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr juil déc ene abr ago dic"""
-_BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS_LIST.split())
-"""Ordinary words that are abbreviations before a number: "no. 5", "Jan. 5"."""
-
-_CLOSING = frozenset(("inc", "ltd", "co", "corp", "etc", "usw", "ecc", "al", "jr", "sr"))
-"""Abbreviations that end a sentence often enough; then a word follows that nearly always begins one."""
-
-_INITIALS = re.compile(r"(?:-?[^\W\d_]{1,2}\.)+-?[^\W\d_]{1,2}")
-"""J.-P, U.S, but no name of a file."""
+_INITIALS = re.compile(r"(?:-?[^\W\d_]{1,2}\.)+-?[^\W\d_]{1,3}")
+"""J.-P, U.S, f.eks, but no name of a file."""
 
 _AROUND_CHARS = 600
 """How much text on each side, at least, shows in which language an abbreviation would be one."""
@@ -60,9 +48,9 @@ def _is_abbreviated(text: str, begin: int, stop: int, after: int, languages: Lan
     near = text[max(begin, stop - _WORD_CHARS) : stop]
     word = _BEFORE_WORDS.split(near)[-1]
     small, following = word.lower(), _FOLLOWING.match(text, after)
-    if small in _BEFORE_NUMBERS:
+    if small in _LANGUAGES_OF["before_numbers"]:
         return _NUMBER.match(text, after) is not None
-    is_begun = following is not None and text[after].isupper() and following[0].lower() in _beginnings()
+    is_begun = following is not None and text[after].isupper() and following[0].lower() in _LANGUAGES_OF["function"]
     if stop - begin < _WORD_CHARS and not is_begun and _CAPTION.fullmatch(near) is not None:
         return True
     if _DIGITS.fullmatch(word):
@@ -70,11 +58,12 @@ def _is_abbreviated(text: str, begin: int, stop: int, after: int, languages: Lan
         before = near[: -len(word)].rstrip()
         is_first = not before or before[-1] in "“„«"
         return is_first or (len(word) < 3 and not is_begun and _language_at(text, stop, languages) == "de")
-    if small in _ANYWHERE:
+    if small in _LANGUAGES_OF["titles"]:
         return True
     is_initial = (len(word) == 1 and word.isupper()) or _INITIALS.fullmatch(word) is not None
-    is_open = is_initial or small in _CLOSING
-    if small not in _CLOSING and (listed_in := _abbreviations().get(small)):
+    is_closing = small in _LANGUAGES_OF["closing"]
+    is_open = is_initial or is_closing
+    if not is_closing and (listed_in := _LANGUAGES_OF["abbreviations"].get(small)):
         language = _language_at(text, stop, languages)
         if language in listed_in:
             return True
@@ -90,21 +79,16 @@ def _language_at(text: str, place: int, languages: Languages) -> str:
     return languages[low]
 
 
-@cache
-def _abbreviations() -> Mapping[str, frozenset[str]]:
-    """Return the languages of each abbreviation: in another one it may be a word, "à l'est. Le vent"."""
+def _languages_of(name: str) -> Mapping[str, frozenset[str]]:
+    """Return the languages of each word of the lists *name*: in another one it may mean something, "à l'est"."""
     languages = defaultdict[str, set[str]](set)
     for code in language_codes():
-        for word in listed(code, "abbreviations"):
+        for word in listed(code, name):
             languages[word].add(code)
     return {word: frozenset(codes) for word, codes in languages.items()}
 
 
-@cache
-def _beginnings() -> frozenset[str]:
-    """Return the stop words of all languages: written with a capital, they begin a sentence."""
-    return frozenset().union(*(FUNCTION_WORDS[code] for code in language_codes()))
-
+_LANGUAGES_OF: Remembered[str, Mapping[str, frozenset[str]]] = Remembered(_languages_of, 8)
 
 MAX_TICKS = 30
 """A run of more backticks begins and ends no code within a line."""
@@ -141,7 +125,7 @@ def code_spans(text: str) -> list[Span]:
     return stretches
 
 
-STOPS = ".!?…؟۔।॥։።。！？｡៕᙮"
+STOPS = ".!?…؟۔।॥։።။។៕。！？｡᙮"
 MAX_CHARS = 700
 """Longest span: text without any boundary is cut there, at a space where one is near."""
 
@@ -151,7 +135,7 @@ MAX_STATEMENT_CHARS = 4_000
 _REACH_CHARS = 2_000
 """How far around a place `bounds_around` looks for boundaries."""
 
-_WIDE = "。！？｡៕"
+_WIDE = "。！？｡។៕"
 """Marks that no blank follows."""
 
 # The leading single character lets the engine skip ahead; a repeated one would not. What follows it leaves out half of
@@ -169,12 +153,7 @@ _ITEM = re.compile(
     r"[ \t]*+(?P<sign>[-*+•·▪●○◦■□►➢✓–—]+(?=[ \t])|\(?(?P<number>\d{1,3}|[a-zA-Z]|[ivxlcIVXLC]{2,6})[.)](?=[ \t]))"
     r"[ \t]++(?P<text>\S)"
 )
-_UNFINISHED = re.compile(
-    r"(?:^|\s)(?:the|an?|of|to|and|or|for|with|by|from|in|on|at|is|are|its|their|see|les?|la|des?|du|et|ou|à|une?|avec|par|pour|dans"
-    r"|der|die|das|und|oder|mit|von|zu|den|dem|eine?|el|los|las|y|con|por|para|и|в|на|с|по|из)$|[,،、，]$"
-)
-"""The end of a line that continues in the next."""
-
+_LAST_WORD = re.compile(r"(?<!\w)[^\W\d_]+$|[,،、，]$")
 _TAIL_CHARS = 8
 _WRAP_CHARS = 55
 _LONG_LINE_CHARS = 110
@@ -275,7 +254,7 @@ def _ends(
 def _is_sentence_end(text: str, run: str, begin: int, after: int, languages: Languages) -> bool:
     while text[after] in _OPENERS and after + 1 < len(text):
         after += 1
-    if text[after].islower() or text[after] in _CONTINUING:
+    if _is_small(text[after]) or text[after] in _CONTINUING:
         return False
     is_point = run[0] == "." and not run.startswith("..")
     return not (is_point and _is_abbreviated(text, begin, text.rfind(".", begin, after), after, languages))
@@ -286,14 +265,21 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     if _ITEM.match(text, after):
         return True
     line = text[after]
-    if line in ",;:.)" or _UNFINISHED.search(text, max(begin, position - _TAIL_CHARS), position) is not None:
+    last = _LAST_WORD.search(text, max(begin, position - _TAIL_CHARS), position)
+    if line in ",;:.)" or (last is not None and (last[0] in ",،、，" or last[0] in _LANGUAGES_OF["function"])):
+        # A stop word or a comma does not end a line: the next one goes on.
         return False
     position = text.index("\n", position)
     before = text[max(begin, position - _END_CHARS) : position].rstrip(_CLOSERS)[-1:]
-    line_chars = position - max(begin, text.rfind("\n", begin, position) + 1)
-    if line.islower():
+    line_chars = position - 1 - text.rfind("\n", max(0, position - _LONG_LINE_CHARS - 2), position)
+    if _is_small(line):
         return line_chars < _WRAP_CHARS and before in _ENDS
     return line_chars < _WRAP_CHARS or before in _ENDS or line_chars > _LONG_LINE_CHARS
+
+
+def _is_small(sign: str) -> bool:
+    """Say whether a sentence would begin with another form of *sign*: Georgian letters are small in Unicode alone."""
+    return sign.islower() and sign.title() != sign
 
 
 def _bounded(text: str, start: int, end: int, longest: int) -> Iterator[Span]:
@@ -381,7 +367,7 @@ def statements(text: str, low: int = 0, high: int | None = None) -> list[Stateme
         is_item = piece.kind == "item" or bool(opened and piece.indent)
         opened = [(one, least) for one, least in opened if is_item and least <= piece.indent]
         is_begun_before = found and found[-1].kind != "row" and not _is_ended(text, *found[-1][:2])
-        if is_begun_before and not is_item and text[start].islower():
+        if is_begun_before and not is_item and _is_small(text[start]):
             # "… of leave", an empty line, "except for interns."
             found[-1] = found[-1]._replace(is_part=True)
         begin, last = trimmed(text, start, end)
