@@ -43,8 +43,18 @@ from datafari_rag.core.model.prompt import Prompt, instructions_for, texts_of
 from datafari_rag.core.model.servers import ServerNeeds, advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
-from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
-from datafari_rag.core.settings.table import BY_KEY, SecuritySettings, Settings, SolrLimits, secrets_of
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED, Tls
+from datafari_rag.core.settings.table import (
+    BY_KEY,
+    ChatSettings,
+    LlmSettings,
+    RagSettings,
+    RerankSettings,
+    SecuritySettings,
+    Settings,
+    SolrLimits,
+    secrets_of,
+)
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import browse, fetch
@@ -108,14 +118,16 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return
-    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _vector_search, _reranker, _rights, _conversations]
-    for part in parts:
-        yield from part(snapshot.settings)
+    settings = snapshot.settings
+    yield from _search(settings)
+    yield from _vector_search(settings)
+    yield from _reranker(settings.rerank, settings.tls.rerank)
+    yield from _rights(settings.security, settings.solr.limits)
+    yield from _conversations(settings.chat)
     if asks_model:
         # Each once and alone: in a chain the next one would answer in the name of one that fails.
-        settings = snapshot.settings
         for endpoint in endpoints_for(settings.rag, settings.llm, settings.tls.llm):
-            yield from _endpoint(endpoint, snapshot.settings, snapshot.instructions)
+            yield from _endpoint(endpoint, settings, snapshot.instructions)
 
 
 def _search(settings: Settings) -> Sequence[Finding]:
@@ -182,13 +194,13 @@ def _vector_search(settings: Settings) -> Sequence[Finding]:
     return results
 
 
-def _reranker(settings: Settings) -> Sequence[Finding]:
+def _reranker(rerank: RerankSettings, tls: Tls) -> Sequence[Finding]:
     """Let the reranker tell a text that answers from one that does not."""
-    if not settings.rerank.endpoint:
+    if not rerank.endpoint:
         return ()
     subject = "reranker"
     (question, right), (_, wrong) = PAIRS[:2]
-    scores = EndpointReranker(settings.rerank, settings.tls.rerank, time.monotonic).scores(question, [wrong, right])
+    scores = EndpointReranker(rerank, tls, time.monotonic).scores(question, [wrong, right])
     if isinstance(scores, RerankFailure):
         return (Finding(subject, "problem", f"{scores.label}: {scores.log}", RERANK_ADVICE),)
     if scores[1] <= scores[0]:
@@ -197,23 +209,23 @@ def _reranker(settings: Settings) -> Sequence[Finding]:
     return (Finding(subject, "ok", f"tells an answer from another text by {scores[1] - scores[0]:.1f} spreads"),)
 
 
-def _rights(settings: Settings) -> Sequence[Finding]:
-    if settings.security.mode != "tokens":
+def _rights(security: SecuritySettings, patience: SolrLimits) -> Sequence[Finding]:
+    if security.mode != "tokens":
         return ()
-    subject = f"source of rights ({settings.security.tokens})"
+    subject = f"source of rights ({security.tokens})"
     try:
-        tokens = tuple(bootstrap.rights_for(settings.security, settings.solr.limits).tokens_of(PROBE_USER, ()))
+        tokens = tuple(bootstrap.rights_for(security, patience).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
-        key = "security.tokens.file" if settings.security.tokens == "file" else "security.authority.url"
+        key = "security.tokens.file" if security.tokens == "file" else "security.authority.url"
         return (Finding(subject, "problem", sentence(error), f"Check {key}; until then no questions are answered"),)
-    if settings.security.tokens == "file" and not settings.security.tokens_file:
+    if security.tokens == "file" and not security.tokens_file:
         return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
 
 
-def _conversations(settings: Settings) -> Sequence[Finding]:
+def _conversations(chat: ChatSettings) -> Sequence[Finding]:
     """Try the file of stored conversations; where there is none yet, none is made: it would be this account's."""
-    store = bootstrap.conversations_for(settings.chat)
+    store = bootstrap.conversations_for(chat)
     if store is None:
         return ()
     subject = "stored conversations"
@@ -235,7 +247,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
         user = _user(name, settings.security, settings.solr.limits)
         dependencies = _searching(settings)
         if document is not None:
-            yield Finding(subject, "ok", _access_sentence(reason_for(document, user, settings, dependencies)))
+            yield Finding(subject, "ok", _access_sentence(reason_for(document, user, settings.security, dependencies)))
             return
         view = visibility_of(user, settings, dependencies)
     except RagError as error:
@@ -337,7 +349,9 @@ def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iter
     is_built_in = endpoint.url == BUILTIN_MODEL
     limits = settings.llm.limits
     model = None if is_built_in else HttpModel(endpoint, template=settings.rag.template, limits=limits)
-    trial = tried(model or ExtractiveModel(), trial_prompt(settings, instructions, new_nonce()), time.monotonic)
+    trial = tried(
+        model or ExtractiveModel(), trial_prompt(settings.rag, settings.llm, instructions, new_nonce()), time.monotonic
+    )
     subject = f"model ({bootstrap.host_of(endpoint.url)})"
     if trial.failure is not None:
         rejection = trial.failure.rejection if isinstance(trial.failure, ModelError) else None
@@ -357,7 +371,7 @@ def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iter
             )
         yield from _judged(trial, endpoint.needs(name))
         if not isinstance(trial.failure, ModelUnavailable):
-            yield from _window(endpoint, name, settings)
+            yield from _window(endpoint, name, settings.rag, settings.llm)
 
 
 def _judged(trial: ModelTrial, needs: ServerNeeds) -> Iterator[Finding]:
@@ -391,9 +405,9 @@ def _judged(trial: ModelTrial, needs: ServerNeeds) -> Iterator[Finding]:
     yield Finding("thinking", "ok", chars if facts.thought_chars else hidden)
 
 
-def _window(endpoint: Endpoint, model: str, settings: Settings) -> Iterator[Finding]:
-    window = settings.llm.context_window
-    size = ModelServer(endpoint).window(model) if settings.rag.template == "openai" else None
+def _window(endpoint: Endpoint, model: str, rag: RagSettings, llm: LlmSettings) -> Iterator[Finding]:
+    window = llm.context_window
+    size = ModelServer(endpoint).window(model) if rag.template == "openai" else None
     if size is None:
         yield Finding("window", "ok", f"the server does not say; llm.context.window={window}")
     elif size < window:
@@ -466,7 +480,7 @@ class ModelTrial:
     facts: ModelFacts = UNKNOWN_MODEL
 
 
-def trial_prompt(settings: Settings, instructions: str, nonce: str) -> Prompt:
+def trial_prompt(rag: RagSettings, llm: LlmSettings, instructions: str, nonce: str) -> Prompt:
     """Return the prompt as an answer's is made, with two short documents."""
     extracts = tuple(
         Extract(number, label, Document(id=str(number), title=label, text=text), (), text)
@@ -478,10 +492,10 @@ def trial_prompt(settings: Settings, instructions: str, nonce: str) -> Prompt:
         instructions_for(instructions, language=LANGUAGE, answer_format=None),
         nonce,
         language=LANGUAGE,
-        model=settings.rag.model,
-        temperature=settings.rag.temperature,
-        max_tokens=settings.rag.max_tokens,
-        spare_tokens=settings.llm.context_window // 2,
+        model=rag.model,
+        temperature=rag.temperature,
+        max_tokens=rag.max_tokens,
+        spare_tokens=llm.context_window // 2,
     )
 
 
@@ -573,13 +587,13 @@ def visibility_of(user: User, settings: Settings, dependencies: Dependencies) ->
     return Visibility(all_seen, public, len(user.tokens), tuple(row for row in effects if row.opens or row.hides))
 
 
-def reason_for(document_id: str, user: User, settings: Settings, dependencies: Dependencies) -> Reason:
+def reason_for(document_id: str, user: User, security: SecuritySettings, dependencies: Dependencies) -> Reason:
     """Return whether *user* sees a document, and by which tokens. Raises: SearchError, NotAuthenticated."""
 
     def is_seen(tokens: frozenset[str]) -> bool:
         reader = _with(user, tokens)
         return any(
-            fetch(document_id, field, reader, security=settings.security, dependencies=dependencies) is not None
+            fetch(document_id, field, reader, security=security, dependencies=dependencies) is not None
             for field in ("exactContent", "preview_content")
         )
 

@@ -225,7 +225,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     state, key = _state_in(body, settings.chat)
     history = history_for(turns, question.text, incoming, llm=settings.llm, chat=settings.chat, state=state, key=key)
     sent = (record.context or ChatContext()).overrides or {}
-    wanted, sentences = _wanted(sent, settings)
+    wanted, sentences = _wanted(sent, settings.rag, settings.chat)
     if any(turn.role == "system" for turn in turns):
         sentences = {"system message": "Left out: the instructions are the service's own.", **sentences}
     effort, unread = effort_of(wanted.effort)
@@ -324,15 +324,15 @@ def read_steps(record: type[Steps], values: Mapping[str, object], *, path: str =
     return read(record, {**values, **whole}, path=path, is_deep=is_deep)
 
 
-def _wanted(sent: Mapping[str, object], settings: Settings) -> tuple[Overrides, dict[str, str]]:
+def _wanted(sent: Mapping[str, object], rag: RagSettings, chat: ChatSettings) -> tuple[Overrides, dict[str, str]]:
     """Return what the overrides decide, and a sentence for each that was *sent*. Raises: BadRequest, naming one."""
-    record, most = read_steps(Overrides, sent, path=f"{_PATH}."), settings.chat.limits.top
+    record, most = read_steps(Overrides, sent, path=f"{_PATH}."), chat.limits.top
     if record.top is not None and record.top > most:
         raise BadRequest(f"{_PATH}.top must be a whole number from 1 to {most}.", field=f"{_PATH}.top")
     for name in ("include_category", "exclude_category"):
         text_at(f"{_PATH}.{name}", getattr(record, name) or "")
     names = [name for name in SENTENCES if sent.get(name) is not None]
-    return record, {name: _sentence(name, sent[name], settings.rag) for name in names}
+    return record, {name: _sentence(name, sent[name], rag) for name in names}
 
 
 def _sentence(name: str, value: object, rag: RagSettings) -> str:

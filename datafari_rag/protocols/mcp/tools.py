@@ -27,7 +27,7 @@ from datafari_rag.core.ask import (
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, facets_of, restriction_of
 from datafari_rag.core.settings.checks import CONTROL
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import Settings, SolrSettings
 from datafari_rag.core.text.language import language_code
 from datafari_rag.protocols.chat import history_for
 from datafari_rag.protocols.chat_reply_parts import Json
@@ -82,10 +82,10 @@ class Narrowed(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         about("The only documents to search, by their ids. An empty list finds nothing. Default: all."),
     ] = UNSET
 
-    def narrowing(self, settings: Settings) -> dict[str, Any]:
+    def narrowing(self, solr: SolrSettings) -> dict[str, Any]:
         """Return these filters and documents as an ask has them. Raises: BadRequest."""
         documents = None if self.documents is UNSET else distinct(self.documents)
-        return {"restrictions": restrictions_of(self.filters, facets_of(settings.solr)), "documents": documents}
+        return {"restrictions": restrictions_of(self.filters, facets_of(solr)), "documents": documents}
 
 
 class SearchArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # the row has its text
@@ -95,7 +95,7 @@ class SearchArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noq
     def ask(self, settings: Settings) -> Ask:
         """Return what is searched: short passages of many documents. Raises: BadRequest."""
         budget = TokenBudget(int(RESULT_TOKENS * PASSAGE_SHARE), PASSAGE_TOKENS, self.rows)
-        return Ask(self.query, token_budget=budget, max_documents=self.rows, **self.narrowing(settings))
+        return Ask(self.query, token_budget=budget, max_documents=self.rows, **self.narrowing(settings.solr))
 
 
 class FetchArguments(Struct, frozen=True, forbid_unknown_fields=True):  # noqa: D101 # as above
@@ -146,7 +146,7 @@ class AnswerArguments(Narrowed, frozen=True, forbid_unknown_fields=True):  # noq
             effort=effort,
             ignored=unread,
             is_streamed=is_streamed,
-            **self.narrowing(settings),
+            **self.narrowing(settings.solr),
         )
 
 

@@ -20,7 +20,7 @@ from werkzeug.routing import Map, Rule
 from datafari_rag import resources
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.select_parameters import READERS
-from datafari_rag.core.settings.table import SecuritySettings, Settings
+from datafari_rag.core.settings.table import ChatSettings, OpenaiSettings, SecuritySettings, Settings
 from datafari_rag.protocols.ai import AiRequest
 from datafari_rag.protocols.ai_conversations import ConversationTitle
 from datafari_rag.protocols.chat import IGNORED, ChatRequest, ChoicesRequest, Overrides
@@ -74,7 +74,10 @@ def description(rules: Map, settings: Settings) -> Json:
         **({"servers": [{"url": settings.server.public_url}]} if settings.server.public_url else {}),
         "tags": source()["tags"],
         "paths": paths,
-        "components": {"schemas": _schemas(settings), "securitySchemes": _schemes(settings.security)},
+        "components": {
+            "schemas": _schemas(settings.chat, settings.openai),
+            "securitySchemes": _schemes(settings.security),
+        },
         "security": [{name: []} for name in _schemes(settings.security)] + [{}],
     }
 
@@ -132,17 +135,17 @@ def requests() -> Json:
     return schemas_of(*RECORDS, ref_template=REF)
 
 
-def _schemas(settings: Settings) -> Json:
+def _schemas(chat: ChatSettings, openai: OpenaiSettings) -> Json:
     """Return the schemas that are written down with what the settings and the table of overrides decide."""
     schemas: Json = {**source()["schemas"], **requests()}
     properties = schemas["Overrides"]["properties"]
-    top = {"type": ["integer", "null"], "minimum": 1, "maximum": settings.chat.limits.top}
+    top = {"type": ["integer", "null"], "minimum": 1, "maximum": chat.limits.top}
     ignored = {name: {"description": sentence} for name, sentence in IGNORED.items()}
     schemas["Overrides"] |= {
         "properties": properties | {"top": {"description": properties["top"]["description"]} | top} | ignored
     }
     completion = schemas["CompletionRequest"]
-    index = completion["properties"]["index_name"] | {"enum": [*settings.openai.indexes, None]}
+    index = completion["properties"]["index_name"] | {"enum": [*openai.indexes, None]}
     schemas["CompletionRequest"] = completion | {"properties": completion["properties"] | {"index_name": index}}
     return schemas
 
