@@ -188,7 +188,7 @@ def _past_the_deadline() -> Any:
 
 
 def _passed_on_after_words() -> Any:
-    def in_turn(self: ModelChain, attempts: Any, within_s: float | None = None) -> Generator[Any, None, None]:
+    def in_turn(self: ModelChain, attempts: Any, **more: Any) -> Generator[Any, None, None]:
         until = self._clock() + self._limits.total_s
         for number, attempt in enumerate(attempts, 1):
             with closing(attempt(until)) as answering:
