@@ -196,7 +196,7 @@ READERS: dict[str, Reader] = {
     "core.proof.labels.DocumentLabels": lambda text: labels.DocumentLabels([text, "b"]).places(text),
     "core.proof.labels.numbers_in": lambda text: labels.numbers_in(text[: labels.MAX_MARK_CHARS]),
     "core.text.sentences.statements": sentences.statements,
-    "core.proof.words.rough_roots": lambda text: proof_words.rough_roots(proof_words.plain(text)),
+    "core.proof.words.rough_roots": proof_words.rough_roots,
     "core.proof.checking.resolve, a part as quotation": lambda text: checking.resolve(
         f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"
     ),

@@ -21,8 +21,6 @@ MAX_BLANK_CHARS = 200
 _MARK = re.compile(rf"<<([^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}})>>")
 _BULLET = re.compile(r"(?:^|\n)[ \t]*+(?:(?:[-*•–]|\(?\d{1,2}[.)]?)[ \t]*+)?$")
 _OPEN = re.compile(rf"<(?:<(?:[^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}}>?)?)?$")
-_LINE_CHARS = 40
-"""How far back a bullet before a mark is looked for."""
 
 # Brackets of East Asian width too: readers that fold them see the same. Some readers take a blank before a target, and
 # none of them a blank that does not break.
@@ -39,12 +37,12 @@ class Followups:
     """
     A filter that text runs through in pieces of any size; use it only when follow-up questions were asked for.
 
-    The output does not depend on how the text was cut. *questions* grows as marks are found.
+    The output does not depend on how the text was cut. *questions* has those that were found, in order.
     """
 
     def __init__(self) -> None:
         """Begin with nothing held and no question."""
-        self._questions: dict[str, None] = {}
+        self.questions: dict[str, None] = {}
         self._tail = ""
         self._is_line_start = True
 
@@ -57,7 +55,7 @@ class Followups:
         self._tail += text
         output, at = "", 0
         for match in _MARK.finditer(self._tail):
-            self._questions[match.group(1).strip()] = None
+            self.questions[match[1].strip()] = None
             output += self._output(at, self._before_mark(match.start(), at))
             at = match.end()
         opened = _OPEN.search(self._tail, at)
@@ -72,18 +70,13 @@ class Followups:
         if half is not None and len(half.group()) > 2:
             self._tail = self._tail[: self._before_mark(half.start(), 0)]
         rest, self._tail = self._tail, ""
-        return rest.rstrip() if self._questions else rest
-
-    @property
-    def questions(self) -> list[str]:
-        """Return the questions so far, each once."""
-        return list(self._questions)
+        return rest.rstrip() if self.questions else rest
 
     def _before_mark(self, at: int, begin: int) -> int:
         """Return where the white space and the bullet before a mark at *at* begin; *begin* and a limit bound it."""
         low = max(begin, at - MAX_BLANK_CHARS)
         text = self._tail[low:at]
-        bullet = _BULLET.search(text, len(text) - _LINE_CHARS)
+        bullet = _BULLET.search(text)
         if bullet is not None and (self._is_line_start or bullet.group().startswith("\n")):
             text = text[: bullet.start()]
         return low + len(text.rstrip())

@@ -30,13 +30,14 @@ from datafari_rag.core.proof.judging import (
     VERIFIED,
     Finding,
     Sentence,
+    Work,
     judged,
     nearest,
 )
 from datafari_rag.core.proof.labels import DocumentLabels, labels_for
 from datafari_rag.core.proof.links import is_target
 from datafari_rag.core.proof.marks import Claim, Mark, claims_in, marks_in
-from datafari_rag.core.proof.sources import Source, Work
+from datafari_rag.core.proof.sources import Source
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.language import detect, language_codes, sentence_in
 
@@ -135,8 +136,7 @@ class Proof:
                 if finding.status == VERIFIED:
                     finding = replace(finding, status=QUOTED)
             found[place] = finding
-        statuses = {finding.status for finding in found.values()}
-        if sentence.asks and VERIFIED not in statuses:
+        if sentence.asks and VERIFIED not in {finding.status for finding in found.values()}:
             return None
         if claim.marks or len(found) == 1:
             for place, finding in found.items():

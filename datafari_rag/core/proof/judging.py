@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import heapq
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import itemgetter
+from typing import Any
 
-from datafari_rag.core.proof.sources import Block, Source, Work, is_prose
-from datafari_rag.core.proof.words import Words, is_denying, plain, rough_roots, word_lists
+from datafari_rag.core.proof.sources import Block, Source, is_prose
+from datafari_rag.core.proof.words import Words, is_denying, rough_roots, word_lists
 from datafari_rag.core.text.language import FUNCTION_WORDS
 from datafari_rag.core.text.sentences import asks
-from datafari_rag.core.text.tokens import VARIANT
 
 VERIFIED, QUOTED, NEAR, UNSUPPORTED = "verified", "quoted", "near", "unsupported"
 STATUSES = (VERIFIED, QUOTED, NEAR, UNSUPPORTED)
@@ -36,11 +35,11 @@ NEAR_SHARE = 0.7
 ROUGH_SHARE = 0.6
 """How much of a sentence a place has at the least, as its words are looked for, where it is compared."""
 
-MAX_BLOCKS, MAX_LOOKED = 8, 4
+MAX_BLOCKS, MAX_PLACES = 8, 4
 """Blocks of a document that are looked into for a sentence, and their places that are compared with it."""
 
-STATEMENTS_A_STEP = 8
-"""Statements that are looked at in the time in which a word is read."""
+MAX_WORK = 2_000_000
+"""Statements looked at and words compared for one text: some seconds."""
 
 MAX_BESIDE = 3
 """A sentence with more content words beside its quotation is judged as a whole."""
@@ -79,6 +78,19 @@ class Finding:
 NOTHING = Finding()
 
 
+class Work:
+    """Counts what the sentences of one text cost together; behind `MAX_WORK` nothing is proved."""
+
+    def __init__(self) -> None:
+        """Count from nothing."""
+        self.left = MAX_WORK
+
+    def take(self, steps: int) -> bool:
+        """Count *steps*, and say whether they may be spent."""
+        self.left -= steps
+        return self.left >= 0
+
+
 class Sentence(Words):
     """A sentence as it is compared: its words, and those that a near place must have."""
 
@@ -87,26 +99,25 @@ class Sentence(Words):
         super().__init__(text)
         self.text, self.asks, self.stop = text, asks(text), FUNCTION_WORDS[language]
         counted, is_loud = word_lists().counted, text.isupper()
-        self.content, needed, content, raws, named = 0, set[str](), list[str](), list[str](), list[str]()
+        self.content, self.weights, self.needed = 0, Counter[str](), set[str]()
+        empty, named = list[str](), list[str]()
         for at, (token, raw, own) in enumerate(zip(self.tokens, self.raws, self.roots, strict=True)):
-            key, is_name = token.key, raw[0].isupper()
-            is_counted = key in counted
+            is_counted, is_name = token.key in counted, raw[0].isupper()
             # In May, which a dog may; by IT.
             is_capital = is_name and (is_counted or (len(raw) > 1 and raw.isupper() and not is_loud))
-            if not own or (key in self.stop and not is_capital):
+            if not own or (token.key in self.stop and not is_capital):
+                empty.append(raw)
                 continue
             self.content += 1
-            raws.append(raw)
             if not is_denying(token):
-                content.append(own)
-            if is_counted or (is_name and at) or any(map(str.isdigit, key)):
-                needed.add(own)
+                self.weights[own] += 1
+            if is_counted or (is_name and at) or any(map(str.isdigit, token.key)):
+                self.needed.add(own)
                 named.append(raw)
-        self.weights, self.needed = Counter(content), frozenset(needed)
-        self.rough = rough_roots(plain(unicodedata.normalize("NFKC", " ".join(raws) or text)))
-        spelled = filter(lambda word: VARIANT not in word, map(plain, named))
+        self.rough = rough_roots(text) - rough_roots(" ".join(empty)) or rough_roots(text)
         # U.S. and US are the same, and read here as other words.
-        self.rough_needed = frozenset(one for one in rough_roots(" ".join(spelled)) if len(one) > 2 or one.isdigit())
+        named_roots = rough_roots(" ".join(named)) & self.rough
+        self.rough_needed = {one for one in named_roots if len(one) > 2 or one.isdigit()}
 
     @property
     def states(self) -> bool:
@@ -130,17 +141,15 @@ def judged(sentence: Sentence, source: Source, work: Work) -> Finding:
     An unsupported one gets its place from `nearest`.
     """
     best = NOTHING
-    for hits, block, number in _places(sentence, source, ROUGH_SHARE * len(sentence.rough), work)[:MAX_LOOKED]:
+    for hits, block, number in _places(sentence, source, ROUGH_SHARE * len(sentence.rough), work):
         if best is not NOTHING and hits < len(sentence.rough):
             break  # Nothing that is left has all of its words.
-        each, count = block.rough_of_each, len(block.statements)
-        own = each[number] & sentence.rough
-        beside = [at for at in (number - 1, number + 1) if 0 <= at < count and not each[at] & sentence.rough <= own]
-        around = [number, *beside]
-        if not work.take(sum(len(each[at]) for at in around)):
+        each, own = block.roots_of_each, block.roots_of_each[number]
+        beside = [at for at in (number - 1, number + 1) if 0 <= at < len(each) and each[at] & sentence.rough - own]
+        if not work.take(sum(len(each[at]) for at in (number, *beside))):
             break
-        finding = _word_for_word(sentence, block, around) or _near(sentence, block, around)
-        best = min(best, finding, key=lambda one: STATUSES.index(one.status))
+        found = _word_for_word(sentence, block, [number, *beside]) or _near(sentence, block, [number, *beside])
+        best = min(best, found, key=lambda one: STATUSES.index(one.status))
         if best.status == VERIFIED:
             break
     return best
@@ -149,10 +158,7 @@ def judged(sentence: Sentence, source: Source, work: Work) -> Finding:
 def nearest(sentence: Sentence, source: Source, work: Work) -> Finding:
     """Return as unsupported the statement of *source* that is most like *sentence*; without a place where none is."""
     places = _places(sentence, source, 1, work, is_compared=False)
-    if not places:
-        return NOTHING
-    _, block, number = places[0]
-    return Finding(place=_place(block, number, number))
+    return _finding(UNSUPPORTED, places[0][1], [places[0][2]]) if places else NOTHING
 
 
 def _places(
@@ -163,34 +169,27 @@ def _places(
 
     Each is behind how many it has. If they are compared with it, the needed ones are among them.
     """
-    rough = sentence.rough
-    needed = sentence.rough_needed if is_compared and VARIANT not in source.small else frozenset()
-    if len(rough & source.rough) < least or not needed <= source.rough or not work.take(len(source.blocks)):
+    rough, needed, ranked = sentence.rough, sentence.rough_needed if is_compared else set[str](), []
+    if len(rough & source.roots) < least or not needed <= source.roots or not work.take(len(source.blocks)):
         return []
-    hits = [(len(rough & block.rough), -at) for at, block in enumerate(source.blocks) if needed <= block.rough]
-    places = []
+    hits = [(len(rough & block.roots), -at) for at, block in enumerate(source.blocks) if needed <= block.roots]
     for found, at in heapq.nlargest(MAX_BLOCKS if is_compared else 1, hits):
         block = source.blocks[-at]
-        each = block.rough_of_each if found >= least and work.take(len(block.statements) // STATEMENTS_A_STEP) else []
-        for number, own in enumerate(each):
-            there = own.union(*each[max(0, number - 1) : number + 2])
-            if len(there & rough) >= least:
+        if found < least or not work.take(len(block.statements)):
+            break
+        for number, window in enumerate(block.windows):
+            if (count := len(rough & window)) >= least:
+                own = block.roots_of_each[number]
                 # Of neighbours the one that has most of the words itself comes first, and says little else.
-                places.append(((len(there & rough), len(own & rough), -len(own)), block, number))
-    return [(rank[0], block, number) for rank, block, number in sorted(places, key=itemgetter(0), reverse=True)]
+                ranked.append(((count, len(rough & own), -len(own)), block, number))
+    return [(rank[0], block, number) for rank, block, number in heapq.nlargest(MAX_PLACES, ranked, key=itemgetter(0))]
 
 
-def _place(block: Block, first: int, last: int) -> Span:
-    return block.statements[first].start, block.statements[last].end
-
-
-def _context(block: Block, number: int) -> str:
-    return "\n".join(block.text[one.start : one.end] for one in block.statements[number].above)
-
-
-def _proof(status: str, block: Block, first: int, last: int) -> Finding:
-    place = _place(block, first, last)
-    return Finding(status, place, place if status == VERIFIED else None, _context(block, first), share=1.0)
+def _finding(status: str, block: Block, run: Sequence[int], **more: Any) -> Finding:
+    """Return *status* with the statements of *run*, numbers in order, and what introduces the first of them."""
+    first, last = block.statements[run[0]], block.statements[run[-1]]
+    context = "\n".join(block.text[one.start : one.end] for one in first.above)
+    return Finding(status, (first.start, last.end), context=context, **more)
 
 
 def _word_for_word(sentence: Sentence, block: Block, around: Sequence[int]) -> Finding | None:
@@ -200,7 +199,7 @@ def _word_for_word(sentence: Sentence, block: Block, around: Sequence[int]) -> F
         one, (_, full) = statements[number], block.words(number)
         is_whole = line == full.line and not one.is_part and one.is_question == sentence.asks
         if is_whole and _has_capitals_of(sentence, full.raws):
-            return _proof(VERIFIED, block, number, number)
+            return _verified(block, number, number)
     if sentence.asks:
         return None
     for first in around:
@@ -212,8 +211,13 @@ def _word_for_word(sentence: Sentence, block: Block, around: Sequence[int]) -> F
             said, raws = said + words.line[1:], raws + words.raws
         is_whole = said == line and last > first and is_prose(block.text, statements[first : last + 1])
         if is_whole and _has_capitals_of(sentence, raws):
-            return _proof(VERIFIED, block, first, last)
+            return _verified(block, first, last)
     return next(filter(None, (_quoted(sentence, block, number) for number in around)), None)
+
+
+def _verified(block: Block, first: int, last: int) -> Finding:
+    found = _finding(VERIFIED, block, [first, last], share=1.0)
+    return replace(found, match=found.place)
 
 
 def _has_capitals_of(sentence: Sentence, raws: Sequence[str]) -> bool:
@@ -229,31 +233,27 @@ def _quoted(sentence: Sentence, block: Block, number: int) -> Finding | None:
     at = words.line.find(sentence.line)
     if one.is_question or (at < 0 and sentence.line not in full.line):
         return None
-    proof = _proof(QUOTED, block, number, number)
     first = len(words.line[: at + 1].replace("-", " ").split())
     stretch = words.tokens[first : first + len(sentence.tokens)] if at >= 0 else []
-    return replace(proof, match=(one.start + stretch[0].start, one.start + stretch[-1].end)) if stretch else proof
+    match = (one.start + stretch[0].start, one.start + stretch[-1].end) if stretch else None
+    return _finding(QUOTED, block, [number], match=match, share=1.0)
 
 
 def _near(sentence: Sentence, block: Block, around: Sequence[int]) -> Finding:
     """Return how near the statements *around* the first of them are; the nearest of them says what was added."""
-    wanted = sentence.weights.keys()
-    roots = {
-        each: frozenset(() if block.statements[each].is_question else block.words(each)[1].roots) for each in around
-    }
-    there = frozenset[str]().union(*roots.values())
+    roots = {at: frozenset(block.words(at)[1].roots) for at in around if not block.statements[at].is_question}
+    there, wanted = frozenset[str]().union(*roots.values()), sentence.weights.keys()
     share = sum(weight for word, weight in sentence.weights.items() if word in there) / max(1, sentence.weights.total())
     if share < NEAR_SHARE or not sentence.needed <= there:
         return NOTHING
-    closest = max(around, key=lambda each: len(roots[each] & wanted))
-    words = block.words(closest)[0]
+    words = block.words(max(roots, key=lambda at: len(roots[at] & wanted)))[0]
     # In a script without blanks a denial makes other pairs of signs: something is always missing.
     has_pairs = 2 * sum(len(token.stem) > len(token.key) for token in sentence.tokens) > len(sentence.tokens)
     if (has_pairs or share == 1) and words.denials != sentence.denials:
         return NOTHING
     # Only as much is shown as has the words.
-    order = sorted(around)
+    order = sorted(roots)
     runs = sorted((order[low:high] for low, high in combinations(range(len(order) + 1), 2)), key=len)
-    run = next(run for run in runs if there & wanted <= frozenset[str]().union(*(roots[each] for each in run)))
+    run = next(run for run in runs if there & wanted <= frozenset[str]().union(*(roots[at] for at in run)))
     missing, added = sentence.lacking(there, sentence.stop), words.lacking(sentence.roots, sentence.stop)
-    return Finding(NEAR, _place(block, run[0], run[-1]), None, _context(block, run[0]), missing, added, share)
+    return _finding(NEAR, block, run, missing=missing, added=added, share=share)

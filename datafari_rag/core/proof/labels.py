@@ -46,18 +46,21 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     one of the same spelling gets " (2)", a third " (3)". None can be read as a number: `[1]` is the first document,
     whatever the others are called.
     """
-    numbers: dict[str, int] = {}
+    taken: dict[str, int] = {}
     labels: list[str] = []
     for document in documents:
-        label = unique = next(filter(_is_label, map(plain_label, _names(document))), "document")
-        number = numbers.get(key_of(label), 0)
-        while key_of(unique) in numbers:
+        # A label has a word, and cannot be taken for a number.
+        plain = map(plain_label, _names(document))
+        names = (name for name in plain if any(map(str.isalpha, name)) and not numbers_in(name))
+        label = unique = next(names, "document")
+        own = key_of(label)
+        while key_of(unique) in taken:
             # From the last one of this name on: else a thousand documents of one name would be compared in pairs.
-            number += 1
-            suffix = f" ({number})"
+            taken[own] = taken.get(own, 0) + 1
+            suffix = f" ({taken[own]})"
             unique = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix
-        numbers[key_of(label)] = max(number, 1)
-        numbers.setdefault(key_of(unique), 1)
+        taken.setdefault(own, 1)
+        taken.setdefault(key_of(unique), 1)
         labels.append(unique)
     return tuple(labels)
 
@@ -86,11 +89,6 @@ def _names(document: Document) -> list[str]:
     """Return what *document* may be called, the best first, as people may see it; may be empty."""
     names = (document.title or "", file_name(document.url or ""), document.id)
     return [name for name in (without_invisible(name[:MAX_TITLE_CHARS]) for name in names) if name]
-
-
-def _is_label(name: str) -> bool:
-    """Say whether *name* has a word, and cannot be taken for a number."""
-    return any(map(str.isalpha, name)) and not numbers_in(name)
 
 
 def key_of(label: str) -> str:

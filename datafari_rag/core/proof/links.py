@@ -30,19 +30,13 @@ EDGE_WORDS = 4
 def target_of(document: Document, root: str = "") -> str:
     """Return the document's URL, else its id, when a link may lead there; else the path of its page below *root*."""
     named = (text for text in (document.url, document.id) if text and is_target(text))
-    return next(named, f"{root}/documents?{urlencode({'id': document.id}, errors='replace')}")
+    return next(named, _page(root, id=document.id))
 
 
 def is_target(address: str) -> bool:
     """Say whether a link may lead to *address*: it has no scheme, that of a drive, or one that only fetches."""
-    schemes = (scheme_of(_IGNORED.sub("", spelling)) for spelling in (address, unescaped(address)))
-    return all(len(scheme) < 2 or scheme in SCHEMES for scheme in schemes)
-
-
-def scheme_of(address: str) -> str:
-    """Return the scheme that *address* begins with in lower case, "" when it has none; a drive's letter is one here."""
-    match = _SCHEME.match(address)
-    return "" if match is None else match[1].lower()
+    schemes = [_SCHEME.match(_IGNORED.sub("", spelling)) for spelling in (address, unescaped(address))]
+    return all(one is None or len(one[1]) < 2 or one[1].lower() in SCHEMES for one in schemes)
 
 
 def is_public(address: str | None) -> bool:
@@ -69,42 +63,32 @@ def passage_link(citation: Citation, base: str) -> str | None:
     if citation.document_id is None:
         return None
     if citation.url is not None and is_public(citation.url):
-        return marked(at_page(citation.url, citation.page), citation.quote)
-    place: dict[str, object] = {"id": citation.document_id}
-    if citation.index is not None:
-        place["index"] = citation.index
+        is_paged = "#" not in citation.url and urlsplit(citation.url).path.lower().endswith(".pdf")
+        # The page that a browser's reader of PDF files opens.
+        page = f"#page={citation.page}" if is_paged and citation.page is not None else ""
+        return marked(f"{citation.url}{page}", citation.quote)
+    place: dict[str, object] = {"id": citation.document_id, "index": citation.index}
     if citation.start is not None:
         place |= {"field": citation.field, "start": citation.start, "end": citation.end}
-    if citation.page is not None:
-        place["page"] = citation.page
-    return f"{base}/documents?{urlencode(place, errors='replace')}"
-
-
-def at_page(address: str, page: int | None) -> str:
-    """Return *address* with the *page* that a browser's reader of PDF files opens; as it is where none is known."""
-    is_paged = page is not None and "#" not in address and urlsplit(address).path.lower().endswith(".pdf")
-    return f"{address}#page={page}" if is_paged else address
+    return _page(base, **place, page=citation.page)
 
 
 def document_link(document: Document, base: str) -> str:
     """Return the public address of *document*, else that of its page here."""
     address = target_of(document)
-    named = {"id": document.id} | ({} if document.index is None else {"index": document.index})
-    return address if is_public(address) else f"{base}/documents?{urlencode(named, errors='replace')}"
+    return address if is_public(address) else _page(base, id=document.id, index=document.index)
 
 
 def marked(address: str, quotation: str | None) -> str:
     """Return *address* with the words of *quotation* marked in the page; as it is where there are none."""
     words = (quotation or "").split()
-    if not words:
-        return address
-    if len(words) <= WHOLE_WORDS:
-        text = _fragment(words)
-    else:
-        text = f"{_fragment(words[:EDGE_WORDS])},{_fragment(words[-EDGE_WORDS:])}"
-    return f"{address}{'' if '#' in address else '#'}:~:text={text}"
-
-
-def _fragment(words: list[str]) -> str:
+    edges = [words] if len(words) <= WHOLE_WORDS else [words[:EDGE_WORDS], words[-EDGE_WORDS:]]
     # A hyphen is a sign of the fragment's own grammar, and `quote` leaves it.
-    return quote(" ".join(words), safe="", errors="replace").replace("-", "%2D")
+    text = ",".join(quote(" ".join(edge), safe="", errors="replace").replace("-", "%2D") for edge in edges)
+    return f"{address}{'' if '#' in address else '#'}:~:text={text}" if words else address
+
+
+def _page(base: str, **named: object) -> str:
+    """Return the address of the page of a document that is *named*, in this order, without what is None."""
+    known = {name: value for name, value in named.items() if value is not None}
+    return f"{base}/documents?{urlencode(known, errors='replace')}"

@@ -8,29 +8,21 @@ of the stored text is not known: there it is a part.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 from datafari_rag.core.documents import HIGHLIGHTING, NO_ORIGINS, Extract
-from datafari_rag.core.proof.words import Words, plain, rough_roots
+from datafari_rag.core.proof.words import Words, rough_roots
 from datafari_rag.core.text.sentences import EMPTY_LINE, STOPS, Statement, statements, texts_of
 from datafari_rag.core.text.structure import is_row
-from datafari_rag.core.text.tokens import VARIANT
 
 WHOLE_CHARS, REACH_CHARS = 40_000, 2_000
 """A longer text is read only this far around what the model saw."""
 
 BLOCK_CHARS = 300
-"""The least characters of a block; statements of one block alone are compared together."""
-
-LONG_LINE_CHARS = 300
-"""A line of so many characters is a paragraph of its own."""
-
-MAX_WORK = 2_000_000
-"""Words read and blocks looked at for one text: some seconds."""
+"""The least characters of a block; statements of one block alone are compared together. A line of as many ends one."""
 
 PREVIEW = "preview_content"
 """The field of documents whose text is the beginning of the stored one."""
@@ -38,19 +30,6 @@ PREVIEW = "preview_content"
 _JOINT = re.compile(r"\s…\s")
 _LINE = re.compile(r"\n(?=#|[^\W_]++[^\w.)])")
 """A line that begins with a word, which is no item."""
-
-
-class Work:
-    """Counts what the documents of one text cost together; behind `MAX_WORK` nothing is proved."""
-
-    def __init__(self) -> None:
-        """Count from nothing."""
-        self.left = MAX_WORK
-
-    def take(self, units: int) -> bool:
-        """Count *units*, and say whether they may be spent."""
-        self.left -= units
-        return self.left >= 0
 
 
 class Region(NamedTuple):
@@ -65,11 +44,15 @@ class Region(NamedTuple):
 class Block:
     """The statements of a region, which are compared together."""
 
-    def __init__(self, text: str, small: str, region: Region) -> None:
-        """Read the *region* of *text*, which is *small* in `plain` letters."""
-        self.text, self.region, self._small = text, region, small
-        self.rough = self._roots(region)
+    def __init__(self, text: str, region: Region) -> None:
+        """Read nothing yet of the *region* of *text*."""
+        self.text, self.region = text, region
         self._words: dict[int, tuple[Words, Words]] = {}
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        """Return the rough roots of all words."""
+        return rough_roots(self.text[self.region.start : self.region.end])
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -84,19 +67,18 @@ class Block:
         return found
 
     @cached_property
-    def rough_of_each(self) -> list[frozenset[str]]:
+    def roots_of_each(self) -> list[frozenset[str]]:
         """Return the rough roots of each statement with what introduces it."""
         return [
-            frozenset[str]().union(*map(self._roots, (*one.above, one))) if one.above else self._roots(one)
+            frozenset[str]().union(*(rough_roots(self.text[each.start : each.end]) for each in (*one.above, one)))
             for one in self.statements
         ]
 
-    def _roots(self, one: Region | Statement) -> frozenset[str]:
-        small = self._small[one.start : one.end]
-        if VARIANT in small:
-            # What one sign stands for, as in a ligature, moves what follows it.
-            small = plain(unicodedata.normalize("NFKC", self.text[one.start : one.end]))
-        return rough_roots(small)
+    @cached_property
+    def windows(self) -> list[frozenset[str]]:
+        """Return the rough roots of each statement together with those of its neighbours."""
+        each = self.roots_of_each
+        return [frozenset[str]().union(*each[max(0, at - 1) : at + 2]) for at in range(len(each))]
 
     def words(self, number: int) -> tuple[Words, Words]:
         """Return the words of a statement, and those with what introduces it."""
@@ -105,13 +87,6 @@ class Block:
             own = Words(self.text[one.start : one.end])
             self._words[number] = own, Words(*texts_of(self.text, one)) if one.above else own
         return self._words[number]
-
-
-def is_prose(text: str, run: Sequence[Statement]) -> bool:
-    """Say whether *run*, neighbours of *text*, are sentences of one paragraph, each whole by itself."""
-    if any(one.kind != "sentence" or one.is_part or one.is_question or one.above for one in run):
-        return False
-    return not any(EMPTY_LINE.search(text, one.end, other.start) for one, other in pairwise(run))
 
 
 class Source:
@@ -123,53 +98,57 @@ class Source:
         self.text = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
 
     @cached_property
-    def small(self) -> str:
-        """Return the text as rough roots are read from it."""
-        return plain(self.text)
-
-    @cached_property
     def blocks(self) -> Sequence[Block]:
         """Return the blocks in order."""
-        return [Block(self.text, self.small, part) for region in self._regions() for part in _parts(self.text, region)]
+        regions = _regions(self.text, self.extract)
+        return [Block(self.text, part) for region in regions for part in _parts(self.text, region)]
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        """Return the rough roots of all blocks."""
+        return frozenset[str]().union(*(block.roots for block in self.blocks))
 
     @cached_property
     def statements(self) -> list[Statement]:
         """Return the statements of all blocks."""
         return [one for block in self.blocks for one in block.statements]
 
-    @cached_property
-    def rough(self) -> frozenset[str]:
-        """Return the rough roots of all blocks."""
-        return frozenset[str]().union(*(block.rough for block in self.blocks))
 
-    def _regions(self) -> Iterator[Region]:
-        """Yield what is compared, in order: short parts of the text whole, of long ones what is near what was seen."""
-        text, document = self.text, self.extract.document
-        if document.field == HIGHLIGHTING:
-            edges = [0, *(edge for joint in _JOINT.finditer(text) for edge in joint.span()), len(text)]
-            yield from (Region(*edge, False, False) for edge in zip(edges[::2], edges[1::2], strict=True))
-            return
-        parts = [Region(run.start, run.start + run.length, run.stored == 0, False) for run in document.origins.runs]
-        if document.origins is NO_ORIGINS:
-            parts = [Region(0, len(text), True, document.field != PREVIEW)]
-        seen = sorted(self.extract.origins.stretches()) or [(0, len(text))]
-        for part in parts:
-            reach = REACH_CHARS if part.end - part.start > WHOLE_CHARS else WHOLE_CHARS
-            near = [
-                (max(part.start, start - reach), min(part.end, end + reach))
-                for start, end in seen
-                if start < part.end and end > part.start
-            ]
-            while near:
-                low, high = near.pop(0)
-                while near and near[0][0] <= high:
-                    high = max(high, near.pop(0)[1])
-                yield Region(low, high, part.is_begun and low == part.start, part.is_ended and high == part.end)
+def is_prose(text: str, run: Sequence[Statement]) -> bool:
+    """Say whether *run*, neighbours of *text*, are sentences of one paragraph, each whole by itself."""
+    if any(one.kind != "sentence" or one.is_part or one.is_question or one.above for one in run):
+        return False
+    return not any(EMPTY_LINE.search(text, one.end, other.start) for one, other in pairwise(run))
+
+
+def _regions(text: str, extract: Extract) -> Iterator[Region]:
+    """Yield what is compared, in order: short parts of the text whole, of long ones what is near what was seen."""
+    document = extract.document
+    if document.field == HIGHLIGHTING:
+        edges = [0, *(edge for joint in _JOINT.finditer(text) for edge in joint.span()), len(text)]
+        yield from (Region(*edge, False, False) for edge in zip(edges[::2], edges[1::2], strict=True))
+        return
+    parts = [Region(run.start, run.start + run.length, run.stored == 0, False) for run in document.origins.runs]
+    if document.origins is NO_ORIGINS:
+        parts = [Region(0, len(text), True, document.field != PREVIEW)]
+    seen = sorted(extract.origins.stretches()) or [(0, len(text))]
+    for part in parts:
+        reach = REACH_CHARS if part.end - part.start > WHOLE_CHARS else WHOLE_CHARS
+        near = [
+            (max(part.start, start - reach), min(part.end, end + reach))
+            for start, end in seen
+            if start < part.end and end > part.start
+        ]
+        while near:
+            low, high = near.pop(0)
+            while near and near[0][0] <= high:
+                high = max(high, near.pop(0)[1])
+            yield Region(low, high, part.is_begun and low == part.start, part.is_ended and high == part.end)
 
 
 def _parts(text: str, region: Region) -> Iterator[Region]:
     """
-    Yield the blocks of *region*: each but the last has at least `BLOCK_CHARS` characters.
+    Yield *region* in parts of which each but the last has at least `BLOCK_CHARS` characters.
 
     Behind an empty line, or a long line with a full stop, a word begins what no line introduces.
     """
@@ -179,7 +158,7 @@ def _parts(text: str, region: Region) -> Iterator[Region]:
         if end - start < BLOCK_CHARS or text[end].islower():
             continue
         line = text[text.rfind("\n", start, end - 1) + 1 : end - 1].rstrip()
-        if not line or (len(line) >= LONG_LINE_CHARS and line[-1] in STOPS and not is_row(line)):
+        if not line or (len(line) >= BLOCK_CHARS and line[-1] in STOPS and not is_row(line)):
             yield Region(start, end, is_begun, is_ended=True)
             start, is_begun = end, True
     yield Region(start, region.end, is_begun, region.is_ended)

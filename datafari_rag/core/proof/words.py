@@ -7,14 +7,15 @@ Nothing here says what a document proves.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+import unicodedata
+from collections.abc import Container, Mapping
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from datafari_rag.core.text.cleaning import lowered, unusual
+from datafari_rag.core.text.cleaning import lowered
 from datafari_rag.core.text.language import Remembered, language_codes, listed
-from datafari_rag.core.text.tokens import VARIANT, Token, tokens, with_forms
+from datafari_rag.core.text.tokens import Token, tokens
 
 LONG_UNIT = 4
 """From this length on a word behind a number is no unit that capitals tell from another."""
@@ -25,9 +26,14 @@ ROOT_CHARS = 6
 MAX_LISTED = 30
 """Missing words that are named, and added ones."""
 
-_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u9fff\uac00-\ud7af"
-_SIGN, _ROUGH = re.compile(f"[{_UNSPACED}]"), re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]++")
-_BETWEEN = bytes(code if chr(code).isalnum() or code > 127 else 32 for code in range(256))
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3041-\u9fff\uac00-\ud7af"
+_ROUGH = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]++")
+_BLANKS = bytes(code if chr(code).isalnum() else 32 for code in range(256))
+_APART = re.compile(
+    r"[\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200b-\u200f\u2060\ufeff]+"
+)
+"""Accents, points and what is invisible inside of a word."""
+
 _HYPHENS = frozenset("-‐‑‒–")
 
 
@@ -52,8 +58,7 @@ def word_lists() -> WordLists:
 def _root(word: str) -> str:
     if any(map(str.isdigit, word)):
         return word
-    digits = word_lists().counted.get(word)
-    return digits or (word[:-1] if word.endswith("s") and len(word) > 3 else word)[:ROOT_CHARS]
+    return word_lists().counted.get(word) or (word[:-1] if word.endswith("s") and len(word) > 3 else word)[:ROOT_CHARS]
 
 
 _ROOTS = Remembered(_root, 30_000)
@@ -69,24 +74,19 @@ def root(token: Token) -> str:
     return token.stem if len(key) < 3 and not key.isascii() else _ROOTS[key]
 
 
-def plain(text: str) -> str:
-    """Return *text* as `rough_roots` reads it: in small letters, with blanks for signs, each word at its place."""
-    small = with_forms(lowered(text))
-    for sign in set(unusual(small)):
-        if not sign.isalnum() and sign != VARIANT:
-            small = small.replace(sign, " ")
-    return small.encode(errors="replace").translate(_BETWEEN).decode()
-
-
-def rough_roots(plain_text: str) -> frozenset[str]:
+def rough_roots(text: str) -> frozenset[str]:
     """
-    Return the roots of *plain_text* as cheaply as they can be had: they lead to places, and prove nothing.
+    Return the roots of *text* as cheaply as they can be had: they lead to places, and prove nothing.
 
     In a script without blanks each sign alone. A tokenizer that keeps places takes ten times as long.
     """
-    small = plain_text.replace(VARIANT, "")
-    is_spaced = small.isascii() or _SIGN.search(small) is None
-    return frozenset(map(_ROOTS.__getitem__, small.split() if is_spaced else _ROUGH.findall(small)))
+    small = lowered(text)
+    if small.isascii():
+        words = small.encode().translate(_BLANKS).decode().split()
+    else:
+        small = _APART.sub("", unicodedata.normalize("NFKD", small)).replace("œ", "oe").replace("æ", "ae")
+        words = _ROUGH.findall(small)
+    return frozenset(map(_ROOTS.__getitem__, words))
 
 
 def is_denying(token: Token) -> bool:
@@ -99,16 +99,25 @@ class Words:
     """
     The words of *texts*, which are read as one: their *tokens*, *raws* as they are written, their *roots*.
 
-    *line* has their keys, a blank around each, so that it can be looked for in another.
+    *line* has their keys, a blank around each, so that it can be looked for in another. What a hyphen joins stays
+    joined. A unit in mixed case behind a number keeps its capitals: 5 mW is not 5 MW.
     """
 
     def __init__(self, *texts: str) -> None:
         """Read *texts*."""
-        each = [(text, tokens(text)) for text in texts]
-        self.tokens = [token for _, found in each for token in found]
-        self.raws = [text[token.start : token.end] for text, found in each for token in found]
+        self.tokens, self.raws, pieces = list[Token](), list[str](), list[str]()
+        for text in texts:
+            end, is_behind_number = -1, False
+            for token in tokens(text):
+                raw, key = text[token.start : token.end], token.key
+                is_unit = is_behind_number and len(key) < LONG_UNIT and not (raw.islower() or raw.isupper())
+                pieces.append("-" if end == token.start - 1 and text[end] in _HYPHENS else " ")
+                pieces.append(raw if is_unit else key)
+                self.tokens.append(token)
+                self.raws.append(raw)
+                end, is_behind_number = token.end, key[-1].isdigit()
+        self.line = "".join((*pieces, " "))
         self.roots = list(map(root, self.tokens))
-        self.line = " ".join(["", *filter(None, (_comparison_line(text, found) for text, found in each)), ""])
 
     @property
     def denials(self) -> int:
@@ -123,21 +132,3 @@ class Words:
             if own and own not in there and (token.key not in stop or is_denying(token))
         )
         return tuple(islice(dict.fromkeys(lacking), MAX_LISTED))
-
-
-def _comparison_line(text: str, found: Sequence[Token]) -> str:
-    """
-    Return the keys of the words of *text* with a blank between two.
-
-    What a hyphen joins stays joined. A unit in mixed case behind a number keeps its capitals: 5 mW is not 5 MW.
-    """
-    pieces, end, is_behind_number = list[str](), -1, False
-    for key, _, start, last in found:
-        if is_behind_number and len(key) < LONG_UNIT:
-            raw = text[start:last]
-            key = key if raw.islower() or raw.isupper() else raw
-        pieces.append("-" if end == start - 1 and text[end] in _HYPHENS else " ")
-        pieces.append(key)
-        end, is_behind_number = last, key[-1].isdigit()
-    # Without the joint before the first word.
-    return "".join(pieces[1:])

@@ -75,13 +75,16 @@ _JOINED = (
 
 _MINUS = r"\-−‐‑–﹣－"
 _MONEY = r"$¢-¥֏؋৲৳૱௹฿៛\u20a0-\u20cf﷼﹩＄￠￡￥￦"
+_ALONE = rf"{LETTER}++(?![{_MARKS}\u3300-\u33ff.,:٫٬．，：{_APOSTROPHES}\"״׳·&+#])"
+"""Most words: nothing follows that may belong to them. To look for these first takes half the time."""
+
 _TOKEN = re.compile(
-    rf"(?:(?<![\w.])\.(?=\d))?{_LETTERS}(?:{_JOINED}{_LETTERS})*+"
+    rf"{_ALONE}|(?![\s,;()])(?:(?:(?<![\w.])\.(?=\d))?{_LETTERS}(?:{_JOINED}{_LETTERS})*+"
     rf"(?:[{_APOSTROPHES}](?:[sStTdDmM]|[rR][eE]|[vV][eE]|[lL][lL])(?!\w)|(?<=[a-zA-Z])(?:\+\+|\#(?!\w)))?"
     rf"|[{_UNSPACED}](?:(?<=[\u1100-\u115f\ua960-\ua97c])[\u1160-\u11ff\ud7b0-\ud7fb]{{1,4}}+)?[{_SIGN_MARKS}]*+"
     rf"|[{_RAISED}]+|\^(?=-?\w)|(?<![\w)\]])[{_MINUS}](?=[.,]?[\d{_MONEY}])"
     rf"|[<>＜＞]=?(?=[\s{_MONEY}{_MINUS}]?[.,]?\d)|(?<![=<>!:+-])=(?![=>])|\+(?=\d)|(?<=\d)\+|~~|~(?=\d)"
-    rf"|[{_MONEY}%‰٪％°±×÷≈≠≤≥≦≧]"
+    rf"|[{_MONEY}%‰٪％°±×÷≈≠≤≥≦≧])"
 )
 _SEPARATE = re.compile(rf"[{_UNSPACED}]")
 _LEFT_OUT_INSIDE = re.compile(rf"[·'’ʼ](?:(?<=l·)(?=l)|(?<={_CYRILLIC}['’ʼ])(?={_CYRILLIC}))")

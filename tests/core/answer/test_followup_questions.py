@@ -10,7 +10,7 @@ from datafari_rag.core.answer.output_filter import Followups
 def run(*pieces: str) -> tuple[str, list[str]]:
     followups = Followups()
     shown = "".join([followups.feed(piece) for piece in pieces])
-    return shown + followups.end(), followups.questions
+    return shown + followups.end(), list(followups.questions)
 
 
 @pytest.mark.parametrize(
