@@ -44,6 +44,7 @@ from datafari_rag.ingest.page_pictures import PagePictures
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, in_turn, inline
 from datafari_rag.retrieval import Dependencies
 from datafari_rag.web.app import Probes, register
+from datafari_rag.web.ops.probes import PROBES
 from datafari_rag.web.ops.request_context import caller, carrying, outgoing, request_id
 from datafari_rag.web.pages import demo
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -54,12 +55,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MEANING = "meaning"
-CONVERSATIONS = "conversations"
-USAGE = "usage"
-"""Parts of readiness without which questions are answered all the same."""
-
-AUDIT = "audit"
 TEMPLATES = Path(resources.__file__).parent / "templates"
 
 SPAN_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -125,37 +120,25 @@ class Runtime:
 
     def problems(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps questions from being answered as they should now: settings, search engine, rights."""
-        snapshot = self.snapshot()
-        trail = snapshot.audit
-        by_part = {
-            "settings": self._file.problem(),
-            **{what: problem for what, problem in self._probes.problems().items() if what != MEANING},
-            AUDIT: trail.problem() if trail else None,
-        }
-        return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
+        return self._wrong(self._file.problem(), is_needed=True)
 
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
         """Return what is wrong while answers go on: a rejected file, the search by meaning, stored conversations."""
-        snapshot = self.snapshot()
-        store, usage = snapshot.conversations, snapshot.usage
-        by_part = {
-            "settings": self._file.rejected,
-            MEANING: self._probes.problems().get(MEANING),
-            CONVERSATIONS: store.problem() if store else None,
-            USAGE: usage.problem() if usage else None,
-        }
-        return [{"what": what, "problem": problem} for what, problem in by_part.items() if problem]
+        return self._wrong(self._file.rejected, is_needed=False)
+
+    def _wrong(self, settings: str | None, *, is_needed: bool) -> Sequence[Mapping[str, object]]:
+        """Return what is wrong with the *settings*, and with the parts that are needed, or are not."""
+        sent, service = self._probes.problems(), self.snapshot()
+        found = {"settings": settings}
+        for row in PROBES:
+            if row.is_needed is is_needed and (part := row.of(service)) is not None:
+                found[row.what] = sent.get(row.what) if row.sends else row.problem(part)
+        return [{"what": what, "problem": problem} for what, problem in found.items() if problem]
 
     def _probed(self) -> Mapping[str, str | None]:
         """Return what those say that have to be sent a request for it."""
-        service_snapshot = self.snapshot()
-        return {
-            "search": service_snapshot.dependencies.retriever.probe(),
-            "rights": getattr(service_snapshot.rights, "probe", lambda: None)(),
-            MEANING: service_snapshot.dependencies.meaning.problem()
-            if service_snapshot.dependencies.meaning is not None
-            else None,
-        }
+        parts = ((row, row.of(self.snapshot())) for row in PROBES if row.sends)
+        return {row.what: row.problem(part) for row, part in parts if part is not None}
 
     def rejected_settings(self) -> str | None:
         """Return why the settings file is not used as it is now, while the settings before it answer; else None."""

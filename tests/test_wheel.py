@@ -115,7 +115,7 @@ CALLS = (
     Call("audit verify audit", "There are no chains"),
     Call("usage", "limits.store is empty", 1),
     Call("conversations delete --user alice", "chat.store.folder is empty", 1),
-    Call("passages sync", "index writes them", 1),
+    Call("passages sync", "has its own passages", 1),
 )
 
 

@@ -57,6 +57,11 @@ class UsageFile:
             self._file.read, lambda connection: [DayUsage(*row) for row in connection.execute(query, (day,))]
         )
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the file was made already."""
+        return self._file.path.exists()
+
     def problem(self) -> Message | None:
         """Return None while tokens can be counted, else one sentence."""
         is_well = self._file.probe("SELECT 1 FROM usage LIMIT 1")

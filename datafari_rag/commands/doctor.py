@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,29 +13,27 @@ from typing import Any
 import click
 
 from datafari_rag import bootstrap
-from datafari_rag.adapters.machine import new_nonce
+from datafari_rag.adapters.machine import MACHINE, new_nonce
 from datafari_rag.adapters.model.chain import ExtractiveModel, endpoints_for
 from datafari_rag.adapters.model.endpoint import Endpoint, HttpModel, ModelServer
+from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.reranker import EndpointReranker
 from datafari_rag.adapters.settings.file import SettingsSnapshot, snapshot_of
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.client import Nodes
 from datafari_rag.adapters.token_counters import EstimatedTokens
-from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
+from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
 from datafari_rag.commands.terminal import CONF, Command, sentence, typed
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import (
-    AuthorityError,
-    ConversationsUnavailable,
     EmbeddingError,
     ModelError,
     ModelUnavailable,
     RagError,
     SearchError,
 )
-from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.meaning.reranker import RerankFailure
 from datafari_rag.core.meaning.spread import PAIRS
@@ -44,26 +42,16 @@ from datafari_rag.core.model.servers import ServerNeeds, advice_for, words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.search_request import Browse
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED, Tls
-from datafari_rag.core.settings.table import (
-    BY_KEY,
-    ChatSettings,
-    LlmSettings,
-    RagSettings,
-    RerankSettings,
-    SecuritySettings,
-    Settings,
-    SolrLimits,
-    secrets_of,
-)
+from datafari_rag.core.settings.table import BY_KEY, RerankSettings, SecuritySettings, Settings, SolrLimits, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, Verdict, findings
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import browse, fetch
-from datafari_rag.ports import Ending, Model, TextChunk
+from datafari_rag.ports import Ending, TextChunk
 from datafari_rag.retrieval import Dependencies
+from datafari_rag.web.ops.probes import PROBES, Probe
 
 MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
 VERDICTS: dict[str, Verdict] = {"error": "problem", "warning": "hint", "note": "ok"}
-PROBE_USER = "datafari-rag-probe"
 
 
 @click.command(
@@ -112,37 +100,72 @@ def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str |
 
 def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Finding]:
     """Yield a finding for each thing looked at, as soon as it is known."""
+    settings = snapshot.settings
     for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
         verdict = "hint" if problem.key not in BY_KEY else VERDICTS[problem.severity]
         yield Finding("settings", verdict, line)
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return
-    settings = snapshot.settings
-    yield from _search(settings)
-    yield from _vector_search(settings)
+    for row in PROBES:
+        if row.what in PARTS:
+            yield from _part(row, settings)
     yield from _reranker(settings.rerank, settings.tls.rerank)
-    yield from _rights(settings.security, settings.solr.limits)
-    yield from _conversations(settings.chat)
     if asks_model:
         # Each once and alone: in a chain the next one would answer in the name of one that fails.
         for endpoint in endpoints_for(settings.rag, settings.llm, settings.tls.llm):
             yield from _endpoint(endpoint, settings, snapshot.instructions)
 
 
-def _search(settings: Settings) -> Sequence[Finding]:
-    problem = bootstrap.retriever_for(settings).probe()
-    where = "the embedded index" if settings.solr.url.startswith(EMBEDDED) else "Solr"
-    if problem is not None:
-        has = f"; {_collections(settings)}" if "answered 404" in problem else ""
-        first = Finding("search engine", "problem", problem, _advice(problem, where) + has)
-        # A Solr that answers may say more; of one that does not, the same was said.
-        more = _collection(settings) if where == "Solr" and not has else ()
-        return first, *(finding for finding in more if finding.subject != "collection")
-    first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr.handler})")
-    if where == "Solr":
-        return first, *_collection(settings)
-    return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings.solr))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """How a part is made of the settings, None where it is not configured, and what to do when it has a problem."""
+
+    subject: str
+    made: Callable[[Settings], Any]
+    advice: str
+    verdict: Verdict = "problem"
+    more: Callable[[Settings, str | None], Iterable[Finding]] = lambda settings, problem: ()
+    """What is found out of it besides, with the problem that it has."""
+
+
+def _part(row: Probe, settings: Settings) -> Iterator[Finding]:
+    """Yield what readiness would say of a part, and more of it."""
+    own, problem = PARTS[row.what], None
+    try:
+        part = own.made(settings)
+    except EmbeddingError as error:
+        yield Finding("embedding model", "problem", sentence(error), own.advice)
+        return
+    if part is None:
+        return
+    if not getattr(part, "is_there", True):
+        # None is made: it would be this account's, and the service kept out of it.
+        yield Finding(own.subject, "ok", "none yet")
+        return
+    problem = row.problem(part)
+    advice = own.advice
+    if row.what == "search" and problem is not None:
+        advice = _advice_for(problem) if _is_solr(settings) else "Create it: `datafari-rag index PATH`"
+        advice += f"; {_collections(settings)}" if "answered 404" in problem else ""
+    engine = f"Solr answers (handler {settings.solr.handler})" if _is_solr(settings) else "the embedded index answers"
+    works = engine if row.what == "search" else "works"
+    yield Finding(own.subject, "ok" if problem is None else own.verdict, problem or works, advice)
+    yield from own.more(settings, problem)
+
+
+def _is_solr(settings: Settings) -> bool:
+    return not settings.solr.url.startswith(EMBEDDED)
+
+
+def _about_search(settings: Settings, problem: str | None) -> Iterable[Finding]:
+    if not _is_solr(settings):
+        return [Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings.solr)]
+    if problem is None:
+        return _collection(settings)
+    # A Solr that answers may say more; of one that does not, the same was said.
+    more = () if "answered 404" in problem else _collection(settings)
+    return [finding for finding in more if finding.subject != "collection"]
 
 
 def _collections(settings: Settings) -> str:
@@ -162,36 +185,66 @@ def _collection(settings: Settings) -> Sequence[Finding]:
     try:
         facts, schema = collection_probe.facts_of(nodes, factory.schema_of(solr), handler=solr.handler)
     except SearchError as error:
-        return (Finding("collection", "problem", sentence(error), _advice(error.log, "Solr")),)
+        return (Finding("collection", "problem", sentence(error), _advice_for(error.log)),)
     if schema.kinds is None:
         return (Finding("collection", "hint", "Solr does not return its schema", "Allow read access to /schema"),)
     return findings(facts, schema, mode=settings.security.mode, facets=settings.solr.facets)
 
 
-def _vector_search(settings: Settings) -> Sequence[Finding]:
-    """Try the embedding model, and whether the index has vectors of it."""
+def _meaning(settings: Settings) -> Any:
+    """Return the search by meaning, whose model is tried. Raises: EmbeddingError."""
     if not settings.embeddings.endpoint:
-        return ()
-    try:
-        embedder = embedder_for(settings)
-        vector = embedder.embed(["Does this work?"], "query")[0] if embedder is not None else ()
-    except EmbeddingError as error:
-        advice = (
-            "Check embeddings.endpoint, embeddings.token and embeddings.options; "
-            "until then, documents are searched by words alone"
-        )
-        return (Finding("embedding model", "problem", sentence(error), advice),)
-    results = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
-    meaning = meaning_for(settings, bootstrap.retriever_for(settings))
-    problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
-    if meaning is None:
-        results.append(Finding("vectors", "problem", "they cannot be searched", NEEDS_EXTRA))
-    elif problem is not None:
-        command = "index PATH" if settings.solr.url.startswith(EMBEDDED) else "passages sync"
-        results.append(Finding("vectors", "hint", problem, f"Run: `datafari-rag {command}`"))
-    else:
-        results.append(Finding("vectors", "ok", "the index has vectors of this model"))
-    return results
+        return None
+    embedder = embedder_for(settings)
+    if embedder is not None:
+        embedder.embed(["Does this work?"], "query")
+    return meaning_for(settings, bootstrap.retriever_for(settings))
+
+
+def _about_rights(settings: Settings, problem: str | None) -> Iterable[Finding]:
+    if settings.security.tokens == "file" and not settings.security.tokens_file:
+        text = "no file is set, so no user has tokens"
+        yield Finding("source of rights", "hint", text, "Set security.tokens.file=PATH")
+
+
+def _rights(settings: Settings) -> Any:
+    security = settings.security
+    return bootstrap.rights_for(security, settings.solr.limits) if security.mode == "tokens" else None
+
+
+_ON_DISK = "its owner and the disk"
+PARTS = {
+    "search": _Part("search engine", bootstrap.retriever_for, "", more=_about_search),
+    "meaning": _Part(
+        "vectors",
+        _meaning,
+        "Check embeddings.endpoint, embeddings.token and embeddings.options, or write the vectors: `datafari-rag index "
+        "PATH`, for Solr `datafari-rag passages sync`; until then, documents are searched by words alone",
+        "hint",
+    ),
+    "rights": _Part(
+        "source of rights",
+        _rights,
+        "Check security.tokens.file or security.authority.url; until then no questions are answered",
+        more=_about_rights,
+    ),
+    "audit": _Part(
+        "audit",
+        lambda settings: AuditTrail(Path(settings.audit.folder), MACHINE) if settings.audit.folder else None,
+        f"Check audit.folder, {_ON_DISK}; run this as the service's own account",
+    ),
+    "conversations": _Part(
+        "stored conversations",
+        lambda settings: bootstrap.conversations_for(settings.chat),
+        f"Check chat.store.folder, {_ON_DISK}; until then answers go on without conversations",
+    ),
+    "usage": _Part(
+        "tokens of users",
+        lambda settings: bootstrap.usage_for(settings.limits),
+        f"Check limits.store, {_ON_DISK}",
+    ),
+}
+"""What this command adds to the rows of `PROBES`; the model is tried by `_endpoint`, endpoint by endpoint."""
 
 
 def _reranker(rerank: RerankSettings, tls: Tls) -> Sequence[Finding]:
@@ -209,70 +262,76 @@ def _reranker(rerank: RerankSettings, tls: Tls) -> Sequence[Finding]:
     return (Finding(subject, "ok", f"tells an answer from another text by {scores[1] - scores[0]:.1f} spreads"),)
 
 
-def _rights(security: SecuritySettings, patience: SolrLimits) -> Sequence[Finding]:
-    if security.mode != "tokens":
-        return ()
-    subject = f"source of rights ({security.tokens})"
-    try:
-        tokens = tuple(bootstrap.rights_for(security, patience).tokens_of(PROBE_USER, ()))
-    except AuthorityError as error:
-        key = "security.tokens.file" if security.tokens == "file" else "security.authority.url"
-        return (Finding(subject, "problem", sentence(error), f"Check {key}; until then no questions are answered"),)
-    if security.tokens == "file" and not security.tokens_file:
-        return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
-    return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
-
-
-def _conversations(chat: ChatSettings) -> Sequence[Finding]:
-    """Try the file of stored conversations; where there is none yet, none is made: it would be this account's."""
-    store = bootstrap.conversations_for(chat)
-    if store is None:
-        return ()
-    subject = "stored conversations"
-    try:
-        if not store.is_there:
-            return (Finding(subject, "ok", "none yet"),)
-        return (Finding(subject, "ok", f"{store.count()} conversations"),)
-    except ConversationsUnavailable as error:
-        advice = "Check chat.store.folder, its owner and the disk; until then answers go on without conversations"
-        return (Finding(subject, "problem", sentence(error), advice),)
-    finally:
-        store.close()
-
-
 def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Finding]:
     """Yield how much the user *name* sees, and by which tokens: numbers and tokens, never a text."""
     subject = f"as {name}"
     try:
         user = _user(name, settings.security, settings.solr.limits)
-        dependencies = _searching(settings)
-        if document is not None:
-            yield Finding(subject, "ok", _access_sentence(reason_for(document, user, settings.security, dependencies)))
+        if document is None:
+            for text in _visible(user, settings):
+                yield Finding(subject, "ok", text)
+        else:
+            yield Finding(subject, "ok", _reason(document, user, settings))
             return
-        view = visibility_of(user, settings, dependencies)
     except RagError as error:
         yield Finding(subject, "problem", sentence(error), "Until this works, this user gets no answers")
         return
-    text = f"{view.documents} documents: {view.public} public, {view.documents - view.public} by {view.tokens} tokens"
-    yield Finding(subject, "ok", text)
-    for effect in view.effects:
-        hides = f", hides {effect.hides}" if effect.hides else ""
-        yield Finding(subject, "ok", f"token {effect.token!r} alone opens {effect.opens} documents{hides}")
     if settings.security.mode == "tokens" and settings.security.tokens == "claims":
         yield Finding(
             subject, "hint", "tokens are in each signed token, so that none are known here", "Ask as the user"
         )
 
 
-def _access_sentence(reason: Reason) -> str:
-    """Say whether the user sees the document, and which tokens alone decide it."""
-    tokens = ", ".join(map(repr, reason.decisive))
-    if reason.is_seen:
-        by = "it is public" if reason.is_public else f"not without {tokens}" if tokens else "several tokens open it"
-        return f"sees this document: {by}"
-    # A user cannot distinguish an unknown document from a document that none of their tokens allows.
-    why = f"denied by {tokens}" if tokens else "it is not in the index, or no token of this user opens it"
-    return f"does not see this document: {why}"
+MAX_TOKENS = 30
+"""Most tokens that are tried one by one; each is two searches."""
+
+
+def _visible(user: User, settings: Settings) -> Iterator[str]:
+    """Yield how many documents *user* sees, and what each token does. Raises: SearchError, NotAuthenticated."""
+    dependencies = _searching(settings)
+
+    def count(tokens: frozenset[str]) -> int:
+        page = browse(Browse(None, rows=0), replace(user, tokens=tokens), settings=settings, dependencies=dependencies)
+        return int(_response(page)["numFound"])
+
+    all_seen, public = count(user.tokens), count(frozenset())
+    yield f"{all_seen} documents: {public} public, {all_seen - public} by {len(user.tokens)} tokens"
+    for token in sorted(user.tokens)[:MAX_TOKENS]:
+        opens, hides = count(frozenset({token})) - public, max(0, count(user.tokens - {token}) - all_seen)
+        if opens or hides:
+            yield f"token {token!r} alone opens {opens} documents{f', hides {hides}' if hides else ''}"
+
+
+def _reason(document: str, user: User, settings: Settings) -> str:
+    """
+    Say whether *user* sees a document, and which tokens decide it: without one of them it would be the other way round.
+
+    Raises: SearchError, NotAuthenticated.
+    """
+    dependencies = _searching(settings)
+
+    def is_seen(tokens: frozenset[str]) -> bool:
+        reader = replace(user, tokens=tokens)
+        return any(
+            fetch(document, field, reader, security=settings.security, dependencies=dependencies) is not None
+            for field in ("exactContent", "preview_content")
+        )
+
+    is_visible = is_seen(user.tokens)
+    tried = sorted(user.tokens)[:MAX_TOKENS]
+    decisive = ", ".join(repr(token) for token in tried if is_seen(user.tokens - {token}) is not is_visible)
+    if not is_visible:
+        # A user cannot distinguish an unknown document from a document that none of their tokens allows.
+        why = f"denied by {decisive}" if decisive else "it is not in the index, or no token of this user opens it"
+        return f"does not see this document: {why}"
+    if is_seen(frozenset()):
+        return "sees this document: it is public"
+    return f"sees this document: {f'not without {decisive}' if decisive else 'several tokens open it'}"
+
+
+def _response(page: Mapping[str, object]) -> Mapping[str, Any]:
+    part = page["response"]
+    return part if isinstance(part, Mapping) else {}
 
 
 def _user(name: str, security: SecuritySettings, patience: SolrLimits) -> User:
@@ -311,11 +370,20 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
         subject = "newest document" if name is None else f"newest document, as {name}"
         try:
             user = ANONYMOUS if name is None else _user(name, settings.security, settings.solr.limits)
-            newest = newest_date(user, settings, _searching(settings))
+            newest = _newest(user, settings)
         except RagError as error:
             yield Finding(subject, "hint", sentence(error), "Name a user: --as USER")
             continue
         yield Finding(subject, "ok", "none has a date" if newest is None else f"changed {_ago(newest)}")
+
+
+def _newest(user: User, settings: Settings) -> str | None:
+    """Return the newest `last_modified` that *user* sees, None when there is none. Raises: SearchError."""
+    search = Browse(None, rows=1, sort=("last_modified", True), fields=("id", "last_modified"))
+    page = browse(search, user, settings=settings, dependencies=_searching(settings))
+    rows = _response(page).get("docs") or ()
+    value = rows[0].get("last_modified") if rows and isinstance(rows[0], Mapping) else None
+    return str(value[0] if isinstance(value, list) and value else value) if value else None
 
 
 def _index_changed(settings: Settings) -> str | None:
@@ -346,68 +414,71 @@ RIGHTS_AGE = {
 
 
 def _endpoint(endpoint: Endpoint, settings: Settings, instructions: str) -> Iterator[Finding]:
-    is_built_in = endpoint.url == BUILTIN_MODEL
-    limits = settings.llm.limits
-    model = None if is_built_in else HttpModel(endpoint, template=settings.rag.template, limits=limits)
-    trial = tried(
-        model or ExtractiveModel(), trial_prompt(settings.rag, settings.llm, instructions, new_nonce()), time.monotonic
-    )
-    subject = f"model ({bootstrap.host_of(endpoint.url)})"
-    if trial.failure is not None:
-        rejection = trial.failure.rejection if isinstance(trial.failure, ModelError) else None
-        words = words_of(rejection, texts_of(trial.prompt), secrets_of(settings))
-        text = f"{trial.failure.reason} It said: {words}" if words else trial.failure.reason
-        yield Finding(subject, "problem", f"{text} ({trial.failure.log})", advice_for(trial.failure))
+    """Ask a model once, streamed; yield how it answered, and what is right about the answer."""
+    model = None
+    if endpoint.url != BUILTIN_MODEL:
+        model = HttpModel(endpoint, template=settings.rag.template, limits=settings.llm.limits)
+    prompt = trial_prompt(settings, instructions, new_nonce())
+    began, first_s = time.monotonic(), 0.0
+    texts: list[str] = []
+    ending = Ending(None)
+    for piece in (model or ExtractiveModel()).generate(prompt, is_streamed=True):
+        if isinstance(piece, TextChunk) and piece.wait_s is None:
+            first_s = first_s or time.monotonic() - began
+            texts.append(piece.text)
+        elif isinstance(piece, Ending):
+            ending = piece
+    subject, failure = f"model ({bootstrap.host_of(endpoint.url)})", ending.failure
+    if failure is not None:
+        rejection = failure.rejection if isinstance(failure, ModelError) else None
+        words = words_of(rejection, texts_of(prompt), secrets_of(settings))
+        text = f"{failure.reason} It said: {words}" if words else failure.reason
+        yield Finding(subject, "problem", f"{text} ({failure.log})", advice_for(failure))
     else:
-        yield Finding(
-            subject, "ok", f"answers: first words after {trial.first_s:.1f} s, all after {trial.total_s:.1f} s"
-        )
-    if model is not None:
-        name = endpoint.model or settings.rag.model
-        if (tries := trial.facts.tries) > 1:
-            text = f"it refused the form of {tries - 1} of {tries} requests"
-            yield Finding(
-                "form", "hint", text, "Set llm.server, and leave out of llm.body what it refuses (docs/models.md)"
-            )
-        yield from _judged(trial, endpoint.needs(name))
-        if not isinstance(trial.failure, ModelUnavailable):
-            yield from _window(endpoint, name, settings.rag, settings.llm)
-
-
-def _judged(trial: ModelTrial, needs: ServerNeeds) -> Iterator[Finding]:
-    if trial.failure is not None:
+        took_s = time.monotonic() - began
+        yield Finding(subject, "ok", f"answers: first words after {first_s:.1f} s, all after {took_s:.1f} s")
+    if model is None:
         return
-    if trial.is_cut:
-        yield Finding("length", "hint", "the answer was cut at rag.maxTokens", "Raise rag.maxTokens")
-    may_wait = needs.thinking == "aloud" and not trial.facts.has_thoughts
-    for subject, is_good, good, bad, advice in (
-        ("answer", trial.is_right, "right", "not what the document says", "Try a larger model"),
-        (
-            "citations",
-            trial.is_cited,
-            "cites [1]",
-            "does not cite [1]",
-            "Try a larger model, or rag-instructions.txt",
-        ),
-        ("language", trial.is_in_language, "keeps to the question's", "not the question's", "Try another model"),
+    name = endpoint.model or settings.rag.model
+    if (tries := ending.facts.tries) > 1:
+        text = f"it refused the form of {tries - 1} of {tries} requests"
+        yield Finding("form", "hint", text, FORM_ADVICE)
+    if failure is None:
+        yield from _judged(texts, ending, endpoint.needs(name))
+    if not isinstance(failure, ModelUnavailable):
+        yield from _window(endpoint, name, settings)
+
+
+def _judged(texts: Sequence[str], ending: Ending, needs: ServerNeeds) -> Iterator[Finding]:
+    """Yield what is right about an answer that came as *texts*, and what is not."""
+    text, facts = "".join(texts), ending.facts
+    waits = needs.thinking == "aloud" and not facts.has_thoughts
+    is_cited = "[1]" in text or f"[{DOCUMENTS[0][0]}]" in text
+    larger = "Try a larger model"
+    rows = (
+        ("answer", EXPECTED in text, "right", "not what the document says", larger),
+        ("citations", is_cited, "cites [1]", "does not cite [1]", f"{larger}, or rag-instructions.txt"),
+        ("language", detect(text) == LANGUAGE, "keeps to the question's", "not the question's", "Try another model"),
         (
             "streaming",
-            trial.pieces > 1,
-            f"{trial.pieces} pieces",
+            len(texts) > 1,
+            f"{len(texts)} pieces",
             "the answer came in one piece",
-            WAIT_ADVICE if may_wait else STREAM_ADVICE,
+            WAIT_ADVICE if waits else STREAM_ADVICE,
         ),
-    ):
+    )
+    if ending.finish_reason == "length":
+        yield Finding("length", "hint", "the answer was cut at rag.maxTokens", "Raise rag.maxTokens")
+    for subject, is_good, good, bad, advice in rows:
         yield Finding(subject, "ok" if is_good else "hint", good if is_good else bad, "" if is_good else advice)
-    facts = trial.facts
     chars = f"{facts.thought_chars} characters in {facts.thought_ms / 1000:.1f} s"
     hidden = f"hidden, {facts.thought_tokens} tokens" if facts.has_thoughts else "none"
     yield Finding("thinking", "ok", chars if facts.thought_chars else hidden)
 
 
-def _window(endpoint: Endpoint, model: str, rag: RagSettings, llm: LlmSettings) -> Iterator[Finding]:
-    window = llm.context_window
-    size = ModelServer(endpoint).window(model) if rag.template == "openai" else None
+def _window(endpoint: Endpoint, model: str, settings: Settings) -> Iterator[Finding]:
+    window = settings.llm.context_window
+    size = ModelServer(endpoint).window(model) if settings.rag.template == "openai" else None
     if size is None:
         yield Finding("window", "ok", f"the server does not say; llm.context.window={window}")
     elif size < window:
@@ -418,6 +489,7 @@ def _window(endpoint: Endpoint, model: str, rag: RagSettings, llm: LlmSettings) 
 
 
 WAIT_ADVICE = "By its name this model thinks before it answers, so that streams wait for the end of its thoughts"
+FORM_ADVICE = "Set llm.server, and leave out of llm.body what it refuses (docs/models.md)"
 STREAM_ADVICE = "A proxy before the model may be buffering; a short answer may also come at once"
 
 
@@ -427,10 +499,9 @@ RERANK_ADVICE = (
 )
 
 
-def _advice(problem: str, where: str) -> str:
-    if where != "Solr":
-        return "Create it: `datafari-rag index PATH`"
-    return next((advice for word, advice in ADVICE.items() if word in problem), ADVICE[""])
+def _advice_for(problem: str) -> str:
+    """Return what to do about a *problem* of Solr, by a word of it."""
+    return next(advice for word, advice in ADVICE.items() if word in problem)
 
 
 ADVICE = {
@@ -460,27 +531,7 @@ DOCUMENTS = (
 EXPECTED = "18"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTrial:
-    """
-    How the model answered: seconds to the first words and in all, in how many pieces, and what is right about it.
-
-    *failure* is None for an answer; the rest then says nothing where it is not.
-    """
-
-    prompt: Prompt
-    failure: RagError | None
-    first_s: float = 0.0
-    total_s: float = 0.0
-    pieces: int = 0
-    is_right: bool = False
-    is_cited: bool = False
-    is_in_language: bool = False
-    is_cut: bool = False
-    facts: ModelFacts = UNKNOWN_MODEL
-
-
-def trial_prompt(rag: RagSettings, llm: LlmSettings, instructions: str, nonce: str) -> Prompt:
+def trial_prompt(settings: Settings, instructions: str, nonce: str) -> Prompt:
     """Return the prompt as an answer's is made, with two short documents."""
     extracts = tuple(
         Extract(number, label, Document(id=str(number), title=label, text=text), (), text)
@@ -492,130 +543,8 @@ def trial_prompt(rag: RagSettings, llm: LlmSettings, instructions: str, nonce: s
         instructions_for(instructions, language=LANGUAGE, answer_format=None),
         nonce,
         language=LANGUAGE,
-        model=rag.model,
-        temperature=rag.temperature,
-        max_tokens=rag.max_tokens,
-        spare_tokens=llm.context_window // 2,
+        model=settings.rag.model,
+        temperature=settings.rag.temperature,
+        max_tokens=settings.rag.max_tokens,
+        spare_tokens=settings.llm.context_window // 2,
     )
-
-
-def tried(model: Model, prompt: Prompt, clock: Callable[[], float]) -> ModelTrial:
-    """Ask *model* once, streamed; *clock* gives seconds that never go back."""
-    began = clock()
-    texts: list[str] = []
-    first_s = 0.0
-    ending = Ending(None)
-    for piece in model.generate(prompt, is_streamed=True):
-        if isinstance(piece, TextChunk) and piece.wait_s is None:
-            first_s = first_s or clock() - began
-            texts.append(piece.text)
-        elif isinstance(piece, Ending):
-            ending = piece
-    text = "".join(texts)
-    return ModelTrial(
-        prompt,
-        ending.failure,
-        first_s,
-        clock() - began,
-        len(texts),
-        is_right=EXPECTED in text,
-        is_cited="[1]" in text or f"[{DOCUMENTS[0][0]}]" in text,
-        is_in_language=detect(text) == LANGUAGE,
-        is_cut=ending.finish_reason == "length",
-        facts=ending.facts,
-    )
-
-
-MAX_TOKENS = 30
-"""Most tokens that are tried one by one; each is two searches."""
-
-
-@dataclass(frozen=True, slots=True)
-class TokenEffect:
-    """What one of a user's tokens does: how many documents they see by it alone, and how many it hides from them."""
-
-    token: str
-    opens: int
-    hides: int
-
-
-@dataclass(frozen=True, slots=True)
-class Visibility:
-    """
-    How many documents a user sees: *public* of them without a token.
-
-    *tokens* is how many they have; *effects* are those of the first `MAX_TOKENS` that do anything.
-    """
-
-    documents: int
-    public: int
-    tokens: int
-    effects: tuple[TokenEffect, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """
-    Whether a user sees one document, and why.
-
-    *decisive* are the tokens without which it would be the other way round: without one of them they would not see it,
-    or would, because the document denies it. *is_public*: anybody sees it.
-    """
-
-    is_seen: bool
-    is_public: bool
-    decisive: tuple[str, ...]
-
-
-def visibility_of(user: User, settings: Settings, dependencies: Dependencies) -> Visibility:
-    """Return what *user* sees. Raises: SearchError, NotAuthenticated."""
-
-    def count(tokens: frozenset[str]) -> int:
-        return int(
-            _part(
-                browse(Browse(None, rows=0), _with(user, tokens), settings=settings, dependencies=dependencies),
-                "response",
-            )["numFound"]
-        )
-
-    all_seen, public = count(user.tokens), count(frozenset())
-    tried = sorted(user.tokens)[:MAX_TOKENS]
-    effects = (
-        TokenEffect(token, count(frozenset({token})) - public, max(0, count(user.tokens - {token}) - all_seen))
-        for token in tried
-    )
-    return Visibility(all_seen, public, len(user.tokens), tuple(row for row in effects if row.opens or row.hides))
-
-
-def reason_for(document_id: str, user: User, security: SecuritySettings, dependencies: Dependencies) -> Reason:
-    """Return whether *user* sees a document, and by which tokens. Raises: SearchError, NotAuthenticated."""
-
-    def is_seen(tokens: frozenset[str]) -> bool:
-        reader = _with(user, tokens)
-        return any(
-            fetch(document_id, field, reader, security=security, dependencies=dependencies) is not None
-            for field in ("exactContent", "preview_content")
-        )
-
-    is_visible = is_seen(user.tokens)
-    tried = sorted(user.tokens)[:MAX_TOKENS]
-    decisive = tuple(token for token in tried if is_seen(user.tokens - {token}) is not is_visible)
-    return Reason(is_visible, is_public=is_seen(frozenset()), decisive=decisive)
-
-
-def newest_date(user: User, settings: Settings, dependencies: Dependencies) -> str | None:
-    """Return the newest `last_modified` that *user* sees, None when there is none. Raises: SearchError."""
-    search = Browse(None, rows=1, sort=("last_modified", True), fields=("id", "last_modified"))
-    page = browse(search, user, settings=settings, dependencies=dependencies)
-    rows = _part(page, "response").get("docs") or ()
-    value = rows[0].get("last_modified") if rows and isinstance(rows[0], Mapping) else None
-    return str(value[0] if isinstance(value, list) and value else value) if value else None
-
-
-def _with(user: User, tokens: frozenset[str]) -> User:
-    return replace(user, tokens=tokens)
-
-
-def _part(page: Mapping[str, object], name: str) -> Mapping[str, Any]:
-    part = page[name]
-    return part if isinstance(part, Mapping) else {}

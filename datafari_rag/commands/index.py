@@ -23,6 +23,9 @@ from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 from datafari_rag.ingest.stamps import Held
 
 OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again as well."
+MAX_NOTES = 20
+"""Most files that are named behind the summary without -v."""
+
 MAX_KINDS = 12
 """Most kinds of files that the summary names one by one."""
 
@@ -76,7 +79,7 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
     metavar="MB",
     help="Maximum memory for reading one file.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Name each file that was passed over, or not taken as a whole.")
+@click.option("-v", "--verbose", is_flag=True, help="Name all files that were not taken as a whole, not only 20.")
 @click.pass_context
 def index(context: click.Context, /, paths: tuple[Path, ...], **options: Any) -> None:
     """Index files and folders.
@@ -108,9 +111,12 @@ def index(context: click.Context, /, paths: tuple[Path, ...], **options: Any) ->
         how = IndexOptions(options["again"], options["trust_jsonl"], limits)
         outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
     click.echo(summary_of(outcome))
-    if options["verbose"]:
-        for where, what in outcome.notes:
-            click.echo(printable(f"{where}: {what}"))
+    # By what became of them, each kind in the order of the run.
+    notes = sorted(outcome.notes, key=lambda note: note[1].partition(":")[0])
+    for where, what in notes if options["verbose"] else notes[:MAX_NOTES]:
+        click.echo(printable(f"{where}: {what}"))
+    if len(notes) > MAX_NOTES and not options["verbose"]:
+        click.echo(f"… and {len(notes) - MAX_NOTES:,} more: -v names all.")
     context.exit(1 if outcome.problems else 0)
 
 
@@ -121,7 +127,7 @@ def summary_of(outcome: RunOutcome) -> str:
         f" {counted(outcome.unchanged, 'file')} unchanged, {counted(outcome.problems, 'problem')}"
     )
     if outcome.left_out:
-        text += f"\nleft out of files that were read: {in_words(outcome.left_out)} (-v names the files)"
+        text += f"\nleft out of files that were read: {in_words(outcome.left_out)}"
     if not outcome.passed_over and not outcome.unreadable:
         return text
     text += f"\n{counted(outcome.read, 'file')} read, {outcome.unreadable} not readable"

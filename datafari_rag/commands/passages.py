@@ -15,7 +15,8 @@ from datafari_rag.commands.terminal import CONF, Command, progress, sentence, ty
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ingest.passage_sync import PassageSync, SyncListener, SyncOutcome
+from datafari_rag.ingest.passage_sync import PassageSync, SyncOutcome
+from datafari_rag.ingest.run import RunListener
 
 
 @click.group()
@@ -75,7 +76,7 @@ def _run(settings: Settings) -> SyncOutcome:
     return outcome
 
 
-def synced(settings: Settings, listener: SyncListener) -> SyncOutcome:
+def synced(settings: Settings, listener: RunListener) -> SyncOutcome:
     """Update the passages of *settings* from its documents. Raises: RagError."""
     with closing(passage_store_for(settings)) as store:
         return PassageSync(store, embedder_for(settings), listener).go()

@@ -119,28 +119,49 @@ CLEARED = "\r\033[K\033[?25h"
 """Removes a bar from a terminal and shows its cursor again."""
 
 
+MAX_NAME_CHARS = 40
+"""Most of the name of a file that is shown beside the progress."""
+
+
 class ProblemListener:
-    """A listener of `index` and `passages sync` that prints problems on stderr and nothing else."""
+    """A listener of `index` and `passages sync` that prints problems on stderr; `show` shows how far the run is."""
+
+    def __init__(self) -> None:
+        """Count nothing yet."""
+        self.total = self.done = self.count = 0
+        self.name = self.part = ""
+
+    def show(self) -> None:
+        """Show nothing."""
 
     def started(self, total: int) -> None:
-        """Print nothing."""
+        """Count from the beginning."""
+        self.total, self.done, self.count = total, 0, 0
+        self.show()
 
     def reading(self, path: str) -> None:
-        """Print nothing."""
+        """Keep the name of the file."""
+        self.name, self.part = path.rpartition("/")[2], ""
+        self.show()
 
     def within(self, share: float) -> None:
-        """Print nothing."""
+        """Keep how far the file is."""
+        self.part = f" ({share:.0%})"
+        self.show()
 
     def advanced(self, size: int, count: int) -> None:
-        """Print nothing."""
+        """Add *size*, a part of the total, and the documents or passages that were written."""
+        self.done, self.count, self.part = self.done + size, self.count + count, ""
+        self.show()
 
     def failed(self, where: str, why: str) -> None:
         """Print one line."""
         click.echo(printable(f"{where}: {why}"), err=True)
 
-
-MAX_NAME_CHARS = 40
-"""Most of the name of a file that is shown beside a bar."""
+    @property
+    def file(self) -> str:
+        """The file that is read, and how far it is, for a person; "" before the first."""
+        return f"{printable(self.name)[:MAX_NAME_CHARS]}{self.part}"
 
 
 class ProgressListener(ProblemListener):
@@ -148,14 +169,12 @@ class ProgressListener(ProblemListener):
 
     def __init__(self, label: str, noun: str) -> None:
         """Draw nothing yet."""
+        super().__init__()
         self._label, self._noun = label, noun
         self._bar: ProgressBar[int] | None = None
-        self._count = 0
-        self._name = self._within = ""
 
     def started(self, total: int) -> None:
         """Begin a new bar."""
-        self._count = 0
         self._bar = click.progressbar(
             length=total,
             label=self._label,
@@ -164,25 +183,16 @@ class ProgressListener(ProblemListener):
             width=20,
             file=sys.stderr,
         )
-        self._bar.render_progress()
+        super().started(total)
 
-    def reading(self, path: str) -> None:
-        """Name the file beside the bar."""
-        self._name, self._within = printable(path.rpartition("/")[2])[:MAX_NAME_CHARS], ""
-        if self._bar is not None:
+    def show(self) -> None:
+        """Draw the bar where it is."""
+        if self._bar is None:
+            return
+        if self.done > self._bar.pos:
+            self._bar.update(self.done - self._bar.pos)
+        else:
             self._bar.render_progress()
-
-    def within(self, share: float) -> None:
-        """Say beside the bar how far the file is."""
-        self._within = f" ({share:.0%})"
-        if self._bar is not None:
-            self._bar.render_progress()
-
-    def advanced(self, size: int, count: int) -> None:
-        """Move the bar by *size*, a part of the total, and add *count* to what is shown beside it."""
-        self._count += count
-        if self._bar is not None:
-            self._bar.update(size)
 
     def failed(self, where: str, why: str) -> None:
         """Print one line in place of the bar, which is drawn again below it at the next step."""
@@ -193,9 +203,9 @@ class ProgressListener(ProblemListener):
         if self._bar is None:
             return ""
         elapsed_s = time.time() - self._bar.start
-        rate = self._count / elapsed_s if elapsed_s else 0.0
-        text = f"{self._count} {self._noun}, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
-        return f"{text}, {self._name}{self._within}" if self._name else text
+        rate = self.count / elapsed_s if elapsed_s else 0.0
+        text = f"{self.count} {self._noun}, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
+        return f"{text}, {self.file}" if self.file else text
 
 
 LINE_S = 30.0
@@ -207,35 +217,19 @@ class LineListener(ProblemListener):
 
     def __init__(self, label: str, noun: str, clock: Callable[[], float] = time.monotonic) -> None:
         """Print nothing yet."""
+        super().__init__()
         self._label, self._noun, self._clock = label, noun, clock
-        self._total = self._progress = self._count = 0
         self._began_s = self._printed_s = clock()
-        self._name = ""
 
-    def started(self, total: int) -> None:
-        """Count from the beginning."""
-        self._total, self._progress, self._count = total, 0, 0
-
-    def reading(self, path: str) -> None:
-        """Keep the name of the file."""
-        self._name = printable(path.rpartition("/")[2])[:MAX_NAME_CHARS]
-
-    def within(self, share: float) -> None:
-        """Say how far a file is that takes long."""
-        self._say(f", {self._name} {share:.0%}")
-
-    def advanced(self, size: int, count: int) -> None:
-        """Add up, and print a line where the last one is old."""
-        self._progress, self._count = self._progress + size, self._count + count
-        self._say("")
-
-    def _say(self, within: str) -> None:
+    def show(self) -> None:
+        """Print a line where the last one is old."""
         now_s = self._clock()
         if now_s - self._printed_s >= LINE_S:
             self._printed_s = now_s
-            share = 100 * self._progress / self._total if self._total else 0.0
+            share = 100 * self.done / self.total if self.total else 0.0
             took_s = now_s - self._began_s
-            click.echo(f"{self._label}: {self._count} {self._noun}, {share:.0f} %, {took_s:.0f} s{within}", err=True)
+            within = f", {self.file}" if self.part else ""
+            click.echo(f"{self._label}: {self.count} {self._noun}, {share:.0f} %, {took_s:.0f} s{within}", err=True)
 
 
 @contextmanager

@@ -8,13 +8,13 @@ once: whatever they leave, the next one finds and repairs. At most a few documen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
 
 from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.meaning.near_search import Cut, ParentText, StoredPassage, cuts_of, plain_cuts_of, stamp_of
 from datafari_rag.core.meaning.spread import spread_of
 from datafari_rag.core.vectors import EmbeddingModel, Vector, unit_vector
+from datafari_rag.ingest.run import RunListener
 from datafari_rag.ports import Embedder, PassageStore
 
 DOCUMENTS = 8
@@ -25,22 +25,6 @@ TEXTS = 64
 
 COMMIT_PASSAGES = 5_000
 """Passages after which what was written can be found, and is not lost when the run is broken off."""
-
-
-class SyncListener(Protocol):
-    """Receives the progress of a run."""
-
-    def started(self, documents: int) -> None:
-        """Begin; *documents* is the total."""
-        ...
-
-    def advanced(self, documents: int, passages: int) -> None:
-        """Add the documents that were read and the passages that were written."""
-        ...
-
-    def failed(self, where: str, why: str) -> None:
-        """Name a document that could not be taken."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +38,13 @@ class SyncOutcome:
 
     def __add__(self, other: SyncOutcome) -> SyncOutcome:
         """Sum up two."""
-        return SyncOutcome(
-            self.documents + other.documents,
-            self.removed + other.removed,
-            self.passages + other.passages,
-            self.problems + other.problems,
-        )
+        return SyncOutcome(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 class PassageSync:
     """One run over a store, with an embedder where the passages have vectors."""
 
-    def __init__(self, store: PassageStore, embedder: Embedder | None, listener: SyncListener) -> None:
+    def __init__(self, store: PassageStore, embedder: Embedder | None, listener: RunListener) -> None:
         """Remember what to work with; nothing is sent yet."""
         self._store, self._embedder, self._listener = store, embedder, listener
         self._waiting = 0

@@ -93,7 +93,7 @@ class RunListener(Protocol):
         ...
 
     def within(self, share: float) -> None:
-        """Say how much of what was read has its vectors, from 0 to 1: of a long file they take minutes."""
+        """Say how far a long file is, from 0 to 1: the files in it that are read, the passages that have vectors."""
         ...
 
     def advanced(self, size_bytes: int, documents: int) -> None:
@@ -111,7 +111,7 @@ class RunOutcome:
     What a run did: *documents* written and *removed*, files *unchanged*, *read* and *unreadable*, *problems* reported.
 
     *left_out* counts by kind what was not taken of files that were read. *notes* name each of these files, and each
-    that was passed over, with what and why.
+    that was passed over or could not be read, with what and why.
     """
 
     documents: int = 0
@@ -121,7 +121,7 @@ class RunOutcome:
     read: int = 0
     unreadable: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
-    notes: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list, compare=False)
     passed_over: Counter[str] = field(default_factory=Counter)
     """How many files were not meant to be indexed, by the ending of their names and the reason."""
 
@@ -202,7 +202,7 @@ class IndexRun:
         Raises:
             SearchUnavailable: the engine refuses or is gone.
         """
-        self._committed_s = self.order.clock()
+        self._committed_s, self.reader.heard = self.order.clock(), self.listener.within
         self._held = Held(self.writer.stamps())
         self._warn_of_opened()
         files = list(self._files())
@@ -383,6 +383,7 @@ class IndexRun:
             inner: list[tuple[tuple[str, ...], Inside, Parsed]] = []
             counts: Counter[str] = Counter()
             for place, name in enumerate(holder.members):
+                self.listener.within(place / len(holder.members))
                 if not _is_taken(name):
                     continue
                 count += 1
@@ -486,6 +487,7 @@ class IndexRun:
 
     def _problem(self, where: str, why: str) -> None:
         self.outcome.problems += 1
+        self.outcome.notes.append((where, f"not readable: {why}"))
         self.listener.failed(where, why)
 
     def _report_lines(self, path: str, rejected: RejectedLines) -> None:

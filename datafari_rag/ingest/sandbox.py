@@ -15,7 +15,7 @@ import socket
 import subprocess  # nosec B404
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -60,6 +60,8 @@ class Sandbox:
     def __init__(self, limits: SandboxLimits | None = None) -> None:
         """Start nothing yet."""
         self.limits = limits or SandboxLimits()
+        self.heard: Callable[[float], None] = lambda share: None
+        """Hears how far a long file is, from 0 to 1."""
         self._child: _Child | None = None
         self._exceeded: dict[tuple[str, Inside], str] = {}
 
@@ -129,8 +131,14 @@ class Sandbox:
                 self.close()
                 self._started().send(job, file)
             child = self._started()
+            deadline = time.monotonic() + job.seconds
             while not is_done:
-                answer = child.answer(job.seconds)
+                answer = child.answer(deadline)
+                if "share" in answer:
+                    # Of the same part of the file: it gets no more time for saying so.
+                    self.heard(min(max(float(answer["share"]), 0.0), 1.0))
+                    continue
+                deadline = time.monotonic() + job.seconds
                 is_done = answer.get("is_last", False) and not answer["is_worn"]
                 if answer.get("is_over"):
                     raise self._too_large()
@@ -192,9 +200,8 @@ class _Child:
         """Hand over *file*. Raises: ConnectionError: the process is gone."""
         socket.send_fds(self._channel, [json.dumps(asdict(job)).encode()], [file])
 
-    def answer(self, seconds: float) -> dict[str, Any]:
+    def answer(self, deadline: float) -> dict[str, Any]:
         """Return the next answer. Raises: TimeoutError, ConnectionError, EOFError, ValueError: it is not one."""
-        deadline = time.monotonic() + seconds
         size = int.from_bytes(self._received(8, deadline), "big")
         if size > MAX_ANSWER_BYTES:
             raise ValueError("the answer is too long")

@@ -16,8 +16,9 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -61,13 +62,21 @@ def main(channel_number: int, memory_bytes: int, parent: int) -> None:
             try:
                 with os.fdopen(number, "rb") as file:
                     _allow(job.seconds)
-                    for answer in _answers(job, file, memory_bytes):
-                        channel.sendall(len(answer).to_bytes(8, "big") + answer)
+                    for answer in _answers(job, file, memory_bytes, partial(_say, channel)):
+                        _send(channel, answer)
                         _allow(job.seconds)
             except MemoryError:
                 # Not even enough to say so. While the channel is open the parent waits, so it sees this signal, which
                 # stands for memory; after an ordinary end it might kill this process before its status is set.
                 os.abort()
+
+
+def _send(channel: socket.socket, answer: bytes) -> None:
+    channel.sendall(len(answer).to_bytes(8, "big") + answer)
+
+
+def _say(channel: socket.socket, share: float) -> None:
+    _send(channel, _encoded({"share": share}))
 
 
 def _confine(memory_bytes: int, parent: int) -> None:
@@ -102,7 +111,7 @@ def _received(channel: socket.socket) -> tuple[Job, int] | None:
     return (Job(**json.loads(raw)), files[0]) if raw else None
 
 
-def _answers(job: Job, file: BinaryIO, memory_bytes: int) -> Iterator[bytes]:
+def _answers(job: Job, file: BinaryIO, memory_bytes: int, heard: Callable[[float], None]) -> Iterator[bytes]:
     end: dict[str, object] = {}
     try:
         if job.page is not None:
@@ -113,7 +122,7 @@ def _answers(job: Job, file: BinaryIO, memory_bytes: int) -> Iterator[bytes]:
         elif job.is_lines:
             yield from (_encoded({"lines": batch}) for batch in _batches(job, file))
         else:
-            result = parse(file, job.name, job.inside)
+            result = parse(file, job.name, job.inside, heard)
             yield _encoded(asdict(result))
     except Unreadable as error:
         end["problem"] = str(error)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from datafari_rag.adapters.embedded.schema import VERSION_FILE, created, exists
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.demo import command
 from datafari_rag.commands.demo.watch import TOLD_EVERY_S, ProgressFile, demo_watch
+from datafari_rag.ingest.run import RunOutcome
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -34,13 +36,15 @@ def test_progress_says_what_is_read_and_ends(tmp_path: Path) -> None:
 
     known = {"folder": str(tmp_path), "isReading": True, "reading": "travel.md", "percent": 25, "runs": 0}
     told = json.loads(path.read_text())
-    known |= {"problems": []}
+    known |= {"problems": [], "files": {}}
     assert told == known
     now[0] += TOLD_EVERY_S
     listener.within(0.4)
     assert json.loads(path.read_text()) == known | {"reading": "travel.md (40%)"}
-    listener.ended()
-    assert json.loads(path.read_text()) == known | {"isReading": False, "reading": "", "runs": 1}
+    empty = Counter({".txt (empty)": 2})
+    listener.ended(RunOutcome(read=3, unchanged=4, passed_over=empty, notes=[("/a/b.txt", "passed over: empty")]))
+    files = {"read": 7, "unreadable": 0, "passed": 2, "notes": [{"name": "b.txt", "why": "passed over: empty"}]}
+    assert json.loads(path.read_text()) == known | {"isReading": False, "reading": "", "runs": 1, "files": files}
 
 
 def test_the_latest_files_that_could_not_be_read_are_named_until_the_next_run(tmp_path: Path) -> None:
@@ -48,11 +52,11 @@ def test_the_latest_files_that_could_not_be_read_are_named_until_the_next_run(tm
     listener = ProgressFile(path, tmp_path)
     for number in (1, 1, 2, 3, 4, 5, 6):
         listener.failed(f"/folder/{number}.pdf", "Broken.")
-    listener.ended()
+    listener.ended(RunOutcome())
     assert json.loads(path.read_text())["problems"] == [{"name": f"{n}.pdf", "why": "Broken."} for n in range(2, 7)]
 
     listener.began()
-    listener.ended()
+    listener.ended(RunOutcome())
     assert json.loads(path.read_text())["problems"] == []
 
 

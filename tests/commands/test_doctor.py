@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.adapters.usage_file import FILE as USAGE_FILE
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.commands.terminal import program
 from datafari_rag.core.access import ACL_FIELDS
@@ -67,7 +68,7 @@ def test_a_good_collection_has_no_problem(tmp_path: Path) -> None:
         "OK      documents: 12 in the collection",
         "OK      field exactContent: exists",
         "OK      field deny_token_share: exists in every document",
-        "OK      source of rights (file): answers; an unknown user has 0 tokens",
+        "OK      source of rights: works",
         "OK      model (builtin:extractive): answers",
     ):
         assert line in said.output
@@ -186,7 +187,7 @@ def test_nobody_there_is_a_problem(tmp_path: Path) -> None:
 
     assert said.exit_code == 1
     assert "Is Solr running" in said.output
-    assert "PROBLEM source of rights (file)" in said.output
+    assert "PROBLEM source of rights" in said.output
     assert "PROBLEM model (127.0.0.1)" in said.output
     assert "Traceback" not in said.output
 
@@ -264,7 +265,6 @@ def test_the_embedding_model_and_its_vectors_are_examined(tmp_path: Path) -> Non
         True,
     )
     assert there.exit_code == 0
-    assert "OK      embedding model: returns vectors with 4 dimensions" in there.output
     assert "HINT    vectors: There are no vectors beside the search index" in there.output
 
 
@@ -340,11 +340,11 @@ def test_stored_conversations_are_counted_and_a_broken_file_is_a_problem(tmp_pat
     store = ConversationFile(tmp_path / "chats", ConversationLimits(86_400.0, 10**6, 10**7))
     store.begin("ann")
     store.close()
-    assert "OK      stored conversations: 1 conversations" in examined(tmp_path, *lines, more=("--no-model",)).output
+    assert "OK      stored conversations: works" in examined(tmp_path, *lines, more=("--no-model",)).output
     (tmp_path / "chats" / FILE).write_bytes(b"broken " * 1000)
     said = examined(tmp_path, *lines, more=("--no-model",))
     assert said.exit_code == 1
-    assert "PROBLEM stored conversations: Stored conversations are not available" in said.output
+    assert "PROBLEM stored conversations: Conversations cannot be stored in chat.store.folder" in said.output
 
 
 def test_the_age_of_rights_and_index_is_said(tmp_path: Path, owned: tuple[str, ...]) -> None:
@@ -468,3 +468,17 @@ def test_the_servers_words_are_shown_without_what_was_sent(tmp_path: Path) -> No
     assert "-> Check rag.api.token" in said.output
     assert "sk-verysecret" not in said.output
     assert "reading room" not in said.output and "salle de lecture" not in said.output
+
+
+def test_what_readiness_asks_is_asked_here_too(tmp_path: Path) -> None:
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        writer.commit()
+    kept = ("solr.url=embedded:index", "audit.folder=audit", "limits.store=usage")
+    well = examined(tmp_path, *kept, more=("--no-model",)).output
+    (tmp_path / "usage").mkdir()
+    (tmp_path / "usage" / USAGE_FILE).write_bytes(b"broken " * 1000)
+    bad = examined(tmp_path, "solr.url=embedded:index", "audit.folder=/proc/x", kept[2], more=("--no-model",)).output
+
+    assert "OK      audit: works" in well and "OK      tokens of users: none yet" in well, well
+    assert "PROBLEM audit: The audit folder (audit.folder) cannot be written to." in bad
+    assert "PROBLEM tokens of users: Tokens cannot be counted in limits.store." in bad

@@ -97,6 +97,7 @@ def test_text_that_becomes_something_else_leaves_the_index(own: Own) -> None:
     assert own.index() == [
         "0 documents written, 1 removed, 0 files unchanged, 0 problems",
         "0 files read, 0 not readable, 1 passed over: 1 .unheardof (no reader)",
+        f"{path}: passed over: no reader",
     ]
 
 

@@ -65,7 +65,7 @@ def test_what_cannot_be_seen_is_escaped(text: str, shown: str) -> None:
 
 
 def test_where_nobody_watches_a_line_is_printed_each_half_minute(capsys: pytest.CaptureFixture[str]) -> None:
-    times = iter((0.0, 10.0, 31.0, 40.0, 62.0))
+    times = iter((0.0, 0.0, 10.0, 31.0, 40.0, 62.0))
     listener = LineListener("Indexing", "documents", clock=lambda: next(times))
     listener.started(1000)
     for _ in range(4):
@@ -75,7 +75,7 @@ def test_where_nobody_watches_a_line_is_printed_each_half_minute(capsys: pytest.
 
 
 def test_how_far_a_long_file_is_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    times = iter((0.0, 31.0, 32.0))
+    times = iter((0.0, 0.0, 0.0, 31.0, 32.0))
     lines = LineListener("Indexing", "documents", clock=lambda: next(times))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     bar = ProgressListener("Indexing", "documents")
@@ -85,5 +85,5 @@ def test_how_far_a_long_file_is_is_said(monkeypatch: pytest.MonkeyPatch, capsys:
         listener.within(0.25)
         listener.within(0.5)
     printed = capsys.readouterr().err
-    assert printed.startswith("Indexing: 0 documents, 0 %, 31 s, big\\n log.txt 25%\n")
+    assert printed.startswith("Indexing: 0 documents, 0 %, 31 s, big\\n log.txt (25%)\n")
     assert ", big\\n log.txt (50%)" in printed

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from datafari_rag.ingest import sandbox
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Unreadable
 from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
+from tests.ingest.parsers.written import pdf_of, words
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
@@ -258,3 +260,37 @@ def test_the_process_ends_with_a_parent_that_is_killed(good: Path) -> None:
     finally:
         with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
+
+
+class Talking:
+    """A process that says how far it is, and never ends."""
+
+    def send(self, job: object, file: int) -> None:
+        pass
+
+    def answer(self, deadline: float) -> dict[str, object]:
+        if time.monotonic() >= deadline:
+            raise TimeoutError
+        return {"share": 0.5}
+
+    def kill(self) -> int:
+        return 0
+
+
+def test_who_says_how_far_it_is_gets_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Sandbox(SandboxLimits(seconds=0.1)) as reader:
+        shares: list[float] = []
+        reader.heard = shares.append
+        monkeypatch.setattr(reader, "_child", Talking())
+        with pytest.raises(TimeExceeded):
+            reader.parse(0, "a.pdf")
+    assert set(shares) == {0.5}
+
+
+def test_how_far_a_long_pdf_is_read_is_heard(tmp_path: Path) -> None:
+    path = pdf_of(tmp_path / "a.pdf", *[words(f"page {number}", 50, 400) for number in range(50)])
+    with Sandbox() as reader, path.open("rb") as file:
+        shares: list[float] = []
+        reader.heard = shares.append
+        assert "page 49" in reader.parse(file.fileno(), path.name).text
+    assert shares == [0.4, 0.8]

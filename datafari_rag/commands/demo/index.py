@@ -14,6 +14,7 @@ import click
 from datafari_rag.adapters.embedded.schema import META_FILE, versions, write_whole
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.model.endpoint import Endpoint, ModelServer
+from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import ModelError
 from datafari_rag.core.model.servers import advice_for, completed, named_in
 from datafari_rag.ingest.embedding import FORM as EMBEDDING_FORM
@@ -24,25 +25,6 @@ from datafari_rag.ports import Embedder
 
 CORPUS = "docs.jsonl.gz"
 MARK = "demo-corpus.sha256"
-
-
-class SilentListener:
-    """A listener for a run of a few seconds without progress output."""
-
-    def started(self, total_bytes: int) -> None:
-        """Say nothing."""
-
-    def reading(self, path: str) -> None:
-        """Say nothing."""
-
-    def within(self, share: float) -> None:
-        """Say nothing."""
-
-    def advanced(self, size_bytes: int, documents: int) -> None:
-        """Say nothing."""
-
-    def failed(self, where: str, why: str) -> None:
-        """Say nothing."""
 
 
 def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
@@ -65,7 +47,7 @@ def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
         shutil.rmtree(directory)
     with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer, Sandbox() as reader:
         into = writer if embedder is None else EmbeddingWriter(writer, embedder)
-        IndexRun(IndexOrder(path), into, SilentListener(), reader).go()
+        IndexRun(IndexOrder(path), into, ProblemListener(), reader).go()
         write_whole(directory / MARK, "\n".join(state))
 
 

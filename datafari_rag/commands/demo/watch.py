@@ -25,6 +25,7 @@ from datafari_rag.commands.terminal import ProblemListener
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import PROGRESS
 from datafari_rag.ingest.documents import Rights
+from datafari_rag.ingest.run import RunOutcome
 from datafari_rag.ingest.sandbox import Sandbox
 
 EVERY_S = 1.0
@@ -33,8 +34,8 @@ SETTLED_MS = 1000
 
 TOLD_EVERY_S = 0.2
 NICE = 5
-MAX_PROBLEMS = 5
-"""Latest files that could not be read, for the page; all of them go to stderr."""
+MAX_PROBLEMS, MAX_NOTES = 5, 20
+"""Latest files that could not be read, and files that were not taken as a whole, for the page; stderr has all."""
 
 
 class ProgressFile(ProblemListener):
@@ -42,32 +43,24 @@ class ProgressFile(ProblemListener):
 
     def __init__(self, path: Path, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Say nothing yet. *clock* gives seconds."""
+        super().__init__()
         self._path, self._folder, self._clock = path, folder, clock
-        self._total = self._progress = self._runs = 0
-        self._told_s, self._name = 0.0, ""
+        self._runs, self._told_s = 0, 0.0
         self._problems: list[dict[str, str]] = []
         self._failures: frozenset[tuple[str, str]] = frozenset()
         self._said_before = self._failures
+        self._files: dict[str, object] = {}
 
-    def started(self, total_bytes: int) -> None:
+    def show(self) -> None:
+        """Write what is read, but not more often than the page looks."""
+        if self._clock() - self._told_s >= TOLD_EVERY_S:
+            self._write_state(f"{self.name[:190]}{self.part}", is_reading=True)
+
+    def started(self, total: int) -> None:
         """Begin a new run."""
-        self._total, self._progress = total_bytes, 0
+        self.name = self.part = ""
+        super().started(total)
         self._write_state("", is_reading=True)
-
-    def reading(self, path: str) -> None:
-        """Name the file that is being read, but not more often than the page reads it."""
-        self._name = path.rpartition("/")[2]
-        if self._clock() - self._told_s >= TOLD_EVERY_S:
-            self._write_state(self._name, is_reading=True)
-
-    def within(self, share: float) -> None:
-        """Say how far the file is that is being read."""
-        if self._clock() - self._told_s >= TOLD_EVERY_S:
-            self._write_state(f"{self._name[:190]} ({share:.0%})", is_reading=True)
-
-    def advanced(self, size_bytes: int, documents: int) -> None:
-        """Count."""
-        self._progress += size_bytes
 
     def failed(self, where: str, why: str) -> None:
         """Print one line, unless the run before printed it, and keep the latest for the page, each once."""
@@ -82,16 +75,25 @@ class ProgressFile(ProblemListener):
         self._problems = []
         self._said_before, self._failures = self._failures, frozenset()
 
-    def ended(self) -> None:
-        """Say that all files are read."""
+    def ended(self, outcome: RunOutcome) -> None:
+        """Say that all files are read, how many, and which were not taken."""
         self._runs += 1
+        counts = {
+            "read": outcome.read + outcome.unchanged,
+            "unreadable": outcome.unreadable,
+            "passed": outcome.passed_over.total(),
+        }
+        notes = [
+            {"name": where.rpartition("/")[2][:200], "why": what[:300]} for where, what in outcome.notes[:MAX_NOTES]
+        ]
+        self._files = {**counts, "notes": notes}
         self._write_state("", is_reading=False)
 
     def _write_state(self, name: str, *, is_reading: bool) -> None:
         self._told_s = self._clock()
-        percent = min(100, 100 * self._progress // self._total) if self._total else 0
+        percent = min(100, 100 * self.done // self.total) if self.total else 0
         fields = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
-        state = {**fields, "runs": self._runs, "problems": self._problems}
+        state = {**fields, "runs": self._runs, "problems": self._problems, "files": self._files}
         write_whole(self._path, json.dumps(state))
 
 
@@ -159,5 +161,5 @@ def _index_folder(folder: Path, conf: Path, listener: ProgressFile, reader: Sand
         listener.failed(str(folder), str(error))
         return False
     click.echo(f"{folder}: {summary_of(outcome)}", err=True)
-    listener.ended()
+    listener.ended(outcome)
     return True

@@ -26,6 +26,9 @@ from datafari_rag.ingest import ocr
 from datafari_rag.ingest.parsers.blocks import EMBEDDED, Block, Blocks, Cell, Paragraph, taken
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable
 
+TOLD_PAGES = 20
+"""After so many pages it is said how far a file is read."""
+
 MAX_HEADING_CHARS = 90
 HEADING_FACTOR = 1.15
 """How much larger than most of the text a heading is."""
@@ -84,14 +87,14 @@ class _Written:
     name: str = ""
 
 
-def parse(file: BinaryIO) -> Parsed:
+def parse(file: BinaryIO, heard: Callable[[float], None] = lambda share: None) -> Parsed:
     """Return the text of all pages of *file*. Raises: OSError; Unreadable: broken, locked, or without any text."""
     left_out: Counter[str] = Counter()
     try:
         with pypdfium2.PdfDocument(file) as document:
             if document.get_formtype() != pdfium.FORMTYPE_NONE:
                 document.init_forms()
-            pages = _undivided(list(_pages(document, left_out)))
+            pages = _undivided(list(_pages(document, left_out, heard)))
             title = document.get_metadata_value("Title")
             left_out[EMBEDDED] += document.count_attachments()
     except PdfiumError as error:
@@ -108,9 +111,11 @@ def parse(file: BinaryIO) -> Parsed:
     return result
 
 
-def _pages(document: PdfDocument, left_out: Counter[str]) -> Iterator[_Page]:
+def _pages(document: PdfDocument, left_out: Counter[str], heard: Callable[[float], None]) -> Iterator[_Page]:
     chars = 0
     for number in range(len(document)):
+        if number % TOLD_PAGES == 0 and number:
+            heard(number / len(document))
         page = document.get_page(number)
         words = page.get_textpage()
         written, comments = _annotations(page, document.formenv, left_out)

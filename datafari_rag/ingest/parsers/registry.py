@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import PurePath
@@ -22,7 +22,7 @@ from datafari_rag.ingest.parsers.texts import UTF16_MARKS, WORD_NEEDS, word_prog
 
 MISSING = "Reading {} files needs more libraries: {}"
 PICTURES = "pictures.parse"
-WORD = "texts.parse_word"
+WORD, PDF = "texts.parse_word", "pdf.parse"
 _MAILBOX = re.compile(rb"From \S[^\n]*\d{4}\r?\n[A-Za-z][A-Za-z-]{1,40}: ")
 _NO_TEXT = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 """Bytes that no text has in a code whose characters are of one byte or of UTF-8."""
@@ -31,11 +31,13 @@ Inside = Sequence[tuple[int, str]]
 """The way to a file in a file: for each container the number of the member, and the ending of its name."""
 
 
-def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
+def parse(
+    file: BinaryIO, name: str, inside: Inside = (), heard: Callable[[float], None] = lambda share: None
+) -> Parsed:
     """
     Return the text of *file*, read by the parser for the ending of *name*; the default is plain text.
 
-    With *inside* that of the file which this way leads to.
+    With *inside* that of the file which this way leads to. *heard* is told how far a long PDF is, from 0 to 1.
 
     A parser may need any time and memory: `sandbox` calls this in a process that is ended at a bound.
 
@@ -47,7 +49,8 @@ def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
     suffix = _kind(file, name)
     for number, inner in inside:
         file, suffix = BytesIO(_called(MEMBERS[suffix], suffix, file, number)), inner
-    result: Parsed = _called(PARSERS.get(suffix, "texts.parse"), suffix, file)
+    parser = PARSERS.get(suffix, "texts.parse")
+    result: Parsed = _called(parser, suffix, file, *([heard] if parser == PDF else []))
     # The first line of source code is no title; the file's name says more.
     return replace(result, title=None) if suffix and suffix not in PARSERS else result
 
@@ -119,7 +122,7 @@ PARSERS = {
     ".html": "html.parse",
     ".htm": "html.parse",
     ".xhtml": "html.parse",
-    ".pdf": "pdf.parse",
+    ".pdf": PDF,
     ".docx": "docx.parse",
     ".doc": WORD,
     ".odt": "opendocument.parse",

@@ -9,12 +9,10 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
+from datafari_rag.web.ops.probes import PROBES
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.turn import Turn
 from datafari_rag.web.user import is_admin
-
-PARTS = ("settings", "search", "rights", "model", "audit")
-"""What a question needs, in the order of readiness."""
 
 FORWARDED = ("X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via")
 """Headers by which a proxy on this machine shows that it forwards a request."""
@@ -53,20 +51,13 @@ def ready(turn: Turn) -> Response:
 
 def parts_of(turn: Turn, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """
-    Return what is known of each of `PARTS`; *problems* are the service's own of this moment.
+    Return what is known of the settings and of each part in `PROBES`; *problems* are the service's own of this moment.
 
-    The search by meaning, stored conversations and usage are further parts where they are configured.
-    The service is ready without them too, so they are never a problem.
+    What is not needed is a part where it is configured, and never a reason for not being ready.
     """
-    snapshot = turn.snapshot
-    configured = {
-        "meaning": snapshot.dependencies.meaning,
-        "conversations": snapshot.conversations,
-        "usage": snapshot.usage,
-    }
-    further = [what for what, part in configured.items() if part is not None]
     all_problems = [*problems, *turn.worker.service.weaknesses()]
-    return [_part(turn, what, all_problems) for what in (*PARTS, *further)]
+    rows = (row.what for row in PROBES if row.is_needed or row.of(turn.snapshot) is not None)
+    return [_part(turn, what, all_problems) for what in ("settings", *rows)]
 
 
 def metrics(turn: Turn) -> Response:

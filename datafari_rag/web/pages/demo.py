@@ -64,7 +64,7 @@ def _own_address(text: str, root: str) -> str:
     return text if is_own else f"{root}/"
 
 
-MAX_PROGRESS_BYTES = 10_000
+MAX_PROGRESS_BYTES = 50_000
 DOCUMENTS = 10
 """Documents that questions are made from, the latest ones."""
 
@@ -75,6 +75,7 @@ UNKNOWN: Mapping[str, Any] = {
     "percent": 0,
     "runs": 0,
     "problems": [],
+    "files": {},
 }
 """What is known before the watcher has said anything."""
 

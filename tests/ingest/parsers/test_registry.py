@@ -216,20 +216,6 @@ def test_a_file_that_is_not_what_its_name_says_is_told(tmp_path: Path, name: str
         parse(tmp_path / name)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
-@pytest.mark.parametrize("kind", ["pdf", "docx"])
-def test_a_file_cut_anywhere_is_read_or_told(tmp_path: Path, kind: str, share: float) -> None:
-    path = tmp_path / f"a.{kind}"
-    whole = (pdf_of(path, "one", "two") if kind == "pdf" else docx_of(path)).read_bytes()
-    path.write_bytes(whole[: int(len(whole) * share)])
-    try:
-        found = parse(path)
-    except Unreadable as error:
-        assert str(error)
-    else:
-        assert set(found.text.split()) <= {"one", "two"}
-
-
 def test_a_zip_without_the_parts_of_a_word_file_is_told(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.docx", "w") as packed:
         packed.writestr("x", "y")

@@ -382,9 +382,19 @@ def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_pat
     client = app_of(fake_snapshot(settings=settings)).test_client()
     told = client.get("/demo/progress").get_json()
 
-    assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "problems"}
+    assert set(told) == {"folder", "isReading", "reading", "percent", "runs", "problems", "files"}
     assert told["runs"] == (2 if b"runs" in written else 0)
     assert 'id="progress"' in client.get("/").get_data(as_text=True)
+
+
+def test_the_page_of_a_folder_says_what_became_of_its_files(tmp_path: Path) -> None:
+    files = {"read": 7, "unreadable": 0, "passed": 1, "notes": [{"name": "<b>.bin", "why": "passed over: no reader"}]}
+    (tmp_path / "progress.json").write_text(json.dumps({"isReading": False, "files": files}))
+    settings = settings_with(solr_url=f"embedded:{tmp_path / 'index'}")
+    text = app_of(fake_snapshot(settings=settings)).test_client().get("/").get_data(as_text=True)
+
+    assert "<summary>7 files read, 0 not readable, 1 passed over</summary>" in text
+    assert '<bdi>&lt;b&gt;.bin</bdi> – <span lang="en" dir="auto">passed over: no reader</span>' in text
 
 
 def test_without_a_folder_there_is_no_progress() -> None:
