@@ -16,7 +16,6 @@ import click
 from datafari_rag.adapters.private_files import group_with_rights
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused, snapshot_of
 from datafari_rag.bootstrap import Runtime
-from datafari_rag.commands.ask import NEEDED
 from datafari_rag.commands.terminal import CONF, Command, DocumentId
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.proof.checking import checked_against
@@ -155,7 +154,7 @@ def _result(task: GroundingTask, conf: Path, user: str | None) -> GroundingResul
     if not task.ids:
         return GroundingResult(checked_against(task.candidate, task.facts), task.facts)
     file = SettingsFile(conf)
-    file.snapshot().require(*NEEDED)
+    file.snapshot().require("solr.", "security.")
     snapshot = Runtime(file, Signer("")).snapshot()
     read, missing = documents_for(task.ids, user_for(VerifiedIdentity(user), snapshot), snapshot)
     return replace(found_for(task.candidate, [*task.facts, *read], snapshot), missing=missing)

@@ -12,6 +12,7 @@ from datafari_rag.core.evidence.answer import answer
 from datafari_rag.core.evidence.choice import Limit, select
 from datafari_rag.core.evidence.extracts import extracts_for
 from datafari_rag.core.proof.checking import resolve
+from datafari_rag.core.text.structure import cells_of, tables_in
 from tests.ingest.parsers.test_registry import parse
 
 POLICY = """# Travel policy
@@ -28,6 +29,9 @@ In Paris you can spend more on a hotel during trade fairs.
 | Berlin | 150 EUR |
 | Paris | 190 EUR |
 """
+GAPS = "City,Summer,Winter\nOslo,100,80\nRome,90,\n,70,60\n"
+"""A table whose first or last cells are empty."""
+
 LEAVE = "Leave\n\nDays that are left over must be taken by 31 March of the following year.\n"
 
 
@@ -66,3 +70,12 @@ def test_a_question_is_answered_by_its_row(tmp_path: Path, question: str, row: s
     stored = {document.id: document.text for document in documents}[first.document_id or ""]
     assert (first.status, first.quote) == ("verified", row)
     assert stored[first.start : first.end] == row
+
+
+def test_a_row_with_an_empty_cell_at_its_edge_keeps_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(GAPS)
+    text = parse(tmp_path / "a.csv").text
+    (table,) = tables_in(text)
+    assert table.header is not None
+    cells = [[text[slice(*cell)] for cell in cells_of(text, row, table.header)] for row in table.rows]
+    assert cells == [["City", "Summer", "Winter"], ["Oslo", "100", "80"], ["Rome", "90", ""], ["", "70", "60"]]

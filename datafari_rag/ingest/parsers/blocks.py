@@ -276,18 +276,18 @@ def nothing() -> None:
     """Do nothing behind an element."""
 
 
-def row_line(cells: Iterable[str]) -> str:
+def row_line(cells: Iterable[str], *, is_edged: bool) -> str:
     """
     Return a row as one line, which `core.text.structure` reads back; "" where no cell has words.
 
-    A line end in a cell is a blank. Where the first or the last cell is empty, bars around the line keep the others in
-    their columns.
+    A line end in a cell is a blank. Where it *is_edged*, bars are around the line: with them an empty first or last
+    cell keeps the others in their columns, if the header of its table has them too.
     """
     texts = [" ".join(cell.split()).replace("|", "¦") for cell in cells]
     if not any(texts):
         return ""
     line = " | ".join(texts)
-    return line if texts[0] and texts[-1] else f"| {line} |"
+    return f"| {line} |" if is_edged else line
 
 
 def _table_of(rows: Sequence[Sequence[Cell]], numbers: Sequence[int], sheet: str | None) -> list[Block]:
@@ -404,8 +404,9 @@ def _lines(block: Paragraph | Table, at: int, marks: list[PlaceMark]) -> Iterato
         yield f"{'#' * block.level} {block.text}" if block.level else block.mark + block.text
         return
     next_number = 0
+    is_edged = any(not row.cells[0].strip() or not row.cells[-1].strip() for row in block.rows if any(row.cells))
     for number, row in enumerate(block.rows):
-        line = cleaned(row_line(row.cells))
+        line = cleaned(row_line(row.cells, is_edged=is_edged))
         if number:
             yield "\n"
             at += 1
@@ -415,7 +416,7 @@ def _lines(block: Paragraph | Table, at: int, marks: list[PlaceMark]) -> Iterato
         yield line
         at += len(line)
         if not number and block.has_header:
-            rule = "\n" + " | ".join(["---"] * len(row.cells))
+            rule = "\n" + row_line(["---"] * len(row.cells), is_edged=is_edged)
             yield rule
             at += len(rule)
             # Each line end is a row of the sheet, but for that of the rule.

@@ -204,7 +204,7 @@ def test_cells_of_several_lines_and_empty_ones_of_a_pdf(tmp_path: Path) -> None:
     around = words("Before.", 50, 460) + ruled(rows, width=100, height=24) + words("Behind.", 50, 200)
     text = parse(pdf_of(tmp_path / "a.pdf", around)).text
     assert [line for line in text.split("\n") if line] == [
-        "Before.", "City | Limit | Note", "Paris |  | only during trade fairs", "| Rome | 90 |  |", "Behind."
+        "Before.", "| City | Limit | Note |", "| Paris |  | only during trade fairs |", "| Rome | 90 |  |", "Behind."
     ]  # fmt: skip
 
 

@@ -141,7 +141,7 @@ def test_a_word_file_with_its_tables_in_place(tmp_path: Path) -> None:
         pytest.param(
             "<table><caption>Hours</caption> <thead> <tr><th>Day</th> <th>Open</th></tr> </thead>\n<tbody> <tr><td>"
             "<p>Mon</p>day</td><td>9<br>to 5</td></tr> <tr><td>Tuesday</td><td> </td></tr></tbody></table>",
-            "Hours\n\nDay | Open\n--- | ---\nMon day | 9 to 5\n| Tuesday |  |",
+            "Hours\n\n| Day | Open |\n| --- | --- |\n| Mon day | 9 to 5 |\n| Tuesday |  |",
             id="rows are neighbours, cells one line",
         ),
         pytest.param(
