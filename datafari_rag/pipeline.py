@@ -354,6 +354,10 @@ def _selected(
     return dependencies.offload(choose, chars)
 
 
+SHORT_UNITS = 1_000
+"""Work that is done at once: far below what any worker hands to another thread."""
+
+
 def proof_units(chars: int, extracts: Sequence[Extract]) -> int:
     """Return the units of proving *chars* characters of what a model wrote, or was taken out of a document."""
     # Every word is counted in all of the stored texts; what is read besides is little more than what the model saw.
@@ -386,7 +390,11 @@ def speak(
             units = len(piece.text)
             if output.is_live:
                 units = proof_units(units + output.waiting_chars, prompt.extracts)
-            text = dependencies.offload(partial(output.feed, piece.text), units)
+            # A token of a stream is not worth a question whether its work is long.
+            is_short = units <= SHORT_UNITS
+            text = (
+                output.feed(piece.text) if is_short else dependencies.offload(partial(output.feed, piece.text), units)
+            )
             if text:
                 yield Delta(text, facts)
     if ending.failure is not None:

@@ -105,8 +105,8 @@ class AiFilters(Struct, frozen=True):
     ] = None
 
 
-class AiQuestion(Struct, frozen=True, rename={"memory_id": "memoryId", "conversation_id": "conversationId"}):
-    """A question of Datafari 7's AI API; null is absent, and other names are ignored and named."""
+class AiRequest(Struct, frozen=True, rename={"memory_id": "memoryId", "conversation_id": "conversationId"}):
+    """A request of Datafari 7's AI API: a question, or work on whole documents; null is absent."""
 
     action: Annotated[
         Literal["rag", "agentic", "summarize", "synthesize", "search", ""] | None,
@@ -119,7 +119,10 @@ class AiQuestion(Struct, frozen=True, rename={"memory_id": "memoryId", "conversa
         about("The document that is summarised, or asked about alone."),
     ] = None
     lang: Annotated[str | None, about("Language of the answer, such as fr. Default: the question's.")] = None
-    length: Any = None
+    length: Annotated[
+        Literal["short", "medium", "long"] | None,
+        about("How long a summary is: 3, 6 or 12 sentences. Default: medium."),
+    ] = None
     estimate: Annotated[Any, about("true: only what the work would cost.")] = None
     history: Annotated[
         Annotated[list[AiTurn], Meta(max_length=MAX_MESSAGES - 1)] | None,
@@ -129,15 +132,6 @@ class AiQuestion(Struct, frozen=True, rename={"memory_id": "memoryId", "conversa
     memory_id: Annotated[Any, about("Not in use here: conversationId names a conversation.")] = None
     conversation_id: Annotated[
         str | None, about("The conversation that goes on, as the reply before named it. Absent: a new one.")
-    ] = None
-
-
-class AiRequest(AiQuestion, frozen=True):
-    """A request of Datafari 7's AI API: a question, or work on whole documents."""
-
-    length: Annotated[
-        Literal["short", "medium", "long"] | None,
-        about("How long a summary is: 3, 6 or 12 sentences. Default: medium."),
     ] = None
 
 
@@ -153,6 +147,14 @@ class Label:
 
 _NO_FILE = "Sorry, I couldn't find any relevant document to answer your request."
 _NO_TEXT = "Sorry, I couldn't read any of these documents."
+_OF_SUMMARIES = (
+    Label(EmptyDocument, "EmptyFile", "422", "Sorry, this document has no text."),
+    Label(NotFound, "NoFileFound", "422", _NO_FILE),
+)
+_OF_SYNTHESES = (
+    Label(NoDocuments, "NoFileContent", "422", _NO_TEXT),
+    Label(NotFound, "NoFileContent", "422", _NO_TEXT),
+)
 _OF_ANSWERS = (
     Label(NotFound, "FileNotFound", "428", "Sorry, I couldn't find this document."),
     Label(NoDocuments, "NoFileFound", "428", _NO_FILE),
@@ -193,11 +195,12 @@ class AiAction:
         """
         if self is UNKNOWN:
             raise BadRequest(f"action must be one of: {', '.join(ACTIONS)}.", field="action")
-        record = read(AiQuestion if self.kind is None else AiRequest, incoming.body)
         body = incoming.body if isinstance(incoming.body, Mapping) else {}
+        # Only a work has a length: what a question says of one is not even looked at.
+        record = read(AiRequest, {**body, "length": None} if body and self.kind is None else incoming.body)
         if not record.query and not isinstance(record.q, str | None):
             raise BadRequest("q must be a string.", field="q")
-        question = record.query or record.q or ""
+        question, is_agentic = record.query or record.q or "", self.name == "agentic"
         history: tuple[ChatMessage, ...] = ()
         conversation: str | None = None
         if self.kind == "summarize" or (self.kind == "synthesize" and not question.strip()):
@@ -206,16 +209,23 @@ class AiAction:
             history, conversation = self._conversation(record, question, incoming, settings)
         filters = record.filters or AiFilters()
         named = (filters.id,) if isinstance(filters.id, str) else filters.id
+        documents = None if named is None or record.id else distinct(named)
         restrictions = _restrictions(filters, settings.solr)
         if unknown := unknown_names(AiFilters, body.get("filters")):
             raise BadRequest("filters takes id and fq, and nothing else.", field=f"filters.{unknown[0]}")
-        documents = None if named is None or record.id else distinct(named)
         whole: tuple[str, ...] = (record.id,) if record.id else ()
         if self.kind in ("summarize", "synthesize"):
             # The documents that are named are read one after the other.
-            whole, documents = self._whole(whole, documents or (), restrictions), None
+            if documents and restrictions:
+                raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
+            if len(documents or ()) > MAX_NAMED:
+                raise TooManyValues.of("filters.id", MAX_NAMED)
+            whole, documents = whole or documents or (), None
+            if not whole:
+                field = "id" if self.kind == "summarize" else "filters.id"
+                raise BadRequest(f"{field} is required for {self.name}.", field=field)
         language = language_code(record.lang or "")
-        is_agentic = self.name == "agentic"
+        unread = {"lang": language is None and (record.lang or "").strip(), "action": is_agentic}
         return Ask(
             question=question,
             accept_language=incoming.headers.get("accept-language"),
@@ -228,15 +238,11 @@ class AiAction:
             restrictions=restrictions,
             work=self.kind and DocumentWork(self.kind, record.length or "medium", is_estimate=record.estimate is True),
             effort="low" if is_agentic else None,
-            ignored=(
-                *unknown_names(AiQuestion, body),
-                *(("lang",) if language is None and (record.lang or "").strip() else ()),
-                *(("action",) if is_agentic else ()),
-            ),
+            ignored=(*unknown_names(AiRequest, body), *(name for name, is_unread in unread.items() if is_unread)),
         )
 
     def _conversation(
-        self, record: AiQuestion, question: str, incoming: Incoming, settings: Settings
+        self, record: AiRequest, question: str, incoming: Incoming, settings: Settings
     ) -> tuple[tuple[ChatMessage, ...], str | None]:
         """Return the turns before a question, and the stored conversation it is of. Raises: as `parse`."""
         if not question.strip():
@@ -258,19 +264,6 @@ class AiAction:
             turns, question, incoming, llm=settings.llm, chat=settings.chat, state=state, key="conversationId"
         ), stored
 
-    def _whole(
-        self, one: tuple[str, ...], named: tuple[str, ...], restrictions: tuple[Restriction, ...]
-    ) -> tuple[str, ...]:
-        """Return the documents that are read whole. Raises: BadRequest, TooManyValues."""
-        if named and restrictions:
-            raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
-        if len(named) > MAX_NAMED:
-            raise TooManyValues.of("filters.id", MAX_NAMED)
-        if not (one or named):
-            field = "id" if self.kind == "summarize" else "filters.id"
-            raise BadRequest(f"{field} is required for {self.name}.", field=field)
-        return one or named
-
     def reply(self, answer: Answer, context: ReplyContext) -> Json:
         """Return the whole answer."""
         sources, finished = answer.sources, answer.finished
@@ -287,25 +280,44 @@ class AiAction:
 
     def stream(self, events: Iterator[WorkEvent], context: ReplyContext) -> Iterator[Json]:
         """Yield the events of one answer, the first before anything is searched; a failure is the last but one."""
+
+        def phase(name: str, **more: object) -> Json:
+            return dated_event("phase", {"name": name, **more}, context)
+
+        ask, is_search, sources = context.ask, self.kind == "search", Sources(())
         yield dated_event("stream.started", {}, context)
         yield dated_event("memory", {"memoryId": _memory_id(context)}, context)
-        for name in ("service.started", *self._first_phases(context)):
-            yield dated_event("phase", {"name": name}, context)
-        sources = Sources(())
+        yield phase("service.started")
+        if ask.history and ask.work is None:
+            yield phase(f"{self.phases}:retrieving chat history")
+            if is_rewritten(ask, context.settings.rag, context.settings.chat):
+                yield phase(f"{self.phases}:query rewriting")
+        for name in self.opening:
+            yield phase(f"{self.phases}:{name}")
         for event in events:
             match event:
-                case Sources():
-                    sources = event
-                    yield from self._opened(sources, context)
-                case Progress():
-                    phase = self.reading if event.step == "retrieval" else self.generating
-                    name = f"{self.phases}:{phase} ({event.count}/{event.total})"
-                    yield dated_event("phase", {"name": name}, context)
                 case Delta():
                     yield dated_event("message.delta", {"text": event.text}, context)
+                case Sources() if is_search:
+                    yield dated_event("search.results", {"docs": _rows(event, context), **partial(event)}, context)
+                case Sources():
+                    sources = event
+                    yield phase(f"{self.phases}:{self.generating}", **of_work(sources))
+                    for extract in sources.extracts:
+                        yield dated_event("sources.add", {"source": _source(extract, STREAMED_CHARS, context)}, context)
+                case Progress():
+                    step = self.reading if event.step == "retrieval" else self.generating
+                    yield phase(f"{self.phases}:{step} ({event.count}/{event.total})")
                 case Finished():
-                    yield from self._finished(sources, event, context)
-                    yield dated_event("phase", {"name": "service:done"}, context)
+                    if not is_search:
+                        items = [_source(extract, STREAMED_CHARS, context) for extract in sources.extracts]
+                        found = {"items": items, **of_work(sources), **partial(sources)}
+                        yield dated_event("sources.final", found, context)
+                        final = {"text": event.text, **_cut(event), **proofs(event, Sources(()))}
+                        yield dated_event("message.final", final, context)
+                        if carried := _conversation(context, event):
+                            yield dated_event("conversation", carried, context)
+                    yield phase("service:done")
                     yield dated_event("stream.completed", {"status": "OK"}, context)
                 case _:  # Failed
                     yield dated_event("error", self._error(event.error), context)
@@ -316,33 +328,6 @@ class AiAction:
         about_it = self._error(error)
         content = {"message": about_it["message"], "error": about_it}
         return status_of(error, rag), {"status": "ERROR", "content": content}
-
-    def _first_phases(self, context: ReplyContext) -> Iterator[str]:
-        """Yield the phases before anything is found, those of a conversation where there is one."""
-        ask = context.ask
-        if ask.history and ask.work is None:
-            yield f"{self.phases}:retrieving chat history"
-            if is_rewritten(ask, context.settings.rag, context.settings.chat):
-                yield f"{self.phases}:query rewriting"
-        yield from (f"{self.phases}:{name}" for name in self.opening)
-
-    def _opened(self, sources: Sources, context: ReplyContext) -> Iterator[Json]:
-        if self.kind == "search":
-            yield dated_event("search.results", {"docs": _rows(sources, context), **partial(sources)}, context)
-            return
-        yield dated_event("phase", {"name": f"{self.phases}:{self.generating}", **of_work(sources)}, context)
-        for extract in sources.extracts:
-            yield dated_event("sources.add", {"source": _source(extract, STREAMED_CHARS, context)}, context)
-
-    def _finished(self, sources: Sources, finished: Finished, context: ReplyContext) -> Iterator[Json]:
-        if self.kind == "search":
-            return
-        items = [_source(extract, STREAMED_CHARS, context) for extract in sources.extracts]
-        yield dated_event("sources.final", {"items": items, **of_work(sources), **partial(sources)}, context)
-        final = {"text": finished.text, **_cut(finished), **proofs(finished, Sources(()))}
-        yield dated_event("message.final", final, context)
-        if carried := _conversation(context, finished):
-            yield dated_event("conversation", carried, context)
 
     def _error(self, error: RagError) -> Json:
         """Return *error* as an event or a reply has it."""
@@ -425,8 +410,10 @@ def _memory_id(context: ReplyContext) -> str:
 ACTIONS: Mapping[str, AiAction] = {
     action.name: action
     for action in (
-        AiAction("rag", "rag", "Rag", ("retrieval",), "response generation", labels=_OF_ANSWERS),
-        AiAction("agentic", "agentic", "Rag", ("retrieval",), "response generation", labels=_OF_ANSWERS),
+        *(
+            AiAction(name, name, "Rag", ("retrieval",), "response generation", labels=_OF_ANSWERS)
+            for name in ("rag", "agentic")
+        ),
         AiAction(
             name="summarize",
             subject="summarization",
@@ -434,10 +421,7 @@ ACTIONS: Mapping[str, AiAction] = {
             opening=("start", "document retrieval"),
             generating="generation",
             kind="summarize",
-            labels=(
-                Label(EmptyDocument, "EmptyFile", "422", "Sorry, this document has no text."),
-                Label(NotFound, "NoFileFound", "422", _NO_FILE),
-            ),
+            labels=_OF_SUMMARIES,
         ),
         AiAction(
             name="synthesize",
@@ -446,10 +430,7 @@ ACTIONS: Mapping[str, AiAction] = {
             generating="summary generation",
             reading="documents retrieval",
             kind="synthesize",
-            labels=(
-                Label(NoDocuments, "NoFileContent", "422", _NO_TEXT),
-                Label(NotFound, "NoFileContent", "422", _NO_TEXT),
-            ),
+            labels=_OF_SYNTHESES,
         ),
         AiAction("search", "ai", "search", kind="search"),
     )

@@ -6,7 +6,7 @@ There is no basket of documents here, so `docsBasket` is empty. A turn that is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -70,7 +70,14 @@ def renamed(conversation_id: str, title: str) -> Json:
 
 def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | None, root: str = "") -> Json:
     """Return the list, and what may be shown of the one that was *opened*; paths of ours are below *root*."""
-    turns = () if opened is None else readable_turns(opened.turns, opened.documents)
+    messages: list[Json] = []
+    documents: Mapping[str, Document] = {} if opened is None else opened.documents
+    turns = () if opened is None else readable_turns(opened.turns, documents)
+    for turn in turns:
+        at, behind = iso_at(turn.at_s), [documents[document_id] for document_id in turn.sources]
+        sources = [{"id": each.id, "title": title_of(each), "url": target_of(each, root)} for each in behind]
+        messages.append({"role": "user", "content": turn.question, "date": at})
+        messages.append({"role": "assistant", "content": turn.answer, "date": at, "sources": sources})
     content: Json = {
         "conversationId": None if opened is None else opened.conversation.id,
         "title": None if opened is None else opened.conversation.title,
@@ -78,7 +85,7 @@ def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | Non
             {"id": each.id, "title": each.title, "created": iso_at(each.began_s), "lastRefresh": iso_at(each.changed_s)}
             for each in listed
         ],
-        "messages": [message for turn in turns for message in _messages(turn, opened, root)],
+        "messages": messages,
         "docsBasket": [],
         "hidden": 0 if opened is None else len(opened.turns) - len(turns),
     }
@@ -90,12 +97,3 @@ def failure(error: RagError, rag: RagSettings) -> tuple[int, Json]:
     code = ANONYMOUS_CODE if isinstance(error, NotAuthenticated) else error.code
     content = {"code": code, "label": error.label, "reason": error.reason}
     return status_of(error, rag), {"status": "ERROR", "content": content}
-
-
-def _messages(turn: StoredTurn, opened: OpenedConversation | None, root: str) -> Iterator[Json]:
-    by_id = {} if opened is None else opened.documents
-    at = iso_at(turn.at_s)
-    documents = [by_id[document_id] for document_id in turn.sources]
-    sources = [{"id": each.id, "title": title_of(each), "url": target_of(each, root)} for each in documents]
-    yield {"role": "user", "content": turn.question, "date": at}
-    yield {"role": "assistant", "content": turn.answer, "date": at, "sources": sources}

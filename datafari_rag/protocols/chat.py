@@ -210,9 +210,17 @@ def body_of(incoming: Incoming) -> Mapping[str, object]:
     return incoming.body
 
 
-def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
+def ask_of(
+    incoming: Incoming,
+    settings: Settings,
+    kind: type[ChatRequest] = ChatRequest,
+    *,
+    is_streamed: bool | None = None,
+) -> Ask:
     """
-    Return the ask of a chat request.
+    Return the ask of a chat request of this *kind*.
+
+    Where *is_streamed* is None, `stream` says it in a request that has it, else the path.
 
     Raises:
         BadRequest: a value is of the wrong type or out of range; the reason names the field.
@@ -220,20 +228,37 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         ContextTooLong: the last message alone is larger than the model's window.
     """
     body = body_of(incoming)
-    record = read(ChatRequest, body, is_deep=True)
-    *turns, question = _turns_in(record.messages)
+    record = read(kind, body, is_deep=True)
+    if isinstance(record, ChoicesRequest):
+        is_streamed = bool(record.stream)
+    elif is_streamed is None:
+        is_streamed = incoming.path.rstrip("/").endswith("/stream")
+    messages = [
+        ChatMessage(m.role, text_at(f"messages[{n}].content", m.content)) for n, m in enumerate(record.messages)
+    ]
+    *turns, question = messages
+    path = f"messages[{len(turns)}]"
+    if question.role != "user":
+        raise BadRequest(f"{path}.role must be user: the last message is the question.", field="messages")
+    if not question.text.strip():
+        raise NoQuery(field=f"{path}.content")
+    if len(question.text) > MAX_QUESTION_CHARS:
+        raise QueryTooLong(field=f"{path}.content")
     state, key = _state_in(body, settings.chat)
     history = history_for(turns, question.text, incoming, llm=settings.llm, chat=settings.chat, state=state, key=key)
     sent = (record.context or ChatContext()).overrides or {}
-    wanted, sentences = _wanted(sent, settings.rag, settings.chat)
+    wanted, most = read_steps(Overrides, sent, path=f"{_PATH}."), settings.chat.limits.top
+    if wanted.top is not None and wanted.top > most:
+        raise BadRequest(f"{_PATH}.top must be a whole number from 1 to {most}.", field=f"{_PATH}.top")
+    sentences = {name: _sentence(name, sent[name], settings.rag) for name in SENTENCES if sent.get(name) is not None}
     if any(turn.role == "system" for turn in turns):
         sentences = {"system message": "Left out: the instructions are the service's own.", **sentences}
     effort, unread = effort_of(wanted.effort)
     unknown = [f"{_PATH}.{name}"[:60] for name in unknown_names(Overrides, sent, known=IGNORED)][:20]
     categories = tuple(
-        Restriction(CATEGORY_FIELD, value=name, is_excluded=is_excluded)
-        for name, is_excluded in ((wanted.include_category, False), (wanted.exclude_category, True))
-        if name
+        Restriction(CATEGORY_FIELD, value=text_at(f"{_PATH}.{name}", value), is_excluded=name == "exclude_category")
+        for name in ("include_category", "exclude_category")
+        if (value := getattr(wanted, name))
     )
     return Ask(
         question=question.text,
@@ -256,19 +281,6 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         effort=effort,
         limits=wanted.limits(wanted.max_tokens),
     )
-
-
-def _turns_in(messages: Sequence[SentMessage]) -> list[ChatMessage]:
-    """Return the messages, the last of which is the question. Raises: BadRequest, NoQuery, QueryTooLong."""
-    turns = [ChatMessage(one.role, text_at(f"messages[{n}].content", one.content)) for n, one in enumerate(messages)]
-    last, path = turns[-1], f"messages[{len(turns) - 1}]"
-    if last.role != "user":
-        raise BadRequest(f"{path}.role must be user: the last message is the question.", field="messages")
-    if not last.text.strip():
-        raise NoQuery(field=f"{path}.content")
-    if len(last.text) > MAX_QUESTION_CHARS:
-        raise QueryTooLong(field=f"{path}.content")
-    return turns
 
 
 def _state_in(body: Mapping[str, object], chat: ChatSettings) -> tuple[object, str]:
@@ -324,17 +336,6 @@ def read_steps(record: type[Steps], values: Mapping[str, object], *, path: str =
     return read(record, {**values, **whole}, path=path, is_deep=is_deep)
 
 
-def _wanted(sent: Mapping[str, object], rag: RagSettings, chat: ChatSettings) -> tuple[Overrides, dict[str, str]]:
-    """Return what the overrides decide, and a sentence for each that was *sent*. Raises: BadRequest, naming one."""
-    record, most = read_steps(Overrides, sent, path=f"{_PATH}."), chat.limits.top
-    if record.top is not None and record.top > most:
-        raise BadRequest(f"{_PATH}.top must be a whole number from 1 to {most}.", field=f"{_PATH}.top")
-    for name in ("include_category", "exclude_category"):
-        text_at(f"{_PATH}.{name}", getattr(record, name) or "")
-    names = [name for name in SENTENCES if sent.get(name) is not None]
-    return record, {name: _sentence(name, sent[name], rag) for name in names}
-
-
 def _sentence(name: str, value: object, rag: RagSettings) -> str:
     """Return what is said of an override: "In use" only of what reaches the search or the model."""
     if name not in IGNORED and (value is False or value == ""):
@@ -362,17 +363,8 @@ class ChatProtocol:
     is_published: bool = False
 
     def parse(self, incoming: Incoming, settings: Settings) -> Ask:
-        """Read the ask; the path, or `stream` in the body, says whether it is streamed. Raises: as `ask_of`."""
-        if self.has_message:
-            return ask_of(incoming, settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
-        is_streamed = body_of(incoming).get("stream")
-        if is_streamed is not None and not isinstance(is_streamed, bool):
-            raise BadRequest("stream must be true or false.", field="stream")
-        return ask_of(incoming, settings, is_streamed=bool(is_streamed))
-
-    def softened(self, ask: Ask, rag: RagSettings, openai: OpenaiSettings) -> tuple[type[RagError], ...]:
-        """Return the failures that are answers here (contract §4)."""
-        return NoDocuments, NoAnswer
+        """Read the ask. Raises: as `ask_of`."""
+        return ask_of(incoming, settings, ChatRequest if self.has_message else ChoicesRequest)
 
     def reply(self, answer: Answer, context: ReplyContext) -> Json:
         """Return the whole answer."""
@@ -445,6 +437,11 @@ def _filtered(facts: ModelFacts) -> Json:
     """Return the choice's filter results where the model gave some; Azure alone does."""
     key = "content_filter_results"
     return {key: facts.extras[key]} if key in facts.extras else {}
+
+
+def softened(ask: Ask, rag: RagSettings, openai: OpenaiSettings) -> tuple[type[RagError], ...]:
+    """Return the failures that are answers on the chat paths, and for the models of this service (contract §4)."""
+    return NoDocuments, NoAnswer
 
 
 def has_stream_key(incoming: Incoming) -> bool:

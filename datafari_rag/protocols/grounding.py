@@ -8,7 +8,7 @@ Places in the text are counted in bytes of UTF-8 where Google counts them so, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -130,22 +130,6 @@ class GroundingResult:
     missing: Sequence[str] = ()
 
 
-class _Chunks:
-    """The places that a reply cites, each once, in the order in which they are first named."""
-
-    def __init__(self) -> None:
-        """Cite nothing yet."""
-        self.cited: list[Citation] = []
-        self._numbers: dict[tuple[str | None, int | None, int | None], int] = {}
-
-    def number_of(self, proof: Citation) -> int:
-        """Return the number of the place that *proof* names, which is added when it is new."""
-        number = self._numbers.setdefault((proof.document_id, proof.start, proof.end), len(self.cited))
-        if number == len(self.cited):
-            self.cited.append(proof)
-        return number
-
-
 def parse(incoming: Incoming) -> GroundingTask:
     """
     Read a request. A fact's attributes `title` and `uri` name it; `userLabels` and names unknown here are ignored.
@@ -160,9 +144,10 @@ def parse(incoming: Incoming) -> GroundingTask:
         raise BadRequest("Send either facts or documentIds.", field="facts")
     spec = record.grounding_spec or GroundingSpec()
     threshold = DEFAULT_THRESHOLD if spec.citation_threshold is None else float(spec.citation_threshold)
-    return GroundingTask(
-        record.answer_candidate, _facts(record.facts or ()), distinct(record.document_ids or ()), threshold
-    )
+    facts = tuple(_document_of(place, fact) for place, fact in enumerate(record.facts or ()))
+    if sum(len(fact.text) + _chars_of(fact.meta) for fact in facts) > MAX_FACTS_CHARS:
+        raise BadRequest(f"facts must have at most {MAX_FACTS_CHARS} characters together.", field="facts")
+    return GroundingTask(record.answer_candidate, facts, distinct(record.document_ids or ()), threshold)
 
 
 def reply(task: GroundingTask, result: GroundingResult, root: str = "") -> Json:
@@ -172,15 +157,45 @@ def reply(task: GroundingTask, result: GroundingResult, root: str = "") -> Json:
     `supportScore` is the share of the sentences that are verified of those that need proof, null where none does. A
     proof that is weaker than the threshold is no proof here. Paths of our own pages are below *root*.
     """
-    chunks = _Chunks()
-    claims = [_claim(s, task, chunks, place) for s, place in _placed(task.candidate, result.check.sentences)]
+    claims: list[Json] = []
+    # Each place is cited once, in the order in which they are first named. The candidate's bytes are counted once.
+    cited: list[Citation] = []
+    known: dict[tuple[str | None, int | None, int | None], int] = {}
+    at = reached = 0
+    for sentence in result.check.sentences:
+        claim = task.candidate[sentence.start : sentence.end]
+        start = reached + len(task.candidate[at : sentence.start].encode())
+        at, reached = sentence.end, start + len(claim.encode())
+        status = status_of(sentence, task)
+        shown = sentence.places if status != UNSUPPORTED else ()
+        numbers = []
+        for place in shown:
+            numbers.append(known.setdefault((place.document_id, place.start, place.end), len(cited)))
+            if numbers[-1] == len(cited):
+                cited.append(place)
+        claims.append(
+            {
+                "startPos": start,
+                "endPos": reached,
+                "start": sentence.start,
+                "end": sentence.end,
+                "claimText": claim,
+                "groundingCheckRequired": sentence.status is not None,
+                "status": status,
+                "score": STRENGTHS.get(status or "", 0.0),
+                "citationIndices": [] if status == NEAR else numbers,
+                "nearIndices": numbers if status == NEAR else [],
+                "missing": list(shown[0].missing) if shown else [],
+                "added": list(shown[0].added) if shown else [],
+            }
+        )
     checked = [claim for claim in claims if claim["groundingCheckRequired"]]
     verified = sum(claim["status"] == VERIFIED for claim in checked)
     documents = {document.id: document for document in result.documents}
     return {
         "supportScore": round(verified / len(checked), 4) if checked else None,
         "citedChunks": [
-            _chunk(cited, documents[cited.document_id or ""], root, is_fact=bool(task.facts)) for cited in chunks.cited
+            _chunk(place, documents[place.document_id or ""], root, is_fact=bool(task.facts)) for place in cited
         ],
         "claims": claims,
         "notFound": list(result.missing),
@@ -201,59 +216,21 @@ def failure(error: RagError, rag: RagSettings) -> tuple[int, Json]:
     return error.code, {"error": about}
 
 
-def _facts(facts: Sequence[Fact]) -> tuple[Document, ...]:
-    read = tuple(_fact(place, fact) for place, fact in enumerate(facts))
-    if sum(len(fact.text) + _chars_of(fact.meta) for fact in read) > MAX_FACTS_CHARS:
-        raise BadRequest(f"facts must have at most {MAX_FACTS_CHARS} characters together.", field="facts")
-    return read
-
-
-def _fact(place: int, fact: Fact) -> Document:
+def _document_of(place: int, fact: Fact) -> Document:
+    """Return *fact* as a document that can prove something. Raises: BadRequest."""
     meta = {name: text for name, text in (fact.attributes or {}).items() if isinstance(text, str)}
     other = next((name for name in fact.attributes or {} if name not in meta), None)
     if other is not None:
         raise BadRequest(f"{other} must be a string.", field=other)
     if _chars_of(meta) > MAX_ATTRIBUTE_CHARS:
-        raise BadRequest(
-            f"attributes of a fact must have at most {MAX_ATTRIBUTE_CHARS} characters together.", field="attributes"
-        )
-    uri = meta.get("uri") or None
-    return Document(str(place), fact.fact_text, "factText", title=meta.get("title") or f"§{place}", url=uri, meta=meta)
+        reason = f"attributes of a fact must have at most {MAX_ATTRIBUTE_CHARS} characters together."
+        raise BadRequest(reason, field="attributes")
+    title, url = meta.get("title") or f"§{place}", meta.get("uri") or None
+    return Document(str(place), fact.fact_text, "factText", title=title, url=url, meta=meta)
 
 
 def _chars_of(attributes: Mapping[str, object]) -> int:
     return sum(len(name) + len(str(value)) for name, value in attributes.items())
-
-
-def _placed(candidate: str, sentences: Sequence[CheckedSentence]) -> Iterator[tuple[CheckedSentence, tuple[int, int]]]:
-    """Yield each sentence with its place in the bytes of *candidate*, which is read once."""
-    at = reached = 0
-    for sentence in sentences:
-        start = reached + len(candidate[at : sentence.start].encode())
-        at, reached = sentence.end, start + len(candidate[sentence.start : sentence.end].encode())
-        yield sentence, (start, reached)
-
-
-def _claim(sentence: CheckedSentence, task: GroundingTask, chunks: _Chunks, place: tuple[int, int]) -> Json:
-    """Return one sentence; what proves it, or is near, is added to *chunks*."""
-    status = status_of(sentence, task)
-    is_near = status == NEAR
-    shown = sentence.places if status != UNSUPPORTED else ()
-    numbers = [chunks.number_of(place) for place in shown]
-    return {
-        "startPos": place[0],
-        "endPos": place[1],
-        "start": sentence.start,
-        "end": sentence.end,
-        "claimText": task.candidate[sentence.start : sentence.end],
-        "groundingCheckRequired": sentence.status is not None,
-        "status": status,
-        "score": STRENGTHS.get(status or "", 0.0),
-        "citationIndices": [] if is_near else numbers,
-        "nearIndices": numbers if is_near else [],
-        "missing": list(shown[0].missing) if shown else [],
-        "added": list(shown[0].added) if shown else [],
-    }
 
 
 def _chunk(cited: Citation, document: Document, root: str, *, is_fact: bool) -> Json:

@@ -7,7 +7,6 @@ said from the declaration, never in the words of the library. What a declaration
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
@@ -67,11 +66,22 @@ def read(
     try:
         return msgspec.convert(values, record)
     except msgspec.ValidationError as error:
-        place = _path_in(str(error))
+        message = str(error)
+    # The path that the message ends with; all else that it says is not shown. After an unknown name follow a caller's
+    # words, which may look like a path; only whole bodies forbid names.
+    found, missing = _PLACE.search(message), _MISSING.match(message)
+    place = "" if message.startswith(_UNKNOWN) else (found[1] if found else "") + (f".{missing[1]}" if missing else "")
     kind, misfit = _declared(cast("Any", record)), cast("Any", values)
     named, steps = None, list(_STEP.finditer(place))
     for step in steps:
-        kind, misfit = _inner(kind, misfit, step[1], step[2])
+        holder = next(bare for bare in _bare(kind) if isinstance(bare, _HOLDERS))
+        if isinstance(holder, inspect.StructType):
+            kind = next(field.type for field in holder.fields if field.encode_name == step[1])
+            misfit = misfit.get(step[1], UNSET)
+        elif isinstance(holder, inspect.ListType):
+            kind, misfit = holder.item_type, misfit[int(step[2])]
+        else:
+            kind, misfit = holder.value_type, None
         named = _metadata_extra(kind, "field") or named
     full_path = f"{path}{place.lstrip('.')}" if steps else ""
     named = named and path + named
@@ -106,7 +116,7 @@ def unknown_names(record: type[msgspec.Struct], values: object, *, known: Contai
 def schema_of(record: type) -> Json:
     """Return the JSON Schema of *record* in one piece, for readers that follow no references."""
     (whole,), parts = msgspec.json.schema_components([record], ref_template="{name}")
-    return {key: value for key, value in _with_parts(whole, parts).items() if key != "description"}
+    return {key: value for key, value in _plain(whole, parts).items() if key != "description"}
 
 
 def schemas_of(*records: type[msgspec.Struct], ref_template: str) -> dict[str, Json]:
@@ -115,60 +125,34 @@ def schemas_of(*records: type[msgspec.Struct], ref_template: str) -> dict[str, J
     return {name: _plain(schema) for name, schema in parts.items()}
 
 
-def _plain(schema: Any) -> Any:
-    """Return *schema* without what says nothing: the names of classes, and that what is absent is null."""
+def _plain(schema: Any, parts: Mapping[str, Json] | None = None) -> Any:
+    """
+    Return *schema* without what says nothing: the names of classes, and that what is absent is null.
+
+    With *parts*, each reference is replaced by what it names there.
+    """
     if isinstance(schema, list):
-        return [_plain(inner) for inner in schema]
+        return [_plain(inner, parts) for inner in schema]
     if not isinstance(schema, dict):
         return schema
+    if parts is not None and "$ref" in schema:
+        return _plain(parts[schema["$ref"]], parts)
     is_silent = {"title": isinstance(schema.get("title"), str), "default": schema.get("default", 0) is None}
-    return {key: _plain(inner) for key, inner in schema.items() if not is_silent.get(key, False)}
-
-
-def _with_parts(schema: Any, parts: Mapping[str, Json]) -> Any:
-    schema = _plain(schema)
-    if isinstance(schema, list):
-        return [_with_parts(inner, parts) for inner in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return _with_parts(parts[schema["$ref"]], parts)
-    return {key: _with_parts(inner, parts) for key, inner in schema.items()}
-
-
-def _path_in(message: str) -> str:
-    """Return the path that an error of the library ends with; all else that it says is not shown."""
-    if message.startswith(_UNKNOWN):
-        # What follows are a caller's words, which may look like a path; only whole bodies forbid names.
-        return ""
-    place, missing = _PLACE.search(message), _MISSING.match(message)
-    return "".join(filter(None, [place and place[1], missing and f".{missing[1]}"]))
-
-
-def _inner(kind: inspect.Type, value: Any, name: str | None, index: str) -> tuple[inspect.Type, Any]:
-    """Return the declaration and the value one step further in, None where it is absent."""
-    holder = next(bare for bare in _bare(kind) if isinstance(bare, _HOLDERS))
-    if isinstance(holder, inspect.StructType):
-        return next(field.type for field in holder.fields if field.encode_name == name), value.get(name, UNSET)
-    return (holder.item_type, value[int(index)]) if isinstance(holder, inspect.ListType) else (holder.value_type, None)
+    return {key: _plain(inner, parts) for key, inner in schema.items() if not is_silent.get(key, False)}
 
 
 def _error(kind: inspect.Type, value: Any, field: str | None, *, subject: str) -> RagError:
-    most, is_text = _most(kind, value), isinstance(value, str)
-    if most < math.inf and len(value) > most:
+    is_text = isinstance(value, str)
+    bounds: list[Any] = [bare for bare in _bare(kind) if isinstance(value, _SIZED.get(type(bare), ()))]
+    most = next((bare.max_length for bare in bounds if bare.max_length is not None), None)
+    if most is not None and len(value) > most:
         if not is_text:
-            return TooManyValues.of(field or subject, int(most))
+            return TooManyValues.of(field or subject, most)
         if _metadata_extra(kind, "too long"):
             return QueryTooLong(field=field)
     if _metadata_extra(kind, "absent") and (value is UNSET or (is_text and not value.strip())):
         return NoQuery(f"{subject} is missing or blank.", field=field)
     return BadRequest(f"{subject} must be {expectation(kind)}.", field=field)
-
-
-def _most(kind: inspect.Type, value: Any) -> float:
-    """Return the most characters or items of a *value* of *kind*, infinite without a limit."""
-    fitting: Iterator[Any] = (bare for bare in _bare(kind) if isinstance(value, _SIZED.get(type(bare), ())))
-    return next((bare.max_length for bare in fitting if bare.max_length is not None), math.inf)
 
 
 def expectation(kind: inspect.Type) -> str:

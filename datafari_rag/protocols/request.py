@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from datafari_rag.core.answer.conversations import NO_SIGNING, Signing
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
-from datafari_rag.core.errors import NotAllowed, RagError
-from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Event, Finished, KeptTurn, ModelFacts
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import UNKNOWN_MODEL, Finished, KeptTurn, ModelFacts
 from datafari_rag.core.settings.table import RagSettings, Settings
 from datafari_rag.core.text.sizes import estimate
 
@@ -105,21 +105,8 @@ class Task:
 Failure = Callable[[RagError, RagSettings], tuple[int, Mapping[str, object]]]
 
 
+@dataclass(frozen=True, slots=True)
 class Questionless:
-    """A dialect without questions and answers."""
+    """What has no questions and answers, but failures."""
 
-    def __init__(self, failure: Failure) -> None:
-        """Spell failures as *failure* does."""
-        self.failure = failure
-
-    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
-        """Refuse. Raises: NotAllowed."""
-        raise NotAllowed
-
-    def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]:
-        """Return nothing: there is no answer."""
-        return {}
-
-    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]:
-        """Yield nothing."""
-        return iter(())
+    failure: Failure

@@ -13,7 +13,6 @@ from typing import Annotated, cast
 from msgspec import Meta, Struct
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, WantedEffort, effort_of
-from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import QueryTooLong, RagError
 from datafari_rag.core.events import Sources
 from datafari_rag.core.proof.labels import file_name, title_of
@@ -83,8 +82,17 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[RetrieveRequest, Ask]
 
 def reply(record: RetrieveRequest, sources: Sources, settings: Settings, *, is_admin: bool) -> Json:
     """Return the passages of *sources* within the limits of *record*, none cut; scores are for administrators alone."""
+    by_document: list[list[Json]] = []
+    for extract in sources.extracts:
+        document = extract.document
+        named: Json = {"id": document.id, "title": title_of(document), "url": target_of(document, settings.server.root)}
+        beside: Json = {"document": {**named, "fileName": file_name(document.url or "")}}
+        beside |= {"score": document.score} if is_admin else {}
+        nodes = [(cast("Json", node["metadata"]), node["text"]) for node in nodes_of([extract])]
+        keys = ("field", "start", "end", "place")
+        by_document.append([{"text": text, **{key: at[key] for key in keys}, **beside} for at, text in nodes])
     # The best passage of each document before the second of any.
-    rounds = zip_longest(*(_passages(extract, settings.server.root, is_admin=is_admin) for extract in sources.extracts))
+    rounds = zip_longest(*by_document)
     best_first = [passage for some in rounds for passage in some if passage is not None and passage["text"]]
     rest = MAX_CHARACTERS if record.characters is None else record.characters
     fitting: list[Json] = []
@@ -100,20 +108,3 @@ def failure(error: RagError, rag: RagSettings) -> tuple[int, Json]:
     """Return an error with its code as HTTP status."""
     named = {} if error.field is None else {"field": error.field}
     return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label, **named}}
-
-
-def _passages(extract: Extract, root: str, *, is_admin: bool) -> list[Json]:
-    document = extract.document
-    about_it = {
-        "id": document.id,
-        "title": title_of(document),
-        "url": target_of(document, root),
-        "fileName": file_name(document.url or ""),
-    }
-    passages: list[Json] = []
-    for node in nodes_of([extract]):
-        place = cast("Json", node["metadata"])
-        position = {key: place[key] for key in ("field", "start", "end", "place")}
-        scored = {"score": document.score} if is_admin else {}
-        passages.append({"text": node["text"], **position, "document": about_it, **scored})
-    return passages

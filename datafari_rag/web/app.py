@@ -291,8 +291,7 @@ def _add_edges(app: Flask, worker: WorkerContext, gates: Mapping[str, Gate]) -> 
         if error is not None:
             turn = current_turn()
             turn.outcome = "aborted"
-            turn.finish()
-            turn.leave_stream()
+            turn.end()
 
     @app.errorhandler(RagError)
     def failed(error: RagError) -> Response:

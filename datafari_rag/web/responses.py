@@ -54,7 +54,10 @@ def _written(before: bytes, after: bytes, *, is_ascii: bool = False) -> Encode:
     """
 
     def line(value: Mapping[str, object]) -> bytes:
-        encoded = plain(value)
+        try:
+            encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+        except TypeError:
+            encoded = plain(value)
         if encoded.isascii():
             return before + encoded + after
         if is_ascii:

@@ -35,9 +35,9 @@ def _of_ai(action: AiAction, accepts: Callable[[Incoming], bool] | None = None) 
 
 
 RAGAPI = DialectRoute("ragapi", ragapi, NDJSON, ragapi.accepts)
-CHOICES = DialectRoute("choices", chat.CHOICES, ASCII_NDJSON, chat.has_stream_key, softened=chat.CHOICES.softened)
-CHAT = DialectRoute("chat", chat.CHAT, JSON_LINES, softened=chat.CHAT.softened)
-PUBLISHED = DialectRoute("published", chat.PUBLISHED, JSONL, softened=chat.PUBLISHED.softened)
+CHOICES = DialectRoute("choices", chat.CHOICES, ASCII_NDJSON, chat.has_stream_key, softened=chat.softened)
+CHAT = DialectRoute("chat", chat.CHAT, JSON_LINES, softened=chat.softened)
+PUBLISHED = DialectRoute("published", chat.PUBLISHED, JSONL, softened=chat.softened)
 OPENAI = DialectRoute(
     "openai",
     chat_completions,
@@ -46,7 +46,7 @@ OPENAI = DialectRoute(
     relay=relay,
     fallback=chat_completions.fallback,
 )
-RESPONSES = DialectRoute("responses", responses, NAMED_SSE, softened=responses.softened)
+RESPONSES = DialectRoute("responses", responses, NAMED_SSE, softened=chat.softened)
 
 _JSON = frozenset({"json"})
 

@@ -62,7 +62,7 @@ class DialectRoute:
     """One dialect on a route: its *name* in the metrics, its functions, how its dicts become bytes."""
 
     name: str
-    dialect: Dialect
+    dialect: Dialect | Questionless
     encoding: Encoding
     accepts: Callable[[Incoming], bool] | None = None
     """Whether this row serves a request to a path that several rows share; None takes all."""
@@ -240,6 +240,11 @@ class Turn:
             self._has_place = False
             self.worker.streams.leave()
 
+    def end(self, error: RagError | None = None) -> None:
+        """Finish, where that is not done, and give the place back: nothing more is sent."""
+        self.finish(error)
+        self.leave_stream()
+
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
         return (self.snapshot.dependencies.clock() - self._began) * 1000
@@ -309,8 +314,7 @@ class Turn:
         """
         if (error.field or "").startswith(FILTERS):
             self.note_ignored((str(error.field).removeprefix(FILTERS),))
-        self.finish(error)
-        self.leave_stream()
+        self.end(error)
         row = self.row
         if row.page is not None and not wants_json():
             return with_error_headers(error, row.page(self, error))

@@ -420,6 +420,10 @@ READERS: dict[str, Reader] = {
     "protocols.openai.responses.parse": lambda text: responses.parse(
         Incoming(path="/v1/responses", body={"input": text[:4_000], "instructions": text[:20_000]}), Settings()
     ),
+    "protocols.openai.chat_completions.task_reply": lambda text: [
+        chat_completions.task_reply(text, (ChatMessage("system", text),)),
+        chat_completions.task_reply("### Task:" + text, ()),
+    ],
     "protocols.ragapi.parse": lambda text: asked_by(ragapi.parse, text),
     "protocols.solr_select.parse": lambda text: asked_by(solr_select.parse, text),
     "protocols.solr_select.reply": lambda text: solr_select.reply(

@@ -32,6 +32,7 @@ WORST = {
     "protocols.openai.chat_completions.parse, a model of ours": "compatible",
     "protocols.openai.renderings.our_model": "'\\u4e2d'",
     "protocols.openai.responses.parse": "'\\uff3b'",
+    "protocols.openai.chat_completions.task_reply": "'\\u2022'",
     "core.answer.proved_output.ProvedOutput, drop": "'\\u4e2d\"'",
     "core.answer.proved_output.ProvedOutput, mark": "'\\u4e2d\"'",
     "core.answer.output_filter.Followups": "'<<a>>'",

@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import BadRequest, NoQuery, RagError, SearchTimeout, SearchUnavailable, TooManyValues
+from datafari_rag.core.errors import BadRequest, RagError, SearchUnavailable
 from datafari_rag.core.proof.checking import checked_against
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.grounding import (
     MAX_ATTRIBUTE_CHARS,
-    MAX_ATTRIBUTES,
-    MAX_CANDIDATE_CHARS,
-    MAX_FACTS,
     MAX_FACTS_CHARS,
     GroundingResult,
     failure,
@@ -95,13 +92,6 @@ def test_what_is_near_has_its_place_and_says_what_differs_and_proves_nothing() -
     assert (proved["missing"], proved["nearIndices"], found["supportScore"]) == ([], [], 0.5)
 
 
-def test_attributes_name_a_fact_and_come_back() -> None:
-    attributes = {"title": "Ferry", "uri": "https://a.example/", "author": "Ann"}
-    facts = [{"factText": "It costs 12 euros.", "attributes": attributes}]
-    found = asked({"answerCandidate": "The ferry costs 12 euros.", "facts": facts, "userLabels": {}})
-    assert found["citedChunks"][0]["sourceMetadata"] == attributes
-
-
 def test_a_reply_stays_in_proportion_to_its_request() -> None:
     """A reply repeats the attributes of a fact at each of its places: it was 318 MB for a request of 0.9 MB."""
     names = ["".join(letters) for letters in islice(product("bdfgklmn", repeat=4), 380)]
@@ -111,11 +101,6 @@ def test_a_reply_stays_in_proportion_to_its_request() -> None:
     found = asked(body)
     assert {len(one["citationIndices"]) for one in found["claims"]} == {3}
     assert len(json.dumps(found)) < 3 * 380 * (MAX_ATTRIBUTE_CHARS + 1000)
-
-
-def test_the_number_of_a_fact_is_not_taken_out_of_numbers() -> None:
-    assert with_facts("It costs 100 euros.", "It costs 1 euro.")["supportScore"] == 0
-    assert with_facts("It costs 100 euros.", "It costs 100 euros.")["supportScore"] == 1
 
 
 def test_documents_are_named_by_their_ids() -> None:
@@ -128,47 +113,15 @@ def test_documents_are_named_by_their_ids() -> None:
     assert (chunk["source"], chunk["documentId"], chunk["title"], chunk["uri"]) == ("d", "d", "Ferry", "d")
 
 
-FACTS = [{"factText": FERRY}]
-MANY = {"factText": "x" * (MAX_FACTS_CHARS // 2)}
+def test_facts_that_are_too_long_together_are_refused() -> None:
+    facts = [{"factText": "x" * (MAX_FACTS_CHARS // 2)}] * 2 + [{"factText": FERRY}]
+    with pytest.raises(BadRequest) as raised:
+        asked({"answerCandidate": "x", "facts": facts})
+    assert raised.value.field == "facts"
 
 
 @pytest.mark.parametrize(
-    ("body", "error", "field"),
-    [
-        pytest.param(
-            {"answerCandidate": "x" * (MAX_CANDIDATE_CHARS + 1), "facts": FACTS},
-            BadRequest,
-            "answerCandidate",
-            id="long",
-        ),
-        pytest.param({"answerCandidate": "x", "facts": FACTS, "documentIds": ["d"]}, BadRequest, "facts", id="both"),
-        pytest.param({"answerCandidate": "x", "facts": FACTS * (MAX_FACTS + 1)}, TooManyValues, "facts", id="too many"),
-        pytest.param({"answerCandidate": "x", "facts": [MANY, MANY, *FACTS]}, BadRequest, "facts", id="too long"),
-        pytest.param(
-            {
-                "answerCandidate": "x",
-                "facts": [{"factText": "x", "attributes": {str(n): "" for n in range(MAX_ATTRIBUTES + 1)}}],
-            },
-            TooManyValues,
-            "attributes",
-            id="many attributes",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused_and_named(body: object, error: type[RagError], field: str | None) -> None:
-    with pytest.raises(error) as raised:
-        asked(body)
-    assert raised.value.field == field
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (BadRequest(field="facts"), "INVALID_ARGUMENT"),
-        (NoQuery(), "INVALID_ARGUMENT"),
-        (SearchUnavailable(), "UNAVAILABLE"),
-        (SearchTimeout(), "DEADLINE_EXCEEDED"),
-    ],
+    ("error", "status"), [(BadRequest(field="facts"), "INVALID_ARGUMENT"), (SearchUnavailable(), "UNAVAILABLE")]
 )
 def test_an_error_has_googles_shape(error: RagError, status: str) -> None:
     code, body = failure(error, Settings().rag)

@@ -18,7 +18,7 @@ SETTINGS = Settings()
 
 
 def applied(overrides: dict[str, object], settings: Settings = SETTINGS) -> Ask:
-    return ask_of(request(asking(context={"overrides": overrides})), settings, is_streamed=False)
+    return ask_of(request(asking(context={"overrides": overrides})), settings)
 
 
 @pytest.mark.parametrize(
@@ -27,16 +27,12 @@ def applied(overrides: dict[str, object], settings: Settings = SETTINGS) -> Ask:
         pytest.param({"top": 50}, {"max_documents": 50}, id="top at its limit"),
         pytest.param({"top": 4.0}, {"max_documents": 4}, id="top as a whole float"),
         pytest.param({"temperature": 0}, {"temperature": 0.0}, id="temperature zero is a value"),
-        pytest.param({"temperature": 2}, {"temperature": 2.0}, id="temperature at its limit"),
         pytest.param({"semantic_captions": True}, {"wants_captions": True}, id="captions are highlighted snippets"),
         pytest.param({"suggest_followup_questions": True}, {"wants_followups": True}, id="follow-up questions"),
         pytest.param({"minimum_search_score": 1.5}, {"min_score": 1.5}, id="weakest score"),
         pytest.param({"language": "fr-CA"}, {"language": "fr"}, id="language of the answer"),
-        pytest.param({"language": ""}, {"language": None}, id="an empty language is none"),
         pytest.param({"seed": 42}, {"sampling": {"seed": 42}}, id="seed goes to the model"),
-        pytest.param({"seed": 42.0}, {"sampling": {"seed": 42}}, id="a whole float is an integer"),
         pytest.param({"top": None, "temperature": None}, {"overrides": {}}, id="null is absent"),
-        pytest.param({"include_category": ""}, {"restrictions": ()}, id="an empty category is none"),
         pytest.param(
             {"include_category": "hr", "exclude_category": "it's"},
             {"restrictions": (Restriction("source", "hr"), Restriction("source", "it's", is_excluded=True))},
@@ -49,49 +45,20 @@ def test_an_override_changes_the_ask(overrides: dict[str, object], expected: dic
     assert {name: getattr(ask, name) for name in expected} == expected
 
 
+# What is of another type is in tests/web/api/test_bad_values.py.
 BAD: list[tuple[str, object]] = [
-    ("top", 0),
     ("top", 51),
-    ("top", -1),
-    ("top", "3"),
-    ("top", True),
     ("top", 2.5),
-    ("top", float("nan")),
-    ("top", float("inf")),
-    ("top", [3]),
-    ("temperature", -0.1),
     ("temperature", 2.1),
-    ("temperature", "hot"),
-    ("temperature", True),
     ("temperature", float("nan")),
-    ("semantic_captions", 1),
-    ("suggest_followup_questions", "true"),
-    ("minimum_search_score", -1),
-    ("include_category", ["a"]),
     ("exclude_category", "x" * 201),
     ("language", "../etc"),
-    ("language", 1),
     ("effort", "high"),
-    ("effort", 1),
-    ("effort", ["low"]),
     ("max_searches", 0),
-    ("max_searches", -1),
-    ("max_searches", "3"),
-    ("max_searches", float("nan")),
-    ("max_searches", float("inf")),
     ("max_searches", 2**70),
-    ("max_searches", True),
-    ("max_model_calls", -1),
     ("max_model_calls", 0.5),
-    ("max_tokens", "many"),
     ("max_tokens", -5),
-    ("max_seconds", -0.1),
-    ("max_seconds", float("nan")),
     ("max_seconds", float("inf")),
-    ("max_seconds", "9"),
-    ("seed", 1.5),
-    ("seed", True),
-    ("seed", 2**70),
     ("seed", -(2**53)),
 ]
 
@@ -103,12 +70,11 @@ def test_a_value_that_does_not_fit_is_named(name: str, value: object) -> None:
     assert refused.value.field == f"context.overrides.{name}"
 
 
-@pytest.mark.parametrize("value", [False, "magic", [1], {}, 5, "x" * 20_001])
-@pytest.mark.parametrize("name", IGNORED)
-def test_what_is_ignored_changes_nothing_and_is_named(name: str, value: object) -> None:
+@pytest.mark.parametrize("value", [False, [1], "x" * 20_001])
+def test_what_is_ignored_changes_nothing_and_is_named(value: object) -> None:
     """The filters of rights are among them: nothing that is sent can widen them."""
-    ask = applied({name: value})
-    assert ask.overrides == {name: IGNORED[name]}
+    ask = applied(dict.fromkeys(IGNORED, value))
+    assert ask.overrides == dict(IGNORED)
     assert replace(ask, overrides={}) == applied({})
 
 
@@ -119,7 +85,6 @@ BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
 @pytest.mark.parametrize(
     ("name", "value", "settings", "is_used"),
     [
-        pytest.param("suggest_followup_questions", True, {}, True, id="follow-ups in the instructions"),
         pytest.param("suggest_followup_questions", True, DATAFARI, True, id="follow-ups at the head of the context"),
         pytest.param("suggest_followup_questions", True, BUILT_IN, False, id="no follow-ups of the built-in model"),
         pytest.param(
@@ -128,9 +93,7 @@ BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
         pytest.param("language", "fr", {**DATAFARI, "rag_add_instructions": True}, True, id="a language with them"),
         pytest.param("seed", 4, {}, True, id="a seed in OpenAI's request"),
         pytest.param("seed", 4, DATAFARI, False, id="no seed in the other one"),
-        pytest.param("temperature", 0.2, DATAFARI, True, id="a temperature in either"),
         pytest.param("temperature", 0.2, BUILT_IN, False, id="no temperature of the built-in model"),
-        pytest.param("prompt_template", "x", {}, False, id="no template"),
     ],
 )
 def test_in_use_is_said_of_what_reaches_the_model(

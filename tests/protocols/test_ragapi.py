@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Finished, Sources
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ragapi
@@ -51,24 +50,6 @@ def test_the_last_message_of_a_stream_has_the_proposals_that_were_wanted(propose
     wanted, plain = (next(line["data"] for line in one if line["type"] == "message.final") for one in lines)
     assert wanted["followup_questions"] == proposed
     assert "followup_questions" not in plain
-
-
-@pytest.mark.parametrize(
-    ("params", "error"),
-    [
-        pytest.param({}, NoQuery, id="no q at all"),
-        pytest.param({"q": " \t"}, NoQuery, id="a blank q"),
-        pytest.param({"q": "a" * 4001}, QueryTooLong, id="4001 characters"),
-        pytest.param({"q": "a\ud800"}, BadRequest, id="half of a character"),
-    ],
-)
-def test_words_that_cannot_be_asked_are_refused(params: dict[str, str], error: type[RagError]) -> None:
-    with pytest.raises(error):
-        ragapi.parse(incoming(action="rag", **params), Settings())
-
-
-def test_a_question_of_four_thousand_characters_is_taken_word_for_word() -> None:
-    assert ragapi.parse(incoming(q="é" * 4000), Settings()).question == "é" * 4000
 
 
 def test_prompt_is_read_when_q_is_absent() -> None:

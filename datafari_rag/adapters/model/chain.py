@@ -167,7 +167,9 @@ class ModelChain:
                     if not isinstance(error, ModelError) or isinstance(error, ContentFiltered):
                         yield counted(first, tries, is_fallback=number > 1)
                         for piece in answering:
-                            yield counted(piece, tries, is_fallback=number > 1)
+                            # The facts come with the first piece and the last.
+                            has_facts = isinstance(piece, Ending | TextChunk) and piece.facts is not None
+                            yield counted(piece, tries, is_fallback=number > 1) if has_facts else piece
                         return
                 failure = Ending(None, error, replace(facts or UNKNOWN_MODEL, tries=tries, is_fallback=number > 1))
                 wait_s = retry_wait_s(error, retry, left_s=limit - self._clock(), chance=self._chance)

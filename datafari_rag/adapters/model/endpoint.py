@@ -341,7 +341,8 @@ class HttpModel:
         for chunk in _chunks(reply, tally, deadline):
             delta = read(chunk)
             before = thinking.thought_chars
-            thinking.apart(delta.thought_chars)
+            if delta.thought_chars:
+                thinking.apart(delta.thought_chars)
             said = thinking.feed(delta.text)
             if thinking.thought_chars > before:
                 tally.note_thoughts(thinking.thought_chars, (self._clock() - began) * 1000)

@@ -31,6 +31,8 @@ _STRIKES = re.compile(r"~(?![\d/])")
 _BEGINS_TARGET = re.compile(r"([ \t]*+)(?=[(（])")
 _HELD = re.compile(r"[\]］】!<~]\Z")
 _BRACKETS = frozenset("]］】")
+_MAY_MAKE_LINK = re.compile(r"[\]］】!<~]")
+"""What is in all that `neutral` changes."""
 
 
 class Followups:
@@ -141,7 +143,8 @@ class OutputFilter:
             words = _BEGINS_TARGET.sub("\\1\xa0", words, count=1)
         inks = words.rstrip(" \t")
         self._is_behind_bracket = inks[-1:] in _BRACKETS if inks else self._is_behind_bracket
-        text = neutral(words)[: -1 if held else None]
+        # Most pieces hold nothing that could make a link.
+        text = (neutral(words) if _MAY_MAKE_LINK.search(words) else words)[: -1 if held else None]
         if not self._pieces:
             self._blank += text
             text = self._blank if self._blank.strip() else ""

@@ -18,7 +18,6 @@ from msgspec import Meta, Struct
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, TokenBudget, effort_of
 from datafari_rag.core.errors import (
     BadRequest,
-    NoAnswer,
     NoDocuments,
     NoQuery,
     NoSuchIndex,
@@ -33,6 +32,7 @@ from datafari_rag.core.model import prompt as token_budget
 from datafari_rag.core.model.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import OpenaiSettings, RagSettings, Settings
+from datafari_rag.protocols import chat
 from datafari_rag.protocols.chat import MAX_MESSAGES, SearchSteps, body_of, read_steps
 from datafari_rag.protocols.chat_reply_parts import Json, completion_head, proofs
 from datafari_rag.protocols.openai.renderings import failure as failure
@@ -42,7 +42,6 @@ from datafari_rag.protocols.openai.renderings import (
     our_model,
     source_events,
     status_event,
-    upstream_names,
     url_citations,
 )
 from datafari_rag.protocols.records import about, read, text_at, unknown_names
@@ -252,12 +251,11 @@ def unheeded(names: Iterable[str], rag: RagSettings) -> tuple[str, ...]:
 def _unread_in(messages: Sequence[Mapping[str, object]]) -> Iterator[str]:
     """Yield the roles, and the kinds of a user's parts, that are not read: other models get them passed through."""
     yield from (str(message["role"])[:60] for message in messages if message["role"] not in ROLES)
-    for message in messages:
-        content = message.get("content")
-        if message["role"] == "user" and not _is_text(content):
-            parts = [part for part in content if not _is_text_part(part)] if isinstance(content, list) else [content]
-            kinds = [part.get("type") if isinstance(part, Mapping) else None for part in parts]
-            yield from (kind[:60] if isinstance(kind, str) else "content" for kind in kinds)
+    for content in (message.get("content") for message in messages if message["role"] == "user"):
+        for part in content if isinstance(content, list) else [content]:
+            if not _is_text_part(part):
+                kind = part.get("type") if isinstance(part, Mapping) else None
+                yield kind[:60] if isinstance(kind, str) else "content"
 
 
 def _messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
@@ -324,17 +322,6 @@ def _routed(body: Mapping[str, object]) -> RoutedRequest:
     raise BadRequest(reason, field="context_token_ratio")
 
 
-def _check_n(count: object) -> None:
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise BadRequest("n must be 1.", field="n")
-    if isinstance(count, int) and count > 1:
-        raise BadRequest("n > 1 is not supported.", field="n")
-
-
-def _is_text(content: object) -> bool:
-    return isinstance(content, str) or (isinstance(content, list) and all(_is_text_part(part) for part in content))
-
-
 def _is_text_part(part: object) -> bool:
     if isinstance(part, str):
         return True
@@ -384,7 +371,11 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
     ours = our_model(routed.model, settings.openai)
     if index is None and ours is None:
         return _passed(body, settings.rag, settings.openai)
-    _check_n(body.get("n"))
+    count = body.get("n")
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+        raise BadRequest("n must be 1.", field="n")
+    if isinstance(count, int) and count > 1:
+        raise BadRequest("n > 1 is not supported.", field="n")
     messages = _messages_of(body)
     left_out = (*(name for name in TOOLS if body.get(name)), *_unread_in(messages))
     if ours is None and left_out:
@@ -428,7 +419,7 @@ def softened(ask: Ask, rag: RagSettings, openai: OpenaiSettings) -> tuple[type[R
     For a model of this service those of the other chat dialects; else nothing found, if it cannot be passed through.
     """
     if _style_of(ask).model is not None:
-        return NoDocuments, NoAnswer
+        return chat.softened(ask, rag, openai)
     return () if may_pass_through(rag, openai) and ask.documents is None else (NoDocuments,)
 
 
@@ -462,7 +453,9 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     for event in events:
         match event:
             case Delta():
-                yield _chunk(common, {"content": event.text})
+                # Written out: this is every token of a stream.
+                choice = {"index": 0, "delta": {"content": event.text}, "logprobs": None, "finish_reason": None}
+                yield {**common, "choices": [choice]}
             case Sources():
                 sources = event
                 extra = status_event(event.extracts, event.language) if has_source_events else {}
@@ -502,7 +495,7 @@ def relayed_chunk(chunk: Mapping[str, object]) -> Mapping[str, object]:
 def _passed(body: Mapping[str, object], rag: RagSettings, openai: OpenaiSettings) -> PassThrough:
     if not may_pass_through(rag, openai):
         name = body.get("model")
-        if isinstance(name, str) and name and name not in upstream_names(rag) and not body.get("index_name"):
+        if isinstance(name, str) and name and name != rag.model and not body.get("index_name"):
             raise NoSuchModel.named(name)
         raise NotAllowed(_NOT_PASSED)
     return _pass_through(body)

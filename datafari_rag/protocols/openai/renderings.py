@@ -179,11 +179,6 @@ def may_pass_through(rag: RagSettings, openai: OpenaiSettings) -> bool:
     return openai.client_passthrough and is_openai
 
 
-def upstream_names(rag: RagSettings) -> tuple[str, ...]:
-    """Return the names that are known of the model's own server."""
-    return (rag.model,) if rag.model else ()
-
-
 def listed(rag: RagSettings, openai: OpenaiSettings, *, created_s: int) -> Json:
     """Return the models that may be requested, and the names of the indexes."""
     data = [_described(name, created_s) for name in dict.fromkeys(_names(rag, openai))]
@@ -201,8 +196,8 @@ def _names(rag: RagSettings, openai: OpenaiSettings) -> Iterator[str]:
     yield OUR_MODEL
     main = next((name for name, address in openai.indexes.items() if not address), None)
     yield from (f"{OUR_MODEL}/{name}" for name in openai.indexes if name != main)
-    if may_pass_through(rag, openai):
-        yield from upstream_names(rag)
+    if may_pass_through(rag, openai) and rag.model:
+        yield rag.model
 
 
 def _described(name: str, created_s: int) -> Json:

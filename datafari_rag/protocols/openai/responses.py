@@ -10,19 +10,18 @@ signed for one user; nothing is kept here then either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from datafari_rag.core.answer import conversations
 from datafari_rag.core.ask import Ask, ChatMessage
-from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import BadRequest, NoAnswer, NoDocuments, NoSuchModel, RagError
+from datafari_rag.core.errors import BadRequest, NoSuchModel
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.proof.labels import title_of
-from datafari_rag.core.settings.table import ChatSettings, OpenaiSettings, RagSettings, Settings
+from datafari_rag.core.settings.table import ChatSettings, Settings
 from datafari_rag.protocols.chat import MAX_MESSAGES, body_of, read_steps
 from datafari_rag.protocols.chat_reply_parts import Json, memory_limits, proofs
 from datafari_rag.protocols.openai.chat_completions import (
@@ -37,8 +36,6 @@ from datafari_rag.protocols.openai.renderings import OUR_MODEL, our_model, url_c
 from datafari_rag.protocols.openai.renderings import failure as failure
 from datafari_rag.protocols.records import about, text_at, unknown_names
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
-
-Body = Mapping[str, object]
 
 ID_PREFIX = "resp_"
 
@@ -110,22 +107,18 @@ class ResponseRequest(GenerationRequest, frozen=True, kw_only=True):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseEcho:
-    """The fields of a request that its response repeats, and how they are made."""
-
-    model: str
-    instructions: str | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    top_p: object = None
-    text: object = None
-    has_results: bool = False
-    is_stored: bool = False
-    previous_id: str | None = None
+ECHOED = ("instructions", "metadata", "top_p", "text", "include", "store", "previous_response_id")
+"""What of a request its response repeats, or is made by."""
 
 
-def _check_served(body: Body, *, has_memory: bool) -> None:
-    """Reject requests that are not completely supported. Raises: BadRequest, with the unsupported name."""
+def _request_in(body: Mapping[str, object], *, has_memory: bool) -> ResponseRequest:
+    """
+    Return what *body* says; an item that is given back is empty.
+
+    Raises:
+        BadRequest: a parameter is not served, or cannot be read; the error names it.
+        TooManyValues: there are more items or parts than are taken.
+    """
     for name, value in body.items():
         if value is None or name in (*ResponseRequest.__struct_fields__, *WITHOUT_EFFECT):
             continue
@@ -135,26 +128,19 @@ def _check_served(body: Body, *, has_memory: bool) -> None:
     for name in ("store", "previous_response_id"):
         if body.get(name) not in (None, False) and not has_memory:
             raise BadRequest(f"{name} is not supported here: conversations are not stored.", field=name)
-
-
-def _request_in(body: Body) -> ResponseRequest:
-    """Return what *body* says; an item that is given back is empty. Raises: BadRequest, TooManyValues."""
     items = body.get("input")
     if isinstance(items, list):
-        items = [{"role": "user", "content": ""} if _is_given_back(item) else _with_kinds(item) for item in items]
+        items = [{"role": "user", "content": ""} if _is_given_back(item) else item for item in items]
+        for place, item in enumerate(items):
+            parts = item.get("content") if isinstance(item, Mapping) else None
+            if isinstance(parts, list):
+                # What is no object has no type, which is what an error names.
+                items[place] = {**item, "content": [part if isinstance(part, Mapping) else {} for part in parts]}
     return read_steps(ResponseRequest, {**body, "input": items}, is_deep=True)
 
 
-def _with_kinds(item: object) -> object:
-    """Return *item* with an object for each of its parts: what is none has no type, which is what an error names."""
-    parts = item.get("content") if isinstance(item, Mapping) else None
-    if not isinstance(item, Mapping) or not isinstance(parts, list):
-        return item
-    return {**item, "content": [part if isinstance(part, Mapping) else {} for part in parts]}
-
-
 def _turns_of(
-    record: ResponseRequest, echo: ResponseEcho, *, incoming: Incoming, chat: ChatSettings
+    record: ResponseRequest, *, incoming: Incoming, chat: ChatSettings
 ) -> tuple[str, tuple[ChatMessage, ...]]:
     """Return the question and the turns before it, those of an earlier response first. Raises: BadRequest, NoQuery."""
     if isinstance(record.input, str):
@@ -165,11 +151,11 @@ def _turns_of(
         items = [(record.input[place], f"input[{place}].content") for place in places]
         messages = [ChatMessage(ROLES[item.role], text_at(path, _text(item, path))) for item, path in items]
     question, turns = split(messages, field="input")
-    said = echo.instructions
-    system = [] if said is None else [ChatMessage("system", text_at("instructions", said))]
+    said, previous = record.instructions, record.previous_response_id
+    system = [ChatMessage("system", text_at("instructions", said))] if said else []
     earlier: tuple[ChatMessage, ...] = ()
-    if echo.previous_id is not None:
-        state = {conversations.KEY: echo.previous_id.removeprefix(ID_PREFIX)}
+    if previous is not None:
+        state = {conversations.KEY: str(previous).removeprefix(ID_PREFIX)}
         limits, key = memory_limits(chat), "previous_response_id"
         earlier = conversations.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     return question, (*system, *earlier, *turns)
@@ -233,23 +219,12 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         NoQuery, QueryTooLong, ContextTooLong: as for chat completions.
     """
     body = body_of(incoming)
-    _check_served(body, has_memory=settings.chat.memory_enabled)
-    record = _request_in(body)
+    record = _request_in(body, has_memory=settings.chat.memory_enabled)
     name = record.model or OUR_MODEL
     ours = our_model(name, settings.openai)
     if ours is None:
         raise NoSuchModel.named(name)
-    echo = ResponseEcho(
-        model=ours.name,
-        instructions=record.instructions or None,
-        metadata=record.metadata or {},
-        top_p=body.get("top_p"),
-        text=body.get("text"),
-        has_results=bool(record.include),
-        is_stored=bool(record.store),
-        previous_id=None if record.previous_response_id is None else str(record.previous_response_id),
-    )
-    turns = _turns_of(record, echo, incoming=incoming, chat=settings.chat)
+    turns = _turns_of(record, incoming=incoming, chat=settings.chat)
     form = _response_format(body.get("text"))
     sent = {
         "temperature": record.temperature,
@@ -271,13 +246,8 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
         index=ours.index,
         ignored=(*named, *of_text, *unread),
         sampling={name: value for name, value in sampling.items() if value is not None},
-        reply_as=echo,
+        reply_as={"model": ours.name, **{name: body[name] for name in ECHOED if body.get(name) is not None}},
     )
-
-
-def softened(ask: Ask, rag: RagSettings, openai: OpenaiSettings) -> tuple[type[RagError], ...]:
-    """Return the failures that are answers here (contract §4)."""
-    return NoDocuments, NoAnswer
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
@@ -291,18 +261,19 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     draft, number = _Draft(context, _id(context, None), Sources(())), 0
     place = draft.place
     for event in events:
+        lines: Iterable[Json]
         match event:
+            case Delta():
+                lines = ({"type": "response.output_text.delta", **place, "delta": event.text, "logprobs": []},)
             case Sources():
                 draft = replace(draft, sources=event)
                 lines = _opening(draft)
-            case Delta():
-                lines = [{"type": "response.output_text.delta", **place, "delta": event.text, "logprobs": []}]
             case Finished():
                 lines = _closing(draft, event)
             case _:  # Failed
                 error = {"code": ERROR_CODES.get(event.error.code, "server_error"), "message": event.error.reason}
                 response = _response(draft, "failed", draft.searches) | {"error": error}
-                lines = [{"type": "response.failed", "response": response}]
+                lines = ({"type": "response.failed", "response": response},)
         for line in lines:
             yield {**line, "sequence_number": number}
             number += 1
@@ -319,10 +290,22 @@ class _Draft:
     @property
     def searches(self) -> list[Json]:
         """Return the search as a separate item if its results were requested, else nothing."""
-        if not _echo(self.context).has_results:
+        if not _echo(self.context).get("include"):
             return []
         call = {"id": f"fs_{self.context.id}", "type": "file_search_call", "status": "completed"}
-        results = [_result(extract) for extract in self.sources.extracts]
+        results = []
+        for extract in self.sources.extracts:
+            document, number = extract.document, {"number": extract.number, "label": extract.label}
+            attributes = {**number, "url": document.url, "field": document.field}
+            results.append(
+                {
+                    "file_id": document.id,
+                    "filename": title_of(document),
+                    "score": document.score,
+                    "text": extract.text,
+                    "attributes": {name: value for name, value in attributes.items() if value is not None},
+                }
+            )
         return [{**call, "queries": [self.context.ask.question], "results": results}]
 
     @property
@@ -333,49 +316,40 @@ class _Draft:
     @property
     def place(self) -> Json:
         """Return the place of the message's text."""
-        index = int(_echo(self.context).has_results)
+        index = int(bool(_echo(self.context).get("include")))
         return {"item_id": f"msg_{self.context.id}", "output_index": index, "content_index": 0}
 
 
-def _opening(draft: _Draft) -> list[Json]:
+def _opening(draft: _Draft) -> Iterator[Json]:
     response = _response(draft, "in_progress", [])
-    item: Json = {**draft.message, "status": "in_progress", "content": []}
-    return [
-        {"type": "response.created", "response": response},
-        {"type": "response.in_progress", "response": response},
-        *_search_events(draft.searches),
-        {"type": "response.output_item.added", "output_index": draft.place["output_index"], "item": item},
-        {"type": "response.content_part.added", **draft.place, "part": _text_part("", [])},
-    ]
-
-
-def _search_events(searches: Sequence[Json]) -> Iterator[Json]:
-    for number, search in enumerate(searches):
+    yield {"type": "response.created", "response": response}
+    yield {"type": "response.in_progress", "response": response}
+    for number, search in enumerate(draft.searches):
         place = {"output_index": number}
-        item = search | {"status": "in_progress", "results": None}
-        yield {"type": "response.output_item.added", **place, "item": item}
+        begun = search | {"status": "in_progress", "results": None}
+        yield {"type": "response.output_item.added", **place, "item": begun}
         for state in ("in_progress", "searching", "completed"):
             yield {"type": f"response.file_search_call.{state}", **place, "item_id": search["id"]}
         yield {"type": "response.output_item.done", **place, "item": search}
+    item: Json = {**draft.message, "status": "in_progress", "content": []}
+    yield {"type": "response.output_item.added", "output_index": draft.place["output_index"], "item": item}
+    yield {"type": "response.content_part.added", **draft.place, "part": _text_part("", [])}
 
 
-def _closing(draft: _Draft, finished: Finished) -> list[Json]:
+def _closing(draft: _Draft, finished: Finished) -> Iterator[Json]:
     place, cited = draft.place, url_citations(finished.citations, draft.context.base_url)
-    response = _ended(draft, finished)
-    return [
-        *(
-            {"type": "response.output_text.annotation.added", **place, "annotation_index": number, "annotation": each}
-            for number, each in enumerate(cited)
-        ),
-        {"type": "response.output_text.done", **place, "text": finished.text, "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": _text_part(finished.text, cited)},
-        {
-            "type": "response.output_item.done",
-            "output_index": place["output_index"],
-            "item": _message(draft, finished),
-        },
-        {"type": f"response.{response['status']}", "response": response},
-    ]
+    for number, each in enumerate(cited):
+        yield {
+            "type": "response.output_text.annotation.added",
+            **place,
+            "annotation_index": number,
+            "annotation": each,
+        }
+    yield {"type": "response.output_text.done", **place, "text": finished.text, "logprobs": []}
+    yield {"type": "response.content_part.done", **place, "part": _text_part(finished.text, cited)}
+    item, response = _message(draft, finished), _ended(draft, finished)
+    yield {"type": "response.output_item.done", "output_index": place["output_index"], "item": item}
+    yield {"type": f"response.{response['status']}", "response": response}
 
 
 def _ended(draft: _Draft, finished: Finished) -> Json:
@@ -400,21 +374,21 @@ def _response(draft: _Draft, status: str, output: list[Json]) -> Json:
         "background": False,
         "error": None,
         "incomplete_details": None,
-        "instructions": echo.instructions,
+        "instructions": echo.get("instructions") or None,
         "max_output_tokens": ask.max_tokens,
-        "model": echo.model,
+        "model": echo.get("model", OUR_MODEL),
         "output": output,
         "parallel_tool_calls": False,
-        "previous_response_id": echo.previous_id,
-        "store": echo.is_stored,
+        "previous_response_id": echo.get("previous_response_id"),
+        "store": bool(echo.get("store")),
         "temperature": context.settings.rag.temperature if ask.temperature is None else ask.temperature,
-        "text": {"format": {"type": "text"}} if echo.text is None else echo.text,
+        "text": echo.get("text", {"format": {"type": "text"}}),
         "tool_choice": "none",
         "tools": [],
-        "top_p": echo.top_p,
+        "top_p": echo.get("top_p"),
         "truncation": "disabled",
         "usage": None,
-        "metadata": dict(echo.metadata),
+        "metadata": echo.get("metadata", {}),
     }
 
 
@@ -425,18 +399,6 @@ def _message(draft: _Draft, finished: Finished) -> Json:
 
 def _text_part(text: str, annotations: list[Json]) -> Json:
     return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
-
-
-def _result(extract: Extract) -> Json:
-    document = extract.document
-    attributes = {"number": extract.number, "label": extract.label, "url": document.url, "field": document.field}
-    return {
-        "file_id": document.id,
-        "filename": title_of(document),
-        "score": document.score,
-        "text": extract.text,
-        "attributes": {name: value for name, value in attributes.items() if value is not None},
-    }
 
 
 def _status(finished: Finished) -> str:
@@ -450,7 +412,7 @@ def _id(context: ReplyContext, text: str | None) -> str:
     *text* None is a stream, with the id in its first event: the answer itself is not among the turns then.
     """
     ask, settings = context.ask, context.settings
-    if not _echo(context).is_stored:
+    if not _echo(context).get("store"):
         return f"{ID_PREFIX}{context.id}"
     answer = [] if text is None else [ChatMessage("assistant", text)]
     turns = (*ask.history, ChatMessage("user", ask.question), *answer)
@@ -458,9 +420,9 @@ def _id(context: ReplyContext, text: str | None) -> str:
     return ID_PREFIX + state[conversations.KEY]
 
 
-def _echo(context: ReplyContext) -> ResponseEcho:
+def _echo(context: ReplyContext) -> Mapping[str, Any]:
     echo = context.ask.reply_as
-    return echo if isinstance(echo, ResponseEcho) else ResponseEcho(OUR_MODEL)
+    return echo if isinstance(echo, Mapping) else {}
 
 
 def _usage(usage: object) -> Json | None:

@@ -45,7 +45,7 @@ from datafari_rag.web.responses import (
     add_support,
     json_response,
 )
-from datafari_rag.web.turn import Turn, internal
+from datafari_rag.web.turn import Dialect, Turn, internal
 from datafari_rag.whole_documents import worked
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def parsed(turn: Turn) -> Ask | PassThrough:
         signing=signer.for_user(lambda: f"session state {rights.fingerprint()}", turn.user_name),
         memory=talk_of(rights, turn.snapshot, turn.now_s),
     )
-    read = turn.row.dialect.parse(turn.incoming, turn.settings)
+    read = cast("Dialect", turn.row.dialect).parse(turn.incoming, turn.settings)
     if not isinstance(read, PassThrough):
         if isinstance(read, Task):
             turn.task, turn.outcome, read = read, "task", read.ask
@@ -187,7 +187,7 @@ def whole_answer(turn: Turn, ask: Ask) -> Answer:
 
 def _whole(turn: Turn, ask: Ask) -> Response:
     whole = whole_answer(turn, ask)
-    said = turn.row.dialect.reply(whole, context_of(turn, ask, whole.finished.facts))
+    said = cast("Dialect", turn.row.dialect).reply(whole, context_of(turn, ask, whole.finished.facts))
     response = json_response(turn.row.encoding.whole(said))
     add_model(response, whole.finished.facts)
     add_support(response, whole.finished.support)
@@ -196,7 +196,7 @@ def _whole(turn: Turn, ask: Ask) -> Response:
 
 
 def _streamed(turn: Turn, ask: Ask) -> Response:
-    dialect, events = turn.row.dialect, events_of(turn, ask)
+    dialect, events = cast("Dialect", turn.row.dialect), events_of(turn, ask)
     # What fails before the first words is raised, so that it can still be a status.
     turn.open_stream()
     beginning = [] if turn.row.begins_at_once else beginning_of(events)
@@ -252,8 +252,8 @@ def stream(
 
     response = Response(written(), mimetype=encoding.stream_type, headers=STREAM_HEADERS)
     turn.is_open = True
-    for end in (close, turn.finish, turn.leave_stream):
-        response.call_on_close(end)
+    response.call_on_close(close)
+    response.call_on_close(turn.end)
     return response
 
 

@@ -25,6 +25,7 @@ from datafari_rag.protocols.mcp import messages, replies
 from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest, succeeded, tool_result
 from datafari_rag.protocols.mcp.tools import (
     RESULT_TOKENS,
+    AnswerArguments,
     CheckArguments,
     CompareArguments,
     FetchArguments,
@@ -53,27 +54,22 @@ class Call:
     room: replies.Room
 
 
-def _answer(call: Call) -> Response:
-    """Return the answer to a question, as a stream where the client wants to see progress."""
-    turn, arguments = call.turn, call.message.params.get("arguments")
-    # No model is wanted; what is wrong with the arguments the dialect says.
-    if isinstance(arguments, dict) and arguments.get("effort") == "minimal" and turn.snapshot.extractive is not None:
-        dependencies = replace(turn.snapshot.dependencies, model=turn.snapshot.extractive)
-        turn.snapshot = replace(turn.snapshot, dependencies=dependencies)
-    turn.row = DialectRoute(NAME, replies.AnswerCall(call.message, call.room), EVENTS)
-    return answer_of(turn)
+def _write(takes: type[replies.Writing]) -> Callable[[Call], Response]:
+    """Return what runs a tool that writes; work on whole documents is streamed from its first step on."""
 
+    def run(call: Call) -> Response:
+        turn, arguments = call.turn, call.message.params.get("arguments")
+        is_answer = takes is AnswerArguments
+        is_minimal = is_answer and isinstance(arguments, dict) and arguments.get("effort") == "minimal"
+        # No model is wanted; what is wrong with the arguments the dialect says.
+        if is_minimal and turn.snapshot.extractive is not None:
+            dependencies = replace(turn.snapshot.dependencies, model=turn.snapshot.extractive)
+            turn.snapshot = replace(turn.snapshot, dependencies=dependencies)
+        dialect = replies.AnswerCall(call.message, call.room, takes)
+        turn.row = DialectRoute(NAME, dialect, EVENTS, begins_at_once=not is_answer)
+        return answer_of(turn)
 
-def _work(takes: type[replies.Writing]) -> Callable[[Call], Response]:
-    """Return what works on whole documents: streamed from its first step on, where the client wants that."""
-
-    def work(call: Call) -> Response:
-        call.turn.row = DialectRoute(
-            NAME, replies.AnswerCall(call.message, call.room, takes), EVENTS, begins_at_once=True
-        )
-        return answer_of(call.turn)
-
-    return work
+    return run
 
 
 def _search(call: Call) -> Json:
@@ -127,10 +123,10 @@ def _read(tool: str, work: Callable[[Call], Json]) -> Callable[[Call], Response]
 RUNS: dict[str, Callable[[Call], Response]] = {
     "search": _read("search", _search),
     "fetch": _read("fetch", _fetch),
-    "answer": _answer,
+    "answer": _write(AnswerArguments),
     "check": _read("check", _check),
-    "summarize": _work(SummarizeArguments),
-    "compare": _work(CompareArguments),
+    "summarize": _write(SummarizeArguments),
+    "compare": _write(CompareArguments),
 }
 """What runs each tool."""
 

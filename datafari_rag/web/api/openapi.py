@@ -158,49 +158,36 @@ def _operation(rule: Rule, method: str) -> Json:
     path = _path(rule)
     operation = source()["operations"][path]
     operation = {**operation, **operation.get("methods", {}).get(method, {})}
+    names = operation.get("parameters", ())
+    names = tuple(READERS) if names == "select" else names
+    page = {"description": "Success.", "content": {operation.get("page", "text/html"): {}}}
+    is_page = operation.get("tag") == "pages"
     described: Json = {
         "operationId": f"{method.lower()}_{path.strip('/').replace('/', '_').replace('.', '_')}".rstrip("_"),
         "summary": operation["summary"],
         "tags": [operation.get("tag", "answers")],
-        "responses": _page(operation) if operation.get("tag") == "pages" else _responses(operation),
+        "responses": {"200": page, "default": {"description": "Anything else."}} if is_page else _responses(operation),
     }
     if rule.arguments:
         described["parameters"] = [
             {"name": name, "in": "path", "required": True, "schema": STRING} for name in sorted(rule.arguments)
         ]
-    if "parameters" in operation and method in ("GET", "DELETE"):
-        described["parameters"] = [_parameter(name) for name in _names(operation)]
-    if "request" in operation or (method == "POST" and "parameters" in operation):
-        described["requestBody"] = _body(operation)
+    if names and method in ("GET", "DELETE"):
+        rows = {name: {"name": name, "description": f"{row.says} {row.refused}"} for name, row in READERS.items()}
+        facts = [rows.get(name) or source()["parameters"][name] for name in names]
+        described["parameters"] = [{"in": "query", "required": False, "schema": STRING, **each} for each in facts]
+    if "request" in operation:
+        content: Json = {JSON_TYPE: {"schema": _ref(operation["request"])}}
+        if operation.get("with_files"):
+            about = "The JSON body in the part json, text files in other parts."
+            json_part = {"json": STRING | {"contentMediaType": JSON_TYPE}}
+            parts = {"type": "object", "properties": json_part, "required": ["json"], "description": about}
+            content["multipart/form-data"] = {"schema": parts}
+        described["requestBody"] = {"required": True, "content": content}
+    elif names and method == "POST":
+        form = {"type": "object", "properties": dict.fromkeys(names, STRING)}
+        described["requestBody"] = {"content": {"application/x-www-form-urlencoded": {"schema": form}}}
     return described
-
-
-def _names(operation: Json) -> tuple[str, ...]:
-    return tuple(READERS) if operation["parameters"] == "select" else tuple(operation["parameters"])
-
-
-def _parameter(name: str) -> Json:
-    row = READERS.get(name)
-    facts = source()["parameters"][name] if row is None else {"name": name, "description": f"{row.says} {row.refused}"}
-    return {"in": "query", "required": False, "schema": STRING, **facts}
-
-
-def _page(operation: Json) -> Json:
-    good = {"description": "Success.", "content": {operation.get("page", "text/html"): {}}}
-    return {"200": good, "default": {"description": "Anything else."}}
-
-
-def _body(operation: Json) -> Json:
-    if "request" not in operation:
-        form = {"type": "object", "properties": dict.fromkeys(_names(operation), STRING)}
-        return {"content": {"application/x-www-form-urlencoded": {"schema": form}}}
-    content: Json = {JSON_TYPE: {"schema": _ref(operation["request"])}}
-    if operation.get("with_files"):
-        about = "The JSON body in the part json, text files in other parts."
-        json_part = {"json": STRING | {"contentMediaType": JSON_TYPE}}
-        parts = {"type": "object", "properties": json_part, "required": ["json"], "description": about}
-        content["multipart/form-data"] = {"schema": parts}
-    return {"required": True, "content": content}
 
 
 def _responses(operation: Json) -> Json:

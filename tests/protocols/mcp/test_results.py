@@ -49,14 +49,6 @@ def test_each_document_keeps_a_passage_before_any_keeps_two() -> None:
     assert size(small) <= 600
 
 
-def test_where_not_all_documents_have_room_the_last_ones_go() -> None:
-    extracts = tuple(extract_of(replace(LONG, id=f"doc-{number}"), (0, 30)) for number in range(50))
-    result: Any = search_result(Sources(extracts), room(400))
-    assert [one["id"] for one in result["results"]] == [f"doc-{number}" for number in range(len(result["results"]))]
-    assert 0 < len(result["results"]) < 50
-    assert result["truncated"]
-
-
 def test_a_long_document_comes_in_parts_that_are_the_whole() -> None:
     parts, start = [], 0
     while True:
@@ -70,11 +62,6 @@ def test_a_long_document_comes_in_parts_that_are_the_whole() -> None:
     assert "".join(parts) == TEXT
     assert len(parts) > 3
     assert all(part.rstrip().endswith(".") for part in parts)
-
-
-def test_the_caller_may_want_less_text() -> None:
-    result: Any = fetched(LONG, (0, 10**9), room(), 20)
-    assert 0 < len(result["text"]) <= 80
 
 
 @pytest.mark.parametrize("span", [(10**9, 10**9), (50, 10), (len(TEXT), 10**9)])

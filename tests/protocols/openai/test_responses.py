@@ -11,10 +11,9 @@ from datafari_rag.core.errors import (
     BadRequest,
     RagError,
 )
-from datafari_rag.core.events import Answer, Finished, Sources
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai import responses
-from datafari_rag.protocols.request import Incoming, ReplyContext, Task
+from datafari_rag.protocols.request import Incoming, ReplyContext
 from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED
 from tests.settings import settings_with
@@ -93,22 +92,12 @@ def test_the_model_names_the_index(model: str | None, index: str | None) -> None
     assert read(model=model).index == index
 
 
-def test_a_programs_prompt_is_a_task() -> None:
-    task = responses.parse(incoming({"input": '### Task:\nA title: { "title": "x" }'}), SETTINGS)
-    assert isinstance(task, Task) and task.answer == '{"title": ""}'
-    whole_reply: Any = responses.reply(
-        Answer(Sources(()), Finished(task.answer)), ReplyContext(task.ask, SETTINGS, "id", 1.0)
-    )
-    assert (whole_reply["model"], whole_reply["output"][0]["content"][0]["text"]) == ("datafari", task.answer)
-
-
 MESSAGE = {"role": "user", "content": "x"}
 
 REFUSED: list[tuple[str, dict[str, object], type[RagError], str | None]] = [
     ("tools", {"tools": [{"type": "web_search"}]}, BadRequest, "tools"),
     ("something unknown", {"conversation": "c"}, BadRequest, "conversation"),
     ("an item of another kind", {"input": [{"type": "function_call_output"}]}, BadRequest, "input[0].type"),
-    ("an item of no kind", {"input": [{"type": [], **MESSAGE}]}, BadRequest, "input[0].type"),
     (
         "an image",
         {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},

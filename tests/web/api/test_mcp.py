@@ -133,9 +133,8 @@ def test_without_an_audience_no_token_is_believed() -> None:
 # What is refused
 
 
-@pytest.mark.parametrize("method", ["get", "delete", "put"])
-def test_only_posts_are_taken(method: str) -> None:
-    response = getattr(client_of(), method)("/mcp")
+def test_only_posts_are_taken() -> None:
+    response = client_of().get("/mcp")
     assert (response.status_code, response.headers["Allow"]) == (405, "OPTIONS, POST")
     assert response.get_json()["error"]["data"] == {"label": "methodNotAllowed"}
 
@@ -147,8 +146,6 @@ def test_only_posts_are_taken(method: str) -> None:
         pytest.param({"data": "[" * 50_000, "content_type": "application/json"}, 400, -32700, id="deep JSON"),
         pytest.param({"data": b'"\xff"', "content_type": "application/json"}, 400, -32700, id="no UTF-8"),
         pytest.param({"json": [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]}, 400, -32600, id="a batch"),
-        pytest.param({"json": {str(number): 1 for number in range(2000)}}, 400, -32600, id="too many keys"),
-        pytest.param({"data": "x=1", "content_type": "text/plain"}, 415, 415, id="another media type"),
         pytest.param({"data": b" " * 200_000, "content_type": "application/json"}, 413, 413, id="too large"),
     ],
 )
@@ -192,13 +189,6 @@ def test_no_page_of_another_site_can_call(origin: str | None, host: str, setting
     assert post(client, "tools/list", **given).status_code == status
 
 
-def test_an_allowed_page_may_send_the_protocols_headers() -> None:
-    client = client_of(fake_snapshot(settings=settings_with(server_cors_origins=("https://app.example",))))
-    asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
-    allowed = client.options("/mcp", headers=asked).headers["Access-Control-Allow-Headers"]
-    assert {"MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"} <= set(allowed.split(", "))
-
-
 # The tools
 
 
@@ -222,14 +212,9 @@ def test_rights_that_cannot_be_learnt_are_no_rights() -> None:
     ("name", "arguments", "label", "argument"),
     [
         ("summarize", {"id": "nobody"}, "notFound", None),
-        ("summarize", {}, "badRequest", "id"),
-        ("summarize", {"id": "x" * 5000}, "badRequest", "id"),
-        ("summarize", {"id": FLIGHT.id, "length": "endless"}, "badRequest", "length"),
         ("summarize", {"id": FLIGHT.id, "language": "fr; DROP"}, "badRequest", "language"),
         ("summarize", {"id": FLIGHT.id, "question": "x"}, "badRequest", "arguments"),
-        ("compare", {"ids": []}, "badRequest", "ids"),
         ("compare", {"ids": [str(number) for number in range(200)]}, "tooManyValues", "ids"),
-        ("compare", {"ids": ["nobody"]}, "notFound", None),
         ("compare", {"ids": [FLIGHT.id], "question": "x" * 5000}, "queryTooLong", "question"),
     ],
 )
@@ -254,7 +239,6 @@ def test_a_work_that_cannot_be_done_is_a_result_with_its_reason(
     [
         ({"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "tracestate": "x=1"}, f"00-{'a' * 32}-{'b' * 16}-01"),
         ({"traceparent": "nonsense\r\nX: y"}, None),
-        ({"traceparent": 5}, None),
         ({}, None),
     ],
 )
