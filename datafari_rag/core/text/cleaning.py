@@ -57,7 +57,9 @@ def clean(text: str, *, is_full: bool) -> tuple[str, OffsetMap]:
     empty.
     """
     text = _on_one_line(text) if is_full else text
-    edges = [0, *(edge for run in _DROPPED.finditer(text) for edge in run.span()), len(text)]
+    # Most texts have nothing of it, which is seen in a third of the time.
+    found = _DROPPED.finditer(text) if _DROPPED.search(unusual(text)) is not None else ()
+    edges = [0, *(edge for run in found for edge in run.span()), len(text)]
     parts, runs, length = [], [], 0
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         if start < end:
