@@ -28,6 +28,7 @@ SLOWEST = 8
 BOUNDED = {
     "core.settings.checks._HANDLER[0]": "a slash begins each part, and nothing else takes one",
     "core.text.sentences._MARK[0]": "each number stands in brackets of its own; a run that nothing ends is one match",
+    "web.pages.results._BEHIND_ROW[0]": "each mark has a sign of its own at both ends, which nothing else takes",
 }
 """Patterns that may repeat in a repetition, or next to another: why no text makes them slow."""
 
@@ -37,20 +38,15 @@ AT_ONE_PLACE = {
     "core.query.filter_queries._CLOSE": "matched at one place of a filter of at most 10,000 characters",
     "core.query.filter_queries._FIELD": "matched at one place of a filter of at most 10,000 characters",
     "core.query.filter_queries._OR": "matched at one place of a filter of at most 10,000 characters",
-    "web.pages.results._ROW": "matched with the whole of a line",
     "core.answer.proved_output._NUMBER": "matched with the whole of a line",
     "core.proof.links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.identity._ADDRESS": "matched with the whole of a host",
     "core.identity._TARGET": "matched at the beginning of a request's target, which it goes through once",
     "core.query.filter_queries._VALUE": "matched at one place of a filter of at most 10,000 characters",
     "core.text.sentences._ITEM": "matched at the beginning of a line, which it goes through once",
-    "web.pages.results._BLOCK": "matched with the whole of a line",
-    "web.pages.results._FENCE": "matched with the whole of a line",
     "core.solr.schema._CLASS": "matched with the whole name of a class in Solr's schema",
 }
 """Patterns that are never looked for in a long text: they are tried at its beginning, and not at each place of it."""
-
-"""Patterns that are made where they are used: why no text makes them slow."""
 
 
 @cache

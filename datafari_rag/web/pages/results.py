@@ -30,7 +30,7 @@ _DAYS = re.compile(
 )
 """The filter that the form of days makes; one that a caller wrote in another way is shown as it is."""
 
-_FOLDERS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+(?:[^/?#]+/+)+")
+_FOLDERS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+[^/?#][^?#]*/")
 """The scheme, the host and the folders of an address; the last part of its path is the document."""
 
 _TAG = re.compile(r"</?(?:span|em|b|strong|mark)\b[^<>]*>", re.IGNORECASE)
