@@ -89,6 +89,8 @@ class EmbeddedWriter:
         self._index: Index = created(directory)
         with translated(directory):
             self._writer: IndexWriter | None = self._index.writer(HEAP_BYTES, 1)
+            # What a killed writer left may have the very name that a file of this one gets, which would be refused.
+            self._writer.garbage_collect_files()
         self._vectors: VectorWriter | None = None
         self._number = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -80,6 +81,22 @@ def test_what_is_not_committed_is_given_up(tmp_path: Path) -> None:
         writer.add([{"id": "b", "exactContent": "x"}])
         writer.delete(["a"])
     assert ids(reader) == ["a"]
+
+
+def test_what_a_killed_writer_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    """The next writer gives its file of removed documents the same name, if it takes as many steps."""
+    reader = filled(tmp_path, "a", "b")
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    segment = meta["segments"][0]["segment_id"].replace("-", "")
+    left = [f"{segment}.{meta['opstamp'] + step}.del" for step in range(1, 50)]
+    managed = tmp_path / ".managed.json"
+    managed.write_text(json.dumps([*json.loads(managed.read_text()), *left]))
+    for name in left:
+        (tmp_path / name).write_bytes(b"half a file")
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([{"id": "a", "exactContent": "changed"}])
+        writer.commit()
+    assert (ids(reader), ids(reader, "changed")) == (["a", "b"], ["a"])
 
 
 def test_a_second_writer_is_told_of_the_first(tmp_path: Path) -> None:
