@@ -38,8 +38,8 @@ ROUGH_SHARE = 0.6
 MAX_BLOCKS, MAX_PLACES = 8, 4
 """Blocks of a document that are looked into for a sentence, and their places that are compared with it."""
 
-MAX_WORK = 2_000_000
-"""Statements looked at and words compared for one text: some seconds."""
+MAX_WORK, STATEMENTS_A_STEP = 2_000_000, 8
+"""Steps that may be spent on one text: some seconds. A step is a word that is compared, or so many statements."""
 
 MAX_BESIDE = 3
 """A sentence with more content words beside its quotation is judged as a whole."""
@@ -175,7 +175,7 @@ def _places(
     hits = [(len(rough & block.roots), -at) for at, block in enumerate(source.blocks) if needed <= block.roots]
     for found, at in heapq.nlargest(MAX_BLOCKS if is_compared else 1, hits):
         block = source.blocks[-at]
-        if found < least or not work.take(len(block.statements)):
+        if found < least or not work.take(len(block.statements) // STATEMENTS_A_STEP):
             break
         for number, window in enumerate(block.windows):
             if (count := len(rough & window)) >= least:
