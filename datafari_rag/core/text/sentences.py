@@ -34,6 +34,7 @@ _FOLLOWING = re.compile(r"(?!\w\.)\w+")
 """The next word, unless it is an initial."""
 
 _WORD_CHARS = 30
+_KINDS = ("abbreviations", "before_numbers", "titles", "closing")
 
 Languages = dict[int, str]
 """The languages of the stretches of one text that were looked at: it may be full of abbreviations."""
@@ -46,8 +47,13 @@ def _is_abbreviated(text: str, begin: int, stop: int, after: int, languages: Lan
     *begin* is where the sentence began, *after* where the next word would begin one.
     """
     near = text[max(begin, stop - _WORD_CHARS) : stop]
-    word = _BEFORE_WORDS.split(near)[-1]
-    small, following = word.lower(), _FOLLOWING.match(text, after)
+    word = near.rpartition(" ")[2]
+    if not word.isalpha():
+        word = _BEFORE_WORDS.split(word)[-1]
+    small = word.lower()
+    if len(word) > 1 and word.isalpha() and not any(small in _LANGUAGES_OF[kind] for kind in _KINDS):
+        return False
+    following = _FOLLOWING.match(text, after)
     if small in _LANGUAGES_OF["before_numbers"]:
         return _NUMBER.match(text, after) is not None
     is_begun = following is not None and text[after].isupper() and following[0].lower() in _LANGUAGES_OF["function"]
