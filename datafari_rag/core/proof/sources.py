@@ -18,8 +18,8 @@ from datafari_rag.core.proof.words import Words, rough_roots
 from datafari_rag.core.text.sentences import EMPTY_LINE, STOPS, Statement, statements, texts_of
 from datafari_rag.core.text.structure import is_row
 
-REACH_CHARS = 2_000
-"""A text is read only this far around what the model saw: what it did not see it cannot say of it."""
+WHOLE_CHARS, REACH_CHARS = 40_000, 2_000
+"""A longer text is read only this far around what the model saw."""
 
 BLOCK_CHARS = 300
 """The least characters of a block; statements of one block alone are compared together. A line of as many ends one."""
@@ -122,7 +122,7 @@ def is_prose(text: str, run: Sequence[Statement]) -> bool:
 
 
 def _regions(text: str, extract: Extract) -> Iterator[Region]:
-    """Yield what is compared, in order: what is near what was seen."""
+    """Yield what is compared, in order: short parts of the text whole, of long ones what is near what was seen."""
     document = extract.document
     if document.field == HIGHLIGHTING:
         edges = [0, *(edge for joint in _JOINT.finditer(text) for edge in joint.span()), len(text)]
@@ -133,8 +133,9 @@ def _regions(text: str, extract: Extract) -> Iterator[Region]:
         parts = [Region(0, len(text), True, document.field != PREVIEW)]
     seen = sorted(extract.origins.stretches()) or [(0, len(text))]
     for part in parts:
+        reach = REACH_CHARS if part.end - part.start > WHOLE_CHARS else WHOLE_CHARS
         near = [
-            (max(part.start, start - REACH_CHARS), min(part.end, end + REACH_CHARS))
+            (max(part.start, start - reach), min(part.end, end + reach))
             for start, end in seen
             if start < part.end and end > part.start
         ]

@@ -215,3 +215,15 @@ def test_too_many_sentences_are_refused_and_in_an_answer_the_rest_is_not_proved(
         checked_against(text, [Document("d", "The ferry leaves at nine.")])
     last = Proof(seen("The ferry leaves at nine."), "en").check(text).sentences[-1]
     assert last.status == "unsupported"
+
+
+def test_a_row_far_below_its_header_is_a_whole_statement() -> None:
+    """Both are seen, and nothing between them."""
+    rows = [f"Van{number}\tdepot {number % 7}\t{100 + number} kg" for number in range(400)]
+    text = "Vehicles of the harbour.\n\nVehicle\tDepot\tLoad\n" + "\n".join(rows)
+    header, place = text.index("Vehicle\t"), text.index(rows[390])
+    document = Document("t", text)
+    passages = (Passage(header, text.index("\n", header)), Passage(place, place + len(rows[390])))
+    extracts = extracts_for([(document, passages)], is_cleaned=True)
+    (one,) = resolve("Vehicle: Van390; Depot: depot 5; Load: 490 kg [1].", extracts)
+    assert one.status == "verified"
