@@ -366,7 +366,8 @@ def statements(text: str, low: int = 0, high: int | None = None) -> list[Stateme
             head = heads.get((start, end))
             is_header = head == (start, end)
             above = (header,) if header is not None and head == header[:2] and not is_header else ()
-            found.append(Statement(start, end, piece.kind, above, is_part=is_header))
+            is_question = piece.kind == "heading" and asks(text[start:end])
+            found.append(Statement(start, end, piece.kind, above, is_header, is_question))
             header = found[-1] if is_header else header
             continue
         # What stands under a line that ends with a colon: items, and paragraphs that are indented as these are.

@@ -91,6 +91,12 @@ def test_a_question_proves_nothing_but_itself() -> None:
     assert statuses("May dogs enter the cabin? [1]", "May dogs enter the cabin?") == ["verified"]
 
 
+@pytest.mark.parametrize("heading", ["May dogs enter the cabin?", "## May dogs enter the cabin?"])
+@pytest.mark.parametrize("sentence", ["Dogs may enter the cabin [1].", "Dogs enter the cabin [1]."])
+def test_a_heading_that_asks_proves_nothing_either(heading: str, sentence: str) -> None:
+    assert statuses(sentence, f"We sail at six.\n\n{heading}\n\nAsk the crew.") == ["unsupported"]
+
+
 def test_at_the_edge_of_a_snippet_nothing_is_whole() -> None:
     document = Document("d", "the ferry leaves at nine. It is blue and new. It costs", field=HIGHLIGHTING)
     extracts = extracts_for([(document, (Passage(0, len(document.text)),))], is_cleaned=True)
