@@ -226,6 +226,10 @@ def _form(line: str) -> str | None:
         return None
     words = line.strip(" \r")
     if "|" in words and (" | " in words or (words.startswith("|") and words.count("|") > 1)):
+        first = words.partition("|")[0]
+        if any(first.count(opening) > first.count(closing) for opening, closing in ("()", "[]", "{}")):
+            # A choice, as in the syntax of a command: ORDER BY name [ASC | DESC].
+            return None
         return None if _is_rule(words) or words.startswith(_BULLETS) else "|"
     if "\t" in words.strip("\t"):
         return "\t"

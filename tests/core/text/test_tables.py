@@ -74,6 +74,7 @@ def test_a_table_with_its_rows_and_cells(text: str, rows: list[list[str]]) -> No
         pytest.param("a | b\n\nc | d", id="an empty line between rows"),
         pytest.param("only | one", id="a row alone"),
         pytest.param("- one (a | b) thing\n- two (c | d) things", id="items with a pipe in them"),
+        pytest.param("ORDER BY one [ASC | DESC]\n[, two [ASC | DESC]]", id="the syntax of a command"),
         pytest.param("a || b\nc || d", id="an operator of two pipes"),
         pytest.param("\tindented code\n\tmore of it", id="lines that begin with a tab"),
         pytest.param(f"{'x' * MAX_ROW_CHARS} | y\n{'x' * MAX_ROW_CHARS} | y", id="lines too long for rows"),
