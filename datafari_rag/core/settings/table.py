@@ -91,28 +91,28 @@ def _places(text: str, folder: str) -> tuple[str, ...]:
 
 Amount = Annotated[int, Meta(ge=0, le=2_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=2_000_000_000)]
-FieldName = Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_.-]*$")]
+FieldName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*\Z")]
 FieldNames = Annotated[
     Mapping[str, FieldName], json_object(f"with names of fields for some of {', '.join(FIELD_NAMES)}", _fields)
 ]
 Body = Annotated[Mapping[str, Any], json_object(f"without the keys {', '.join(_OWN)}", _body)]
 Facets = Annotated[tuple[FieldName, ...], items("names of fields")]
 Handler = Annotated[
-    str, Meta(pattern="^(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+$"), valid("paths of request handlers such as /select")
+    str, Meta(pattern=r"^(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+\Z"), valid("paths of request handlers such as /select")
 ]
-Header = Annotated[str, Meta(pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), valid("names of HTTP headers")]
+Header = Annotated[str, Meta(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"), valid("names of HTTP headers")]
 Headers = Annotated[tuple[Header, ...], Meta(min_length=1), items("names of HTTP headers")]
 Keys = Annotated[
-    tuple[Annotated[str, Meta(pattern=r"^[\x21-\x7e]{16,512}$")], ...],
+    tuple[Annotated[str, Meta(pattern=r"^[\x21-\x7e]{16,512}\Z")], ...],
     items("keys of at least 16 characters without spaces", is_secret=True),
 ]
 AuditKeys = Annotated[
     tuple[Annotated[str, Meta(min_length=32)], ...], items("texts of at least 32 characters", is_secret=True)
 ]
-LongSecret = Annotated[str, Meta(pattern="^(.{16,})?$"), valid("texts of at least 16 characters", is_secret=True)]
+LongSecret = Annotated[str, Meta(pattern=r"^(.{16,})?\Z"), valid("texts of at least 16 characters", is_secret=True)]
 Claim = Annotated[str, Meta(min_length=1), valid("names of claims")]
-Collection = Annotated[str, Meta(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$"), valid("names of collections")]
-Host = Annotated[str, Meta(pattern=r"^[A-Za-z0-9.:_\[\]-]+$"), valid("host names and IP addresses")]
+Collection = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*\Z"), valid("names of collections")]
+Host = Annotated[str, Meta(pattern=r"^[A-Za-z0-9.:_\[\]-]+\Z"), valid("host names and IP addresses")]
 Method = Annotated[
     Literal["hybrid", "bm25"], replace(one_of("hybrid", "bm25"), read=lambda text, folder: AS_HYBRID.get(text, text))
 ]

@@ -170,7 +170,10 @@ def test_what_are_no_certificates_is_refused(text: str) -> None:
     assert [problem.key for problem in parsed({"tls": text})[1]] == ["tls"]
 
 
-@pytest.mark.parametrize("text", ['{"title": "a b"}', '{"title": 3}', '{"titel": "t"}', '{"title": ""}'])
+NO_FIELDS = ['{"title": "a b"}', '{"title": 3}', '{"titel": "t"}', '{"title": ""}', r'{"title": "t\n"}']
+
+
+@pytest.mark.parametrize("text", NO_FIELDS)
 def test_what_are_no_fields_is_refused(text: str) -> None:
     assert [problem.key for problem in parsed({"solr.fields": text})[1]] == ["solr.fields"]
 
