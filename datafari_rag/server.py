@@ -392,7 +392,7 @@ class WatchedApplication:
             return start_response(*answer)
 
         try:
-            return ClosingIterator(self.app(environ, start), watcher.shut)
+            return _WatchedResponse(self.app(environ, start), watcher)
         except BaseException:
             watcher.shut()
             raise
@@ -423,3 +423,15 @@ class _DisconnectWatcher:
         self.shut()
         if self._line.has_left():
             self._answering.kill(block=False)
+
+
+class _WatchedResponse(ClosingIterator):
+    """The pieces of one answer. First it stops watching the client: who leaves now must not end what is cleaned up."""
+
+    def __init__(self, pieces: Iterable[bytes], watcher: _DisconnectWatcher) -> None:
+        super().__init__(pieces)
+        self._watcher = watcher
+
+    def close(self) -> None:
+        self._watcher.shut()
+        super().close()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
+import gevent
+import gevent.socket
 import pytest
 from gunicorn.http.body import ChunkedReader
 from gunicorn.http.errors import ChunkMissingTerminator, InvalidChunkSize
@@ -12,6 +16,7 @@ from gunicorn.http.unreader import SocketUnreader
 
 from datafari_rag.connection import BodyReader, ClientConnection, HeadTooLarge
 from datafari_rag.core.errors import BadRequest
+from datafari_rag.server import WatchedApplication
 
 
 class Line:
@@ -188,3 +193,31 @@ def test_frames_take_a_share_of_a_body_and_no_more() -> None:
         body.read()
     assert len(wire.pieces) > 150
     assert not body.is_settled
+
+
+def test_a_caller_who_leaves_while_an_answer_is_closed_does_not_cut_that_short() -> None:
+    ours, theirs = gevent.socket.socketpair()
+    steps: list[str] = []
+
+    class Pieces:
+        def __iter__(self) -> Iterator[bytes]:
+            return iter(())
+
+        def close(self) -> None:
+            steps.append("begun")
+            theirs.close()
+            gevent.socket.wait_read(ours.fileno())
+            gevent.sleep(0)
+            steps.append("done")
+
+    def app(environ: dict[str, Any], start: object) -> Pieces:
+        environ["datafari_rag.watch"]()
+        return Pieces()
+
+    def answer() -> None:
+        environ = {"gunicorn.socket": ClientConnection(ours), "wsgi.input": io.BytesIO()}
+        WatchedApplication(app)(environ, lambda *head: None).close()  # type: ignore[attr-defined, arg-type]
+
+    gevent.spawn(answer).join()
+    ours.close()
+    assert steps == ["begun", "done"]
