@@ -216,7 +216,7 @@ def packaged_instructions() -> str:
 def _state(path: str | Path) -> State:
     try:
         status = Path(path).stat()
-    except OSError:
+    except (OSError, ValueError):  # the latter for a name that no file has, with a NUL
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
 

@@ -130,7 +130,7 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
             text = resolve(row, entry.value)
         except ValueError as error:
             sentence = _bad(key, REFERENCE_WANTED)
-            problems.append(Problem(key, _bad(key, str(error)), sentence=sentence, line=entry.line))
+            problems.append(Problem(key, _bad(key, CONTROL.sub("�", str(error))), sentence=sentence, line=entry.line))
             continue
         try:
             settings = row.put_into(settings, row.read(text, folder))

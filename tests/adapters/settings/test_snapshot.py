@@ -44,6 +44,7 @@ def test_no_secret_is_in_a_repr_or_a_line(tmp_path: Path) -> None:
     [
         pytest.param("rag.api.token=${GONE}", "The environment variable GONE is not set.", id="no variable"),
         pytest.param("rag.api.token=file:gone", "The file gone cannot be read.", id="no file"),
+        pytest.param(r"rag.api.token=file:\users\me", "The file �sersme cannot be read.", id="a backslash alone"),
         pytest.param("rag.api.token=file:long", "The file long is too long for a secret.", id="a long file"),
     ],
 )
