@@ -97,7 +97,6 @@ class Schema:
 
     def _declared(self, name: str) -> Kind | None:
         kinds = self.kinds or {}
-        # Solr allows one star, at either end.
         if name in kinds:
             return kinds[name]
         # Solr allows one star, at either end.
