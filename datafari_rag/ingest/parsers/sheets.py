@@ -36,6 +36,9 @@ MAX_XML_BYTES = 20_000_000
 
 ROUGH = "number formats of a workbook"
 
+_BROKEN_CELLS = (ValueError, OverflowError, LookupError, SyntaxError, AttributeError, TypeError, AssertionError)
+"""What the libraries raise of parts that they do not expect, and of numbers that no date and no float can be."""
+
 
 @dataclass(slots=True)
 class Sheet:
@@ -70,7 +73,7 @@ def parse(file: BinaryIO) -> Parsed:
         if book is None:
             return _parsed(_rough_sheets(file), drawn, {**left_out, ROUGH: 1})
         return _parsed(_sheets(book), drawn, left_out)
-    except (*BROKEN, ValueError, LookupError, SyntaxError, AttributeError, TypeError, AssertionError) as error:
+    except (*BROKEN, *_BROKEN_CELLS) as error:
         raise Unreadable("This workbook is broken.") from error
 
 

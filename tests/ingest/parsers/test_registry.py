@@ -8,6 +8,7 @@ from pathlib import Path
 
 import docx
 import pytest
+import xlwt
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -214,6 +215,15 @@ def test_a_file_that_is_not_what_its_name_says_is_told(tmp_path: Path, name: str
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(Unreadable):
         parse(tmp_path / name)
+
+
+@pytest.mark.parametrize("form", ["[h]:mm", "yyyy-mm-dd"])
+def test_an_old_workbook_with_a_time_that_no_calendar_has_is_told(tmp_path: Path, form: str) -> None:
+    made = xlwt.Workbook()
+    made.add_sheet("a").write(0, 0, 1e308, xlwt.easyxf(num_format_str=form))
+    made.save(str(tmp_path / "a.xls"))
+    with pytest.raises(Unreadable, match="broken"):
+        parse(tmp_path / "a.xls")
 
 
 def test_a_zip_without_the_parts_of_a_word_file_is_told(tmp_path: Path) -> None:
