@@ -409,7 +409,7 @@ _UNCOUNTED = re.compile(rb"</f>(?:<v></v>|<v ?/>)?</c>")
 
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]'
-    r"|(?P<moment>\[(?:h+|m+|s+)\]|y+|m+|d+|h+|s+(?:\.0+)?|am/pm|a/p)|(?P<padding>_.|\*.|\[[^\]]*\])"
+    r"|(?P<moment>\[(?:h+|m+)\]|\[s+\](?:\.0+)?|y+|m+|d+|h+|s+(?:\.0+)?|am/pm|a/p)|(?P<padding>_.|\*.|\[[^\]]*\])"
     r"|(?P<digits>[0#?][0#?,.]*)|(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -424,9 +424,13 @@ _OF_PLACE = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yy h:mm", "[$-f800]dddd, mmmm 
 MAX_DIGITS = 30
 """Longest run of digits in a format that is followed."""
 
+MAX_FORM_CHARS = 255
+"""Excel takes no longer format; one that was made to be long costs its time again in each cell."""
+
 
 def shown(value: object, form: str) -> str:
     """Return *value* as a workbook shows it in the format *form*; what is not known of a format changes nothing."""
+    form = form if len(form) <= MAX_FORM_CHARS else ""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
@@ -479,13 +483,18 @@ def _literal(token: re.Match[str]) -> str:
 
 def _duration(value: datetime.timedelta, form: str) -> str:
     """Return *value* in a format of elapsed time, whose first part is in brackets, or as hours, minutes, seconds."""
-    seconds = round(abs(value.total_seconds()))
+    tokens = list(_TOKEN.finditer(_sections(form)[0] if _ELAPSED.search(form) else "[h]:mm:ss"))
+    places = max(len(token[0].partition(".")[2]) if token.lastgroup == "moment" else 0 for token in tokens)
+    step = 10 ** max(0, 6 - places)
+    ticks = (abs(value) // datetime.timedelta(microseconds=1) + step // 2) // step * step
+    seconds, rest = divmod(ticks, 1_000_000)
     text = ""
-    for token in _TOKEN.finditer(form if _ELAPSED.search(form) else "[h]:mm:ss"):
-        unit = token[0].strip("[]").lower()
-        size = {"h": 3600, "m": 60, "s": 1}.get(unit[0]) if token.lastgroup == "moment" else None
-        number = seconds // (size or 1) if token[0].startswith("[") else seconds // (size or 1) % 60
-        text += _literal(token) if size is None else f"{number:0{len(unit)}}"
+    for token in tokens:
+        unit, point, fraction = token[0].lower().partition(".")
+        size = {"h": 3600, "m": 60, "s": 1}.get(unit.strip("[]")[0]) if token.lastgroup == "moment" else None
+        number = seconds // (size or 1) if unit.startswith("[") else seconds // (size or 1) % 60
+        text += _literal(token) if size is None else f"{number:0{len(unit.strip('[]'))}}"
+        text += f".{rest:06}"[: len(fraction) + 1] if size is not None and point else ""
     return ("-" if value.total_seconds() < 0 else "") + text.strip()
 
 
