@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -69,8 +69,10 @@ class Block:
     @cached_property
     def roots_of_each(self) -> list[frozenset[str]]:
         """Return the rough roots of each statement with what introduces it."""
+        # A header may be above thousands of rows: it is read once.
+        roots = cache(lambda start, end: rough_roots(self.text[start:end]))
         return [
-            frozenset[str]().union(*(rough_roots(self.text[each.start : each.end]) for each in (*one.above, one)))
+            frozenset[str]().union(*(roots(each.start, each.end) for each in (*one.above, one)))
             for one in self.statements
         ]
 
