@@ -106,6 +106,8 @@ def weigh(question: str, documents: Sequence[Document], *, language: str, keeps_
     smalls = [with_forms(lowered(document.text)) for document in documents]
     hits = [hits_in(document.text, terms, language, small) for document, small in zip(documents, smalls, strict=True)]
     named = named_in(documents, terms, language)
+    asked = with_forms(lowered(question[:MAX_QUESTION_CHARS])).split()[:MAX_TERMS]
+    words = [word.strip(_PUNCTUATION) for word in asked]
     rare = rare_among(terms, hits)
     total, best = sum(rare) or 1.0, max((document.score for document in documents), default=0.0) or 1.0
     results: list[Ranked] = []
@@ -114,7 +116,7 @@ def weigh(question: str, documents: Sequence[Document], *, language: str, keeps_
         score = document.rated
         if score is None:
             in_title = sum(worth for worth, is_there in zip(rare, names, strict=True) if is_there)
-            score = WORDED * worded(question, small) + (
+            score = WORDED * worded(words, small) + (
                 ENGINE * document.score / best
                 + (BEST * repeated + TITLE * in_title) / total
                 + LANGUAGE * (document.language in (None, language))
@@ -209,15 +211,13 @@ def fullest(hits: Hits, worth: Sequence[float]) -> tuple[float, float]:
     return max(once.values(), default=0.0), max(repeated.values(), default=0.0)
 
 
-def worded(question: str, small: str) -> float:
+def worded(words: Sequence[str], small: str) -> float:
     """
-    Return which share of *question* the longest stretch of it is that stands word for word in a text: 0 to 1.
+    Return which share of the question's *words* the longest stretch is that stands word for word in a text: 0 to 1.
 
-    *small* is the text as hits are looked for in it; over the end of a line the stretch goes on.
+    *small* is the text as hits are looked for in it, and so are the words; over a line end the stretch goes on.
     """
-    asked = with_forms(lowered(question[:MAX_QUESTION_CHARS])).split()[:MAX_TERMS]
-    words, said = [word.strip(_PUNCTUATION) for word in asked], small.replace("\n", " ")
-    longest = FEW_WORDS
+    said, longest = small.replace("\n", " "), FEW_WORDS
     for start in range(len(words) - FEW_WORDS):
         while start + longest < len(words) and " ".join(words[start : start + longest + 1]) in said:
             longest += 1
