@@ -483,7 +483,8 @@ def _literal(token: re.Match[str]) -> str:
 
 def _duration(value: datetime.timedelta, form: str) -> str:
     """Return *value* in a format of elapsed time, whose first part is in brackets, or as hours, minutes, seconds."""
-    tokens = list(_TOKEN.finditer(_sections(form)[0] if _ELAPSED.search(form) else "[h]:mm:ss"))
+    first = _sections(form)[0]
+    tokens = list(_TOKEN.finditer(first if _ELAPSED.search(first) else "[h]:mm:ss"))
     places = max(len(token[0].partition(".")[2]) if token.lastgroup == "moment" else 0 for token in tokens)
     step = 10 ** max(0, 6 - places)
     ticks = (abs(value) // datetime.timedelta(microseconds=1) + step // 2) // step * step

@@ -664,6 +664,7 @@ def test_a_title_that_is_none_gives_way_to_the_largest_heading(tmp_path: Path, t
         (datetime.timedelta(seconds=59.996), "[ss].000", "59.996"),
         (datetime.timedelta(hours=30, seconds=7.5), "[h]:mm:ss;@", "30:00:08"),
         (datetime.timedelta(hours=-30), "[h]:mm;-[h]:mm;0", "-30:00"),
+        (datetime.timedelta(hours=30), ";[h]:mm", "30:00:00"),
         (datetime.timedelta(hours=30), "General", "30:00:00"),
         (datetime.timedelta(hours=30), f"[{'h' * 300}]", "30:00:00"),
         (datetime.timedelta(hours=30), "[h]ss." + "0" * 200, "3000.000000"),
