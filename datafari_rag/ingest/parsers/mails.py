@@ -119,7 +119,8 @@ def _parts(mail: EmailMessage) -> tuple[_Texts, list[EmailMessage]]:
         raise Unreadable(f"This mail has more than {MAX_PARTS:,} parts.")
 
     def found(part: EmailMessage) -> tuple[_Texts, list[EmailMessage]]:
-        kind, inner = part.get_content_type(), part.get_payload()
+        # The library would decode a text here, in whatever code its sender names.
+        kind, inner = part.get_content_type(), part.get_payload() if part.is_multipart() else None
         if part.get_content_maintype() == "multipart":
             members = [member for member in inner if isinstance(member, EmailMessage)] if type(inner) is list else []
             forms = [found(member) for member in members]
@@ -158,7 +159,10 @@ def _text(part: EmailMessage) -> str:
         from datafari_rag.ingest.parsers import html
 
         return html.text_of(raw)
-    return decoded(raw.replace(b"\0", b""), code)
+    try:
+        return decoded(raw, code).replace("\0", "")
+    except Unreadable:
+        return decoded(raw.replace(b"\0", b""), code)
 
 
 def _name(part: EmailMessage) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 import zipfile
+from base64 import b64encode
 from collections.abc import Callable
 from email.message import EmailMessage
 from email.mime.multipart import MIMEMultipart
@@ -538,6 +539,9 @@ SUMMARY:Crane
 """
 
 
+BASE64 = "\r\nContent-Transfer-Encoding: base64"
+
+
 def headed(headers: str, body: bytes) -> bytes:
     return f"From: a@example.org\r\n{headers}\r\n\r\n".encode("latin-1") + body
 
@@ -555,9 +559,25 @@ def headed(headers: str, body: bytes) -> bytes:
         (headed("Content-Type: text/plain; charset=us-ascii", "Größe".encode()), "Größe", ()),
         (headed("Content-Type: text/plain; charset=gb2312", "镕".encode("gb18030")), "镕", ()),
         (headed("Content-Type: text/plain; charset=no-code", "Größe".encode()), "Größe", ()),
+        (headed("Content-Type: text/plain; charset=idna", b"Gr\0\xf6\xdfe"), "Größe", ()),
+        (headed("Content-Type: text/plain; charset=utf-8", "Grö\0ße".encode()), "Größe", ()),
+        (headed(f"Content-Type: text/plain; charset=utf-16{BASE64}", b64encode("Größe".encode("utf-16"))), "Größe", ()),
+        (headed(f"Content-Type: text/plain{BASE64}", b64encode("Größe".encode("utf-16-be"))), "Größe", ()),
         (headed("Content-Type: text/html", '<meta charset="windows-1251">насос'.encode("cp1251")), "насос", ()),
     ],
-    ids=["all forms have their files", "a file alone", "KOI8", "not ASCII", "GB 18030", "unknown", "the page says it"],
+    ids=[
+        "all forms have their files",
+        "a file alone",
+        "KOI8",
+        "not ASCII",
+        "GB 18030",
+        "unknown",
+        "IDNA",
+        "a NUL",
+        "UTF-16",
+        "no code",
+        "the page",
+    ],
 )
 def test_a_mail_is_read_in_its_codes_and_with_all_of_its_files(
     tmp_path: Path, raw: bytes, text: str, members: tuple[str, ...]
