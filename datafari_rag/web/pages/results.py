@@ -110,7 +110,8 @@ def folders_of(reply: Mapping[str, Any], arguments: Mapping[str, Sequence[str]])
     choices = []
     for folder in below:
         fq = [*active, f'{FOLDER}:"{_quoted(folder)}"']
-        name = without_directions(unquote(folder[len(common) : -1]))
+        # An address may have two slashes, or a space as %20, where a name would be: a link needs something to be seen.
+        name = without_invisible(unquote(folder[len(common) : -1])) or "/"
         choices.append(Choice(name, None, is_on=False, address=address_with(arguments, fq=fq, start=())))
     return {FOLDER: choices} if choices else {}
 
@@ -170,7 +171,7 @@ def _in_words(text: str, names: Mapping[str, str]) -> str:
         value = f"{days[1] or '…'} – {days[2] or '…'}"
     elif value.startswith('"') and value.endswith('"'):
         value = re.sub(r"\\(.)", r"\1", value[1:-1])
-        value = unquote(value) if field == FOLDER else value
+        value = without_invisible(unquote(value)) if field == FOLDER else value
     return without_directions(f"{names.get(field, field)}: {value}")
 
 
