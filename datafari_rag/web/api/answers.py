@@ -82,7 +82,7 @@ def parsed(turn: Turn) -> Ask | PassThrough:
         signing=signer.for_user(lambda: f"session state {rights.fingerprint()}", turn.user_name),
         memory=talk_of(rights, turn.snapshot, turn.now_s),
     )
-    read = cast("Dialect", turn.row.dialect).parse(turn.incoming, turn.settings)
+    read = _dialect_of(turn).parse(turn.incoming, turn.settings)
     if not isinstance(read, PassThrough):
         if isinstance(read, Task):
             turn.task, turn.outcome, read = read, "task", read.ask
@@ -95,6 +95,11 @@ def parsed(turn: Turn) -> Ask | PassThrough:
         for warning in read.warnings:
             log.warning("answer id=%s %s", turn.id, warning)
     return read
+
+
+def _dialect_of(turn: Turn) -> Dialect:
+    """Return what reads the question of *turn* and writes its answer; a row without questions never gets here."""
+    return cast("Dialect", turn.row.dialect)
 
 
 def context_of(turn: Turn, ask: Ask, facts: ModelFacts = UNKNOWN_MODEL) -> ReplyContext:
@@ -187,7 +192,7 @@ def whole_answer(turn: Turn, ask: Ask) -> Answer:
 
 def _whole(turn: Turn, ask: Ask) -> Response:
     whole = whole_answer(turn, ask)
-    said = cast("Dialect", turn.row.dialect).reply(whole, context_of(turn, ask, whole.finished.facts))
+    said = _dialect_of(turn).reply(whole, context_of(turn, ask, whole.finished.facts))
     response = json_response(turn.row.encoding.whole(said))
     add_model(response, whole.finished.facts)
     add_support(response, whole.finished.support)
@@ -196,7 +201,7 @@ def _whole(turn: Turn, ask: Ask) -> Response:
 
 
 def _streamed(turn: Turn, ask: Ask) -> Response:
-    dialect, events = cast("Dialect", turn.row.dialect), events_of(turn, ask)
+    dialect, events = _dialect_of(turn), events_of(turn, ask)
     # What fails before the first words is raised, so that it can still be a status.
     turn.open_stream()
     beginning = [] if turn.row.begins_at_once else beginning_of(events)

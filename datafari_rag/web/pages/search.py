@@ -1,9 +1,8 @@
 """
 `/`: the question box, the answer with its proof, and the plain results below; all of it also without script.
 
-With a running script (shown by its cookie) only the frame is sent, and the script calls the same paths as every other
-caller. Without one the answer is made here, by the same line, before the page goes out. A follow-up question of the
-script comes to `/talk`.
+With a running script (shown by its cookie) only the frame is sent, and each question of the script comes to `/talk`.
+Without one the answer is made here, by the same line, before the page goes out.
 """
 
 from __future__ import annotations
