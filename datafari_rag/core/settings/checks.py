@@ -192,7 +192,8 @@ def items_of(text: str) -> tuple[str, ...]:
 
 
 def path_in(text: str, folder: str) -> str:
-    """Return the path *text*; a relative one starts at *folder*."""
+    """Return the path *text*; a relative one starts at *folder*. Raises: ValueError: control characters."""
+    needed(not CONTROL.search(text))
     return str(PurePath(folder) / text) if text else ""
 
 
