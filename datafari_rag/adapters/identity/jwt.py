@@ -155,7 +155,7 @@ class TokenRules:
 
 
 class JwtIdentity:
-    """Believes tokens signed with the keys of *keys*, or with *secret* (HS256)."""
+    """Believes tokens signed with the keys of *keys*, or with *secret* (HS256, HS384, HS512)."""
 
     def __init__(self, rules: TokenRules, *, keys: JwkSet | None = None, secret: str = "") -> None:
         """Hold the rules and the keys. Raises: ValueError: there are none."""

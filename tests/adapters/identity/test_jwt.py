@@ -165,6 +165,14 @@ FORGED = {
 }
 
 
+@pytest.mark.parametrize(
+    "what", ["algorithm none", "the public key as secret", "the key of another kind", "no signature"]
+)
+def test_a_secret_beside_the_keys_proves_nothing_of_their_tokens(key_file: str, what: str) -> None:
+    with pytest.raises(NotAuthenticated):
+        ask(JwtIdentity(RULES, keys=JwkSet(key_file), secret=SECRET), FORGED[what])
+
+
 @pytest.mark.parametrize("text", FORGED.values(), ids=FORGED.keys())
 def test_a_token_that_is_not_valid_is_refused_and_nothing_of_it_is_told(key_file: str, text: str) -> None:
     with pytest.raises(NotAuthenticated) as caught:
