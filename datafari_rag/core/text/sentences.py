@@ -25,7 +25,7 @@ _AROUND_CHARS = 600
 """How much text on each side, at least, shows in which language an abbreviation would be one."""
 
 _NUMBER = re.compile(r"\d|[IVXLC]+\b")
-_DIGITS = re.compile(r"[\d.]*\d[\d.]*")
+_DIGITS = re.compile(r"\.*\d[\d.]*")
 _CAPTION = re.compile(r"(?:[A-Z]\w+|#+) [\dA-Z][\d.]*")
 """The number of a table or of a heading that has its mark: its words follow."""
 
