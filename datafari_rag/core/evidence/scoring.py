@@ -2,9 +2,9 @@
 Which documents come first, which of their passages, and whether that is evidence: one score for each.
 
 The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
-together, what is said word for word and the title can speak. Rarity is counted among the
-candidates, and within a document among its passages, so no score depends on the engine. The weights are measured
-(docs/quality.md). Nearness by meaning counts the more, the less the words of the question find.
+together, what is said word for word and the title can speak. Rarity is counted among the candidates, and within a
+document among its passages: no engine has to give it. The weights are measured (docs/quality.md). Nearness by meaning
+counts the more, the less the words of the question find.
 """
 
 from __future__ import annotations
