@@ -192,8 +192,7 @@ def items_of(text: str) -> tuple[str, ...]:
 
 
 def path_in(text: str, folder: str) -> str:
-    """Return the path *text*; a relative one starts at *folder*. Raises: ValueError: control characters."""
-    needed(not CONTROL.search(text))
+    """Return the path *text*; a relative one starts at *folder*."""
     return str(PurePath(folder) / text) if text else ""
 
 

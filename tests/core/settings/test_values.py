@@ -164,7 +164,6 @@ def test_another_text_is_told_what_was_wanted(key: str, text: str, sentence: str
         '{"solr": {"key_file": "a"}}',
         '{"slr": {}}',
         '{"llm": {"verify": 2}}',
-        r'{"llm": {"ca": "a\u0000b"}}',
     ],
 )
 def test_what_are_no_certificates_is_refused(text: str) -> None:
