@@ -10,6 +10,7 @@ import click
 
 from datafari_rag import __version__
 from datafari_rag.adapters.private_files import write_for_this_account_alone
+from datafari_rag.commands.terminal import pasteable
 
 COMMANDS = {
     "demo": ("datafari_rag.commands.demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
@@ -68,6 +69,10 @@ class LazyGroup(click.Group):
         module, _, name = row[0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help, the examples with this program's own path."""
+        return pasteable(super().get_help(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list from the table, without reading the commands."""

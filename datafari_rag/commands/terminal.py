@@ -36,12 +36,17 @@ def typed(text: str, conf: Path | None = None) -> str:
     return re.sub("`datafari-rag ([^`]+)`", lambda found: f"`{program()} {found[1]}{over}`", text)
 
 
+def pasteable(examples: str) -> str:
+    """Return *examples* with each command at the beginning of a line, or after a pipe, as it is called here."""
+    return re.sub(r"(?m)(^  +|\| )datafari-rag ", lambda found: f"{found[1]}{program()} ", examples)
+
+
 class Command(click.Command):
     """A command that ends with status 1 and a sentence when it fails, and whose examples can be pasted."""
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help, the examples with this program's own path."""
-        return re.sub("(?m)^(  +)datafari-rag ", lambda found: f"{found[1]}{program()} ", super().get_help(ctx))
+        return pasteable(super().get_help(ctx))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it. Raises: ClickException."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from datafari_rag.commands.main import main
+from datafari_rag.commands.terminal import program
 
 WITHOUT = (
     "import sys; sys.modules.update(dict.fromkeys({missing!r})); from datafari_rag.commands.main import main; main()"
@@ -41,3 +47,22 @@ def test_what_is_missing_otherwise_is_not_taken_for_an_extra() -> None:
 def test_the_core_needs_no_library_of_an_extra(arguments: tuple[str, ...]) -> None:
     done = without(("rich", "pygments", "matplotlib", "aiohttp"), *arguments)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def every_help(command: click.Command, parent: click.Context | None = None) -> Iterator[str]:
+    """Yield the help of *command*, and of all commands that are below it."""
+    context = click.Context(command, parent=parent, info_name=command.name)
+    yield command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from every_help(below, context)
+
+
+def test_an_example_can_be_pasted_where_the_program_is_not_on_the_path() -> None:
+    text = "\n".join(every_help(main))
+
+    assert f'{program()} ask "…" | {program()} check-answer ' in text
+    assert f"{program()} solr start" in text
+    assert re.findall(r"(?m)^.*(?:^ +|\| )datafari-rag .*$", text) == []

@@ -157,6 +157,7 @@ def _print_addresses(port: int, place: Path, *, is_demo: bool) -> None:
     click.echo(f"\ndatafari_rag is ready. Open {address}")
     if not is_demo:
         click.echo("Everybody with an account on this machine can ask it at this address, whoever may read the files.")
+        click.echo("The files are being read; a line below says when all of them can be found.")
     path = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
     click.echo(f"\nOr ask from a terminal: {program()} ask 'QUESTION' --conf {shlex.quote(str(path))}")
     if is_demo:

@@ -12,6 +12,7 @@ import requests
 from rich.console import Console
 from rich.table import Table
 
+from datafari_rag.commands.terminal import Command
 from datafari_rag_trials.conformance.doors import DOORS, TIMEOUT_S, Door
 from datafari_rag_trials.conformance.promises import PROMISES, USER_HEADER, Outcome, Service, outcome_of
 
@@ -53,6 +54,7 @@ def print_report(tried: Sequence[Outcome], console: Console) -> None:
 
 
 @click.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag conformance http://127.0.0.1:8080
@@ -60,7 +62,7 @@ Examples:
   datafari-rag conformance https://search.example.org --set question="How do I get a badge?"
 \b
 Exit codes: 0 every promise is kept, 1 one is broken, 2 wrong usage.
-"""
+""",
 )
 @click.argument("url")
 @click.option("--door", "names", multiple=True, type=click.Choice(list(dict.fromkeys(one.name for one in DOORS))))

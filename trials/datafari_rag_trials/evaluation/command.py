@@ -22,7 +22,7 @@ from rich.progress import Progress
 
 from datafari_rag.adapters.settings.file import StartRefused, snapshot_of
 from datafari_rag.adapters.vectors.factory import embedder_for
-from datafari_rag.commands.terminal import CONF
+from datafari_rag.commands.terminal import CONF, Command
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.checks import text_of_value
 from datafari_rag.core.settings.table import ROWS
@@ -62,6 +62,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command(
+    cls=Command,
     name="eval",
     epilog="""\b
 Examples:

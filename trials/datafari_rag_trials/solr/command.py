@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from datafari_rag.commands.terminal import Command
 from datafari_rag_trials.solr import process as solr_process
 from datafari_rag_trials.solr.jars import CannotRunSolr
 
@@ -25,11 +26,12 @@ def solr() -> None:
 
 
 @solr.command(
+    cls=Command,
     epilog="""\b
 Examples:
   datafari-rag solr start
   datafari-rag solr start --dir /tmp/cloud --cloud 2
-"""
+""",
 )
 @FOLDER
 @click.option(
