@@ -143,7 +143,7 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
         firsts = {
             block.statements[0] for block in source.blocks if block.region.start in behind_gap and block.statements
         }
-        held = _held(cut, hits[place])
+        held, are_snippets = _held(cut, hits[place]), source.extract.document.field == HIGHLIGHTING
         asked, under = sum(value for value, is_there in zip(worth, named[place], strict=True) if is_there) / total, 0
         heading: set[int] = set()
         is_defined = False
@@ -158,7 +158,8 @@ def _quotations(question: str, sources: Sequence[Source], language: str) -> Iter
             headed, under = asked**2 * DECAY**under, under + 1
             if is_line or one.is_question or one.kind == "heading":
                 asked, under, heading = own, 0, held[number]
-            if one.is_question or one.kind == "heading" or (one.kind == "row" and one.is_part):
+            # What is no whole statement is none to answer with; of snippets nobody knows.
+            if one.is_question or one.kind == "heading" or (one.is_part and (one.kind == "row" or not are_snippets)):
                 continue
             distance = nearest - nearness_of(near[place], cut[number]) if near[place] else 0.0
             if own or headed > LEAST_HEADED or (weight and near[place]):

@@ -358,3 +358,9 @@ def test_the_header_of_a_table_is_no_answer() -> None:
     said = answer("How many seats has the Green room?", extracts(table), language="en")
     assert said.startswith("Building: Harbour; Room: Green; Seats: 30 [1].")
     assert "“Building" not in said
+
+
+def test_what_only_introduces_others_is_not_said_alone() -> None:
+    text = "You may make an array of several dimensions so:\n\n- one\n- two\n\nAn array of arrays is a list of lists."
+    said = answer("How do I make an array of several dimensions?", extracts(text), language="en")
+    assert said == "“An array of arrays is a list of lists.” [1]"
