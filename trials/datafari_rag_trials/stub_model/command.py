@@ -7,8 +7,10 @@ import signal
 
 import click
 
+from datafari_rag.commands.terminal import Command
 
-@click.command("stub-llm")
+
+@click.command("stub-llm", cls=Command)
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free port.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--token", default="", help="Answer 401 to requests without this bearer token.")
